@@ -1,0 +1,42 @@
+// User functions that see, and may replace, a gradient on its way through the engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+// Returns the gradient to go on with; undefined means "unchanged".
+using GradHook = std::function<Tensor(const Tensor& grad)>;
+
+struct HookEntry {
+  int64_t id;
+  int32_t output;  // of which output of the node; 0 for leaves
+  std::shared_ptr<GradHook> hook;
+};
+
+// Hooks on a leaf live with the tensor, hooks on another tensor with the node that made it: the tensor may be gone
+// when its gradient comes by.
+struct HookList {
+  std::vector<HookEntry> entries;
+};
+struct NodeHooks : HookList {};
+
+// Lets retain_grad's hook find its tensor, or find that it is gone.
+struct RetainCell {
+  SpinLock lock;
+  TensorImpl* tensor;
+};
+
+// Adds a hook to a tensor that requires grad. The id removes it again.
+int64_t add_hook(const Tensor& x, GradHook hook);
+void remove_hook(const Tensor& x, int64_t id);
+
+// The gradient after all hooks for `output` have seen it, in the order they were added.
+Tensor run_hooks(const HookList& list, int32_t output, Tensor grad);
+
+}  // namespace dt

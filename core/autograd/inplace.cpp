@@ -1,0 +1,121 @@
+#include "core/autograd/inplace.h"
+
+#include "core/autograd/view.h"
+#include "core/ops/copy.h"
+#include "core/ops/ops.h"
+
+namespace dt {
+namespace {
+
+// The history of a base after an in-place op on one of its views: the gradient of the base is the incoming one, with
+// the view's part replaced by what the op makes of it.
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& view, Ref<Node> inner) : Node("CopySlices"), inner_(std::move(inner)) {
+    for (TensorImpl* v = view.impl(); v->autograd.view; v = v->autograd.view->parent.get()) {
+      recipes_.insert(recipes_.begin(), v->autograd.view->recipe);
+    }
+  }
+
+  void backward(BackwardCall& call) override {
+    const Tensor& grad = call.grad();
+    std::vector<Tensor> results(inner_->edges.size());
+    std::vector<char> wanted(inner_->edges.size(), 1);
+    for (int i = 1; i < edges.size(); ++i) wanted[i] = call.wants(i);
+    Tensor part = view_of(grad);
+    BackwardCall inner{inner_.get(), &part, results.data(), reinterpret_cast<const bool*>(wanted.data()),
+                       call.create_graph};
+    inner_->backward(inner);
+    if (call.wants(0)) {
+      Tensor whole = clone(grad);
+      const Tensor hole = view_of(whole);
+      if (results[0].defined()) copy_(hole, results[0]);
+      else zero_(hole);
+      call.results[0] = whole;
+    }
+    for (int i = 1; i < edges.size(); ++i) call.results[i] = results[i];
+  }
+
+  void release_saved() override { inner_->release_saved(); }
+
+ private:
+  Tensor view_of(Tensor base) const {
+    for (const ViewRecipe& r : recipes_) base = apply_recipe(r, base);
+    return base;
+  }
+
+  Ref<Node> inner_;
+  std::vector<ViewRecipe> recipes_;  // from the base to the view
+};
+
+bool repeats_memory(const Tensor& x) {
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (x.strides()[d] == 0 && x.sizes()[d] > 1) return true;
+  }
+  return false;
+}
+
+void rebase(const Tensor& view, const Ref<Node>& inner) {
+  const Tensor base(Ref<TensorImpl>::share(view_base(view.impl())));
+  auto node = Ref<Node>::adopt(new CopySlices(view, inner));
+  node->edges.resize(inner->edges.size());
+  node->edges[0] = gradient_edge(base);
+  for (int i = 1; i < inner->edges.size(); ++i) node->edges[i] = inner->edges[i];
+  inner->edges[0] = Edge();  // its gradient goes into the base's, not along the old view
+  inner->outputs.resize(1);
+  inner->outputs[0] = {view.sizes(), view.dtype()};
+  node->outputs.resize(1);
+  node->outputs[0] = {base.sizes(), base.dtype()};
+  set_history(base, node, 0);
+}
+
+}  // namespace
+
+void check_inplace(const Tensor& x) {
+  DT_CHECK(!repeats_memory(x), kRuntimeError,
+           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+           "Please clone() the tensor before performing the operation.");
+  if (!grad_enabled()) return;
+  const Autograd& a = x.impl()->autograd;
+  DT_CHECK(!a.requires_grad, kRuntimeError,
+           "a leaf Variable that requires grad is being used in an in-place operation.");
+  if (!a.view) return;
+  DT_CHECK(!view_base(x.impl())->autograd.requires_grad, kRuntimeError,
+           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+Tensor history_clone(const Tensor& x) {
+  Tensor copy;
+  {
+    const GradMode no_grad(false);
+    copy = clone(x);
+  }
+  if (const Ref<Node> node = x.grad_fn()) set_history(copy, node, x.impl()->autograd.output_index);
+  return copy;
+}
+
+void attach_inputs(const Ref<Node>& node, TensorList inputs) {
+  node->edges.resize(static_cast<int>(inputs.size()));
+  for (int i = 0; i < node->edges.size(); ++i) node->edges[i] = gradient_edge(inputs[i]);
+}
+
+void finish_inplace(const Tensor& x, const Ref<Node>& node) {
+  x.storage()->bump_version();
+  if (!node) return;
+  Autograd& a = x.impl()->autograd;
+  if (a.view) {
+    DT_CHECK(!a.view->made_without_grad, kRuntimeError,
+             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+             "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+             "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
+             "both outside (if you want the inplace to be tracked).");
+    rebase(x, node);
+  } else {
+    node->outputs.resize(1);
+    node->outputs[0] = {x.sizes(), x.dtype()};
+    set_history(x, node, 0);
+  }
+  ++view_base(x.impl())->autograd.rebased;
+}
+
+}  // namespace dt

@@ -1,0 +1,101 @@
+#include "core/autograd/node.h"
+
+#include "core/autograd/record.h"
+
+namespace dt {
+
+uint64_t Node::next_seq() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+void destroy_node(Node* node) { Node::destroy(node); }
+
+// Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued and deleted by the
+// outermost call, so that a graph a million nodes deep needs no deep stack.
+void Node::destroy(Node* node) {
+  thread_local Node* dead = nullptr;
+  thread_local bool draining = false;
+  node->next_dead_ = dead;
+  dead = node;
+  if (draining) return;
+  draining = true;
+  while (dead) {
+    Node* n = dead;
+    dead = n->next_dead_;
+    delete n;
+  }
+  draining = false;
+}
+
+bool needs_graph(TensorList inputs) {
+  if (!grad_enabled()) return false;
+  for (const Tensor& x : inputs) {
+    if (x.defined() && x.requires_grad()) return true;
+  }
+  return false;
+}
+
+void attach(const Ref<Node>& node, TensorList outputs, TensorList inputs) {
+  node->edges.resize(static_cast<int>(inputs.size()));
+  for (int64_t i = 0; i < inputs.size(); ++i) {
+    node->edges[static_cast<int>(i)] = gradient_edge(inputs[i]);
+  }
+  node->outputs.resize(static_cast<int>(outputs.size()));
+  for (int i = 0; i < node->outputs.size(); ++i) {
+    const Tensor& y = outputs[i];
+    if (!y.defined() || !is_floating(y.dtype())) continue;
+    node->outputs[i].sizes = y.sizes();
+    node->outputs[i].dtype = y.dtype();
+    set_history(y, node, i);
+  }
+}
+
+void set_history(const Tensor& y, const Ref<Node>& node, int output_index) {
+  Autograd& a = y.impl()->autograd;
+  Ref<Node> next = node, old;
+  a.lock.lock();
+  old = Ref<Node>::adopt(a.node);
+  a.node = next.detach();
+  a.output_index = output_index;
+  a.requires_grad = false;
+  a.lock.unlock();
+}
+
+void fail_released() {
+  fail(Code::kRuntimeError,
+       "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+       "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+       "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+       "saved tensors after calling backward.");
+}
+
+Saved Saved::input(const Tensor& x) {
+  Saved s;
+  s.tensor_ = x;
+  s.storage_ = x.storage().get();
+  s.version_ = x.version();
+  return s;
+}
+
+Saved Saved::output(const Tensor& y, int index) {
+  Saved s = input(y.detach());
+  s.output_index_ = index;
+  return s;
+}
+
+Tensor Saved::get(Node* owner) const {
+  if (!tensor_.defined()) return tensor_;
+  DT_CHECK(tensor_.storage().get() == storage_ && tensor_.version() == version_, kRuntimeError,
+           "one of the variables needed for gradient computation has been modified by an inplace operation: [",
+           tensor_.dtype(), " ", tensor_.sizes(), "], which is ",
+           output_index_ < 0 ? "an input" : "an output", " of ", owner->name, ", is at version ",
+           tensor_.version(), "; expected version ", version_,
+           " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient.");
+  if (output_index_ < 0 || !grad_enabled()) return tensor_;
+  Tensor y = tensor_.detach();  // a fresh alias: the kept one must not lead back to its own node
+  set_history(y, Ref<Node>::share(owner), output_index_);
+  return y;
+}
+
+}  // namespace dt

@@ -1,0 +1,28 @@
+// A tensor kept for backward. Using it after it was changed in place is PyTorch's error, not a wrong gradient.
+#pragma once
+
+#include "core/autograd/node.h"
+
+namespace dt {
+
+class Saved {
+ public:
+  Saved() = default;
+  // An input: kept with its history.
+  static Saved input(const Tensor& x);
+  // An output of the node that keeps it: kept without its history, which would be a cycle.
+  static Saved output(const Tensor& y, int index = 0);
+
+  bool defined() const { return tensor_.defined(); }
+  // The tensor, attached to the graph again; `owner` is the node that saved it.
+  Tensor get(Node* owner) const;
+  void reset() { tensor_ = Tensor(); }
+
+ private:
+  Tensor tensor_;
+  Storage* storage_ = nullptr;  // compared only: `.data = other` replaces the storage
+  uint32_t version_ = 0;
+  int32_t output_index_ = -1;   // -1: an input
+};
+
+}  // namespace dt

@@ -1,0 +1,159 @@
+// The autograd half of Tensor: leaves, grad, hooks, edges.
+#include <mutex>
+
+#include "core/autograd/engine.h"
+#include "core/autograd/hooks.h"
+#include "core/autograd/record.h"
+#include "core/autograd/view.h"
+
+namespace dt {
+namespace {
+
+using Guard = std::lock_guard<SpinLock>;
+
+// A view's node is stale once an in-place op gave its base another history. Then the recipe is recorded again, on the
+// parent as it is now.
+void refresh_view(TensorImpl* x) {
+  ViewInfo* view = x->autograd.view.get();
+  const TensorImpl* base = view_base(x);
+  const uint32_t rebased = base->autograd.rebased;
+  if (view->seen_rebase == rebased) return;
+  view->seen_rebase = rebased;
+  const Tensor parent(view->parent);
+  if (!parent.requires_grad()) return;
+  record_view_of(x, parent);
+}
+
+}  // namespace
+
+bool Tensor::requires_grad() const {
+  Autograd& a = impl_->autograd;
+  if (a.view) refresh_view(impl_.get());
+  return a.requires_grad || a.node;
+}
+
+const Tensor& Tensor::set_requires_grad(bool value) const {
+  Autograd& a = impl_->autograd;
+  DT_CHECK(!value || is_floating(dtype()), kRuntimeError,
+           "only Tensors of floating point dtype can require gradients, got ", dtype());
+  Guard guard(a.lock);
+  DT_CHECK(value || !a.node, kRuntimeError,
+           "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+           "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  a.requires_grad = value && !a.node;
+  return *this;
+}
+
+bool Tensor::is_leaf() const { return !grad_fn(); }
+
+Ref<Node> Tensor::grad_fn() const {
+  Autograd& a = impl_->autograd;
+  if (a.view) refresh_view(impl_.get());
+  Guard guard(a.lock);
+  return Ref<Node>::share(a.node);
+}
+
+Tensor Tensor::grad() const {
+  Guard guard(impl_->autograd.lock);
+  return Tensor(Ref<TensorImpl>::share(impl_->autograd.grad));
+}
+
+void Tensor::set_grad(const Tensor& grad) const {
+  if (grad.defined()) {
+    DT_CHECK(!grad.is_same(*this), kRuntimeError, "can't assign Variable as its own grad");
+    DT_CHECK(grad.sizes() == sizes(), kRuntimeError, "assigned grad has data of a different size");
+    DT_CHECK(grad.dtype() == dtype(), kRuntimeError, "assigned grad has data of a different type");
+    DT_CHECK(grad.device() == device(), kRuntimeError, "assigned grad has data located on a different device");
+  }
+  Ref<TensorImpl> old = grad.ref();
+  {
+    Guard guard(impl_->autograd.lock);
+    TensorImpl* before = impl_->autograd.grad;
+    impl_->autograd.grad = old.detach();
+    old = Ref<TensorImpl>::adopt(before);
+  }
+}  // the old gradient is freed outside the lock
+
+Tensor Tensor::detach() const { return make_alias(*this, sizes(), strides(), offset()); }
+
+void Tensor::retain_grad() const {
+  DT_CHECK(requires_grad(), kRuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
+  Autograd& a = impl_->autograd;
+  if (!a.node || a.retain_cell) return;  // leaves keep theirs anyway
+  auto cell = std::make_shared<RetainCell>();
+  cell->tensor = impl_.get();
+  a.retain_cell = cell;
+  add_hook(*this, [cell](const Tensor& grad) {
+    Ref<TensorImpl> keep;
+    {
+      Guard guard(cell->lock);
+      if (cell->tensor) keep = Ref<TensorImpl>::share(cell->tensor);
+    }
+    if (keep) {
+      const Tensor x(keep), before = x.grad();
+      x.set_grad(before.defined() ? add_gradients(before, grad) : grad);
+    }
+    return Tensor();
+  });
+}
+
+Edge gradient_edge(const Tensor& x) {
+  Edge edge;
+  if (!x.defined() || !x.requires_grad()) return edge;
+  Autograd& a = x.impl()->autograd;
+  Guard guard(a.lock);
+  if (a.node) {
+    edge.node = Ref<Node>::share(a.node);
+    edge.index = a.output_index;
+  } else {
+    edge.leaf = x.ref();
+  }
+  return edge;
+}
+
+int64_t add_hook(const Tensor& x, GradHook hook) {
+  static std::atomic<int64_t> next_id{1};
+  DT_CHECK(x.requires_grad(), kRuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
+  const int64_t id = next_id.fetch_add(1);
+  Autograd& a = x.impl()->autograd;
+  Guard guard(a.lock);
+  HookEntry entry{id, a.node ? a.output_index : 0, std::make_shared<GradHook>(std::move(hook))};
+  if (a.node) {
+    if (!a.node->hooks) a.node->hooks = std::make_unique<NodeHooks>();
+    a.node->hooks->entries.push_back(std::move(entry));
+  } else {
+    if (!a.hooks) a.hooks = std::make_unique<HookList>();
+    a.hooks->entries.push_back(std::move(entry));
+  }
+  return id;
+}
+
+void remove_hook(const Tensor& x, int64_t id) {
+  Autograd& a = x.impl()->autograd;
+  std::shared_ptr<GradHook> removed;  // user data is dropped outside the lock
+  Guard guard(a.lock);
+  HookList* list = a.node ? a.node->hooks.get() : a.hooks.get();
+  if (!list) return;
+  for (auto it = list->entries.begin(); it != list->entries.end(); ++it) {
+    if (it->id == id) {
+      removed = std::move(it->hook);
+      list->entries.erase(it);
+      return;
+    }
+  }
+}
+
+Tensor run_hooks(const HookList& list, int32_t output, Tensor grad) {
+  const std::vector<HookEntry> entries = list.entries;  // a hook may add or remove hooks
+  for (const HookEntry& entry : entries) {
+    if (entry.output != output) continue;
+    Tensor next = (*entry.hook)(grad);
+    if (!next.defined()) continue;
+    DT_CHECK(next.sizes() == grad.sizes(), kRuntimeError, "hook has changed the size of value");
+    DT_CHECK(next.dtype() == grad.dtype(), kRuntimeError, "hook has changed the type of value");
+    grad = next;
+  }
+  return grad;
+}
+
+}  // namespace dt

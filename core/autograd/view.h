@@ -1,0 +1,53 @@
+// Views. A view is made by a typed recipe, kept so that its gradient can be taken in logical coordinates and so that it
+// can be made again from a base whose history changed (after an in-place op).
+#pragma once
+
+#include "core/autograd/node.h"
+
+namespace dt {
+
+struct ViewRecipe {
+  enum Kind : uint8_t {
+    kPermute,   // dims: the order
+    kReshape,   // dims: the new sizes
+    kSlice,     // dim, start, step; dims[0]: the length
+    kSelect,    // dim, start: the index
+    kExpand,    // dims: the new sizes
+    kDiagonal,  // dim, dim2; start: the offset
+    kAsStrided  // dims, strides, start: the view; source_strides, source_start: what it was made from
+  };
+  Kind kind;
+  int dim = 0, dim2 = 0;
+  int64_t start = 0, step = 1;
+  Dims dims, strides;
+  Dims source_strides;
+  int64_t source_start = 0;
+};
+
+struct ViewInfo {
+  Ref<TensorImpl> parent;  // what the recipe was applied to: itself a view, or the base
+  Ref<TensorImpl> base;    // what the chain of views began with
+  ViewRecipe recipe;
+  const char* node_name;
+  uint32_t seen_rebase;    // the base's `rebased` when this view's node was made
+  bool made_without_grad;
+};
+
+// Applies the recipe as a differentiable op.
+Tensor apply_recipe(const ViewRecipe& recipe, const Tensor& x);
+// The gradient of apply_recipe: `grad` put back into a tensor of the input's sizes, differentiably.
+Tensor unapply_recipe(const ViewRecipe& recipe, const Tensor& grad, const Dims& input_sizes);
+
+// Another look at x's storage, recorded as `recipe`. The op has computed sizes and strides already.
+Tensor make_view(const char* node_name, const Tensor& x, const Dims& sizes, const Dims& strides,
+                 int64_t offset, const ViewRecipe& recipe);
+
+// Records `view` as its recipe applied to `parent`.
+void record_view_of(TensorImpl* view, const Tensor& parent);
+
+// The tensor that a chain of views began with, or x itself.
+inline TensorImpl* view_base(TensorImpl* x) {
+  return x->autograd.view ? x->autograd.view->base.get() : x;
+}
+
+}  // namespace dt

@@ -1,0 +1,121 @@
+#include "core/ops/copy.h"
+
+#include "core/autograd/engine.h"
+#include "core/autograd/inplace.h"
+#include "core/autograd/view.h"
+#include "core/runtime/backend.h"
+#include "core/tensor/layout.h"
+
+namespace dt {
+namespace {
+
+Tensor copy_as(const Tensor& x, DType dtype, Device device, MemoryFormat format, const char* node_name) {
+  const Tensor y = make_empty_strided(x.sizes(), format_strides(x, format), dtype, device);
+  copy_elements(y, x);
+  if (!is_floating(dtype)) return y;
+  // The engine converts the gradient to x's dtype.
+  return record(node_name, y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
+}
+
+}  // namespace
+
+void copy_elements(const Tensor& y, const Tensor& x) {
+  if (y.numel() == 0) return;
+  Layout layout(y.sizes());
+  layout.add(y);
+  layout.add(x);
+  layout.finish();
+  run(DT_OP_copy, layout.views(0, 1), layout.views(1, 1));
+}
+
+Dims format_strides(const Tensor& x, MemoryFormat format) {
+  switch (format) {
+    case MemoryFormat::kContiguous: return contiguous_strides(x.sizes());
+    case MemoryFormat::kChannelsLast:
+      DT_CHECK(x.ndim() == 4, kRuntimeError, "required rank 4 tensor to use channels_last format");
+      return channels_last_strides(x.sizes());
+    default:
+      if (is_dense(x.sizes(), x.strides())) return x.strides();
+      return elementwise_strides(x.sizes(), {x});
+  }
+}
+
+Tensor to_dtype(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return copy_as(x, dtype, x.device(), MemoryFormat::kPreserve, "ToCopyBackward0");
+}
+
+Tensor alias(const Tensor& x) {
+  const Tensor y = x.detach();
+  return record("AliasBackward0", y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
+}
+
+Scalar item(const Tensor& x) {
+  DT_CHECK(x.numel() == 1, kRuntimeError, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
+  return visit(x.dtype(), [&](auto zero) { return Scalar(*x.data_as<decltype(zero)>()); });
+}
+
+Tensor clone(const Tensor& input, MemoryFormat memory_format) {
+  return copy_as(input, input.dtype(), input.device(), memory_format, "CloneBackward0");
+}
+
+Tensor to(const Tensor& input, Device device, DType dtype, bool, bool copy, MemoryFormat memory_format) {
+  if (device.type == DeviceType::kDefault) device = input.device();
+  if (dtype == DType::kDefault) dtype = input.dtype();
+  const bool right_format =
+      memory_format == MemoryFormat::kDefault || memory_format == MemoryFormat::kPreserve ||
+      input.is_contiguous(memory_format);
+  if (!copy && right_format && device == input.device() && dtype == input.dtype()) return input;
+  return copy_as(input, dtype, device, memory_format, "ToCopyBackward0");
+}
+
+Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
+  DT_CHECK(memory_format != MemoryFormat::kPreserve, kRuntimeError,
+           "preserve memory format is unsupported by the contiguous operator");
+  if (memory_format == MemoryFormat::kDefault) memory_format = MemoryFormat::kContiguous;
+  return input.is_contiguous(memory_format) ? input : clone(input, memory_format);
+}
+
+const Tensor& copy_(const Tensor& self, const Tensor& src, bool) {
+  DT_CHECK(broadcast_sizes(self.sizes(), src.sizes()) == self.sizes(), kRuntimeError, "The size of tensor a ",
+           self.sizes(), " must match the size of tensor b ", src.sizes());
+  const bool overlaps = src.storage().get() == self.storage().get() && src.numel() > 0 &&
+                        !(src.offset() == self.offset() && src.sizes() == self.sizes() &&
+                          src.strides() == self.strides());
+  inplace(
+      "CopyBackwards", self, {self, src},
+      [&] {
+        const GradMode no_grad(false);
+        copy_elements(self, overlaps ? clone(src) : src);
+      },
+      [](BackwardCall& b) {
+        if (b.wants(0)) b.results[0] = zeros_like(b.grad());
+        if (b.wants(1)) b.results[1] = b.grad();
+      });
+  return self;
+}
+
+const Tensor& fill_(const Tensor& self, const Operand& value) {
+  if (!value.is_number()) {
+    DT_CHECK(value.tensor().ndim() == 0, kRuntimeError,
+             "fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor().ndim(),
+             " dimensions.");
+    return copy_(self, value.tensor());
+  }
+  inplace(
+      "FillBackward0", self, {self},
+      [&] {
+        if (self.numel() == 0) return;
+        Layout layout(self.sizes());
+        layout.add(self);
+        layout.add(value.number(), self.dtype());
+        layout.finish();
+        run(DT_OP_copy, layout.views(0, 1), layout.views(1, 1));
+      },
+      [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
+  return self;
+}
+
+const Tensor& zero_(const Tensor& self) { return fill_(self, 0); }
+
+}  // namespace dt

@@ -1,0 +1,19 @@
+// Copies and conversions that other ops are made of.
+#pragma once
+
+#include "core/ops/ops.h"
+
+namespace dt {
+
+// x in another dtype; x itself if it has it already. Differentiable.
+Tensor to_dtype(const Tensor& x, DType dtype);
+// The same elements as a node of their own in the graph: gradients can be taken with respect to it.
+Tensor alias(const Tensor& x);
+// y = x without a record; both have the same sizes.
+void copy_elements(const Tensor& y, const Tensor& x);
+// The strides that `format` gives to a tensor like x.
+Dims format_strides(const Tensor& x, MemoryFormat format);
+// The one element of x.
+Scalar item(const Tensor& x);
+
+}  // namespace dt

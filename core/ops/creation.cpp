@@ -1,0 +1,153 @@
+#include <cmath>
+
+#include "core/ops/copy.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+Tensor finish(Tensor y, bool requires_grad) {
+  if (requires_grad) y.set_requires_grad(true);
+  return y;
+}
+
+Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType dtype, Device device) {
+  const Tensor y = make_empty_strided(sizes, strides, dtype, device);
+  if (y.numel() == 0) return y;
+  const int64_t n = y.numel();
+  const IntList flat(&n, 1), one{1};
+  run(DT_OP_copy, {View(y, flat, one, 0)}, {View(value, dtype, flat)});
+  return y;
+}
+
+DType dtype_of_number(const Scalar& v) {
+  switch (v.category()) {
+    case Category::BOOL: return DType::BOOL;
+    case Category::INTEGER: return DType::INT64;
+    default: return context().default_dtype;
+  }
+}
+
+// The strides, dtype and device of a tensor made like another.
+struct Like {
+  Dims strides;
+  DType dtype;
+  Device device;
+  Like(const Tensor& x, DType t, Device d, MemoryFormat format)
+      : strides(format_strides(x, format)),
+        dtype(t == DType::kDefault ? x.dtype() : t),
+        device(d.type == DeviceType::kDefault ? x.device() : d) {}
+};
+
+}  // namespace
+
+Tensor empty(IntList size, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+  dtype = dtype_or_default(dtype);
+  device = device_or_default(device);
+  if (memory_format != MemoryFormat::kChannelsLast) return finish(make_empty(size, dtype, device), requires_grad);
+  DT_CHECK(size.size() == 4, kRuntimeError, "required rank 4 tensor to use channels_last format");
+  return finish(make_empty_strided(size, channels_last_strides(size), dtype, device), requires_grad);
+}
+
+Tensor full(IntList size, const Scalar& fill_value, DType dtype, Device device, bool requires_grad) {
+  if (dtype == DType::kDefault) dtype = dtype_of_number(fill_value);
+  count_elements(size);  // refuse negative sizes before strides are computed
+  return finish(filled(size, contiguous_strides(size), fill_value, dtype, device_or_default(device)), requires_grad);
+}
+
+Tensor zeros(IntList size, DType dtype, Device device, bool requires_grad) {
+  return full(size, 0, dtype_or_default(dtype), device, requires_grad);
+}
+
+Tensor ones(IntList size, DType dtype, Device device, bool requires_grad) {
+  return full(size, 1, dtype_or_default(dtype), device, requires_grad);
+}
+
+Tensor scalar_tensor(const Scalar& s, DType dtype, Device device, bool requires_grad) {
+  return full({}, s, dtype_or_default(dtype), device, requires_grad);
+}
+
+Tensor empty_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+  const Like like(input, dtype, device, memory_format);
+  return finish(make_empty_strided(input.sizes(), like.strides, like.dtype, like.device), requires_grad);
+}
+
+Tensor full_like(const Tensor& input, const Scalar& fill_value, DType dtype, Device device, bool requires_grad,
+                 MemoryFormat memory_format) {
+  const Like like(input, dtype, device, memory_format);
+  return finish(filled(input.sizes(), like.strides, fill_value, like.dtype, like.device), requires_grad);
+}
+
+Tensor zeros_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+  return full_like(input, 0, dtype, device, requires_grad, memory_format);
+}
+
+Tensor ones_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+  return full_like(input, 1, dtype, device, requires_grad, memory_format);
+}
+
+Tensor new_empty(const Tensor& self, IntList size, DType dtype, Device device, bool requires_grad) {
+  const Like like(self, dtype, device, MemoryFormat::kPreserve);
+  return finish(make_empty(size, like.dtype, like.device), requires_grad);
+}
+
+Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, Device device,
+                bool requires_grad) {
+  const Like like(self, dtype, device, MemoryFormat::kPreserve);
+  return full(size, fill_value, like.dtype, like.device, requires_grad);
+}
+
+Tensor new_zeros(const Tensor& self, IntList size, DType dtype, Device device, bool requires_grad) {
+  return new_full(self, size, 0, dtype, device, requires_grad);
+}
+
+Tensor new_ones(const Tensor& self, IntList size, DType dtype, Device device, bool requires_grad) {
+  return new_full(self, size, 1, dtype, device, requires_grad);
+}
+
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device,
+              bool requires_grad) {
+  const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
+  if (dtype == DType::kDefault) dtype = floating ? context().default_dtype : DType::INT64;
+  const double a = start.to_double(), b = end.to_double(), s = step.to_double();
+  DT_CHECK(s != 0, kRuntimeError, "step must be nonzero");
+  DT_CHECK(std::isfinite(a) && std::isfinite(b), kRuntimeError, "unsupported range: ", start, " -> ", end);
+  DT_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), kRuntimeError,
+           "upper bound and lower bound inconsistent with step sign");
+  int64_t n;
+  if (floating) {
+    const double count = std::ceil((b - a) / s);
+    DT_CHECK(count < 9e18, kRuntimeError, "invalid size, possible overflow?");
+    n = static_cast<int64_t>(count);
+  } else {  // exact where a double is not
+    const int64_t k = step.to_int64(), span = end.to_int64() - start.to_int64();
+    n = (span + k - (k > 0 ? 1 : -1)) / k;
+  }
+  const Tensor y = make_empty({n}, dtype, device_or_default(device));
+  if (n > 0) run(DT_OP_arange, {y}, {}, {start.to_int64(), step.to_int64()}, {a, s});
+  return finish(y, requires_grad);
+}
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, Device device,
+                bool requires_grad) {
+  DT_CHECK(steps >= 0, kRuntimeError, "number of steps must be non-negative");
+  const Tensor y = make_empty({steps}, dtype_or_default(dtype), device_or_default(device));
+  if (steps > 0) run(DT_OP_linspace, {y}, {}, {}, {start.to_double(), end.to_double()});
+  return finish(y, requires_grad);
+}
+
+Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device, bool requires_grad) {
+  const int64_t columns = m.value_or(n);
+  DT_CHECK(n >= 0, kRuntimeError, "n must be greater or equal to 0, got ", n);
+  DT_CHECK(columns >= 0, kRuntimeError, "m must be greater or equal to 0, got ", columns);
+  const Tensor y = zeros({n, columns}, dtype, device);
+  const int64_t length = std::min(n, columns);
+  if (length > 0) {
+    const IntList sizes(&length, 1);
+    run(DT_OP_copy, {View(y, sizes, {columns + 1}, 0)}, {View(Scalar(1), y.dtype(), sizes)});
+  }
+  return finish(y, requires_grad);
+}
+
+}  // namespace dt

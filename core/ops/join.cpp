@@ -1,0 +1,125 @@
+// Ops that lay several copies of elements side by side: cat, stack, repeat, flip.
+#include <algorithm>
+
+#include "core/autograd/record.h"
+#include "core/ops/copy.h"
+#include "core/runtime/backend.h"
+
+namespace dt {
+namespace {
+
+// PyTorch lets a 1-d tensor without elements join anything.
+bool is_legacy_empty(const Tensor& x) { return x.ndim() == 1 && x.numel() == 0; }
+
+const Tensor& shape_model(TensorList tensors) {
+  for (const Tensor& x : tensors) {
+    if (!is_legacy_empty(x)) return x;
+  }
+  return tensors[0];
+}
+
+void check_joinable(const Tensor& first, const Tensor& x, int64_t number, int dim) {
+  DT_CHECK(x.ndim() == first.ndim(), kRuntimeError, "Tensors must have same number of dimensions: got ", first.ndim(),
+           " and ", x.ndim());
+  for (int d = 0; d < x.ndim(); ++d) {
+    DT_CHECK(d == dim || x.sizes()[d] == first.sizes()[d], kRuntimeError, "Sizes of tensors must match except in "
+             "dimension ", dim, ". Expected size ", first.sizes()[d], " but got size ", x.sizes()[d],
+             " for tensor number ", number, " in the list.");
+  }
+}
+
+}  // namespace
+
+Tensor cat(TensorList tensors, int64_t dim) {
+  DT_CHECK(!tensors.empty(), kRuntimeError, "expected a non-empty list of Tensors");
+  for (const Tensor& x : tensors) {
+    DT_CHECK(x.ndim() > 0, kRuntimeError, "zero-dimensional tensor cannot be concatenated");
+  }
+  const Tensor& model = shape_model(tensors);
+  const int d = wrap_dim(dim, model.ndim());
+  DType dtype = DType::kDefault;
+  Dims sizes = model.sizes();
+  sizes[d] = 0;
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& x = tensors[i];
+    dtype = promote_types(dtype, x.dtype());
+    if (!is_legacy_empty(x)) check_joinable(model, x, i, d);
+    lengths.push_back(is_legacy_empty(x) ? 0 : x.sizes()[d]);
+    sizes[d] += lengths.back();
+  }
+  const Tensor y = make_empty(sizes, dtype, model.device());
+  {
+    const GradMode no_grad(false);
+    int64_t start = 0;
+    for (int64_t i = 0; i < tensors.size(); ++i) {
+      if (lengths[i] > 0) copy_elements(slice(y, d, start, start + lengths[i], 1), tensors[i]);
+      start += lengths[i];
+    }
+  }
+  return record("CatBackward0", y, tensors, [d, lengths](BackwardCall& b) {
+    int64_t start = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      if (b.wants(static_cast<int>(i))) b.results[i] = slice(b.grad(), d, start, start + lengths[i], 1);
+      start += lengths[i];
+    }
+  });
+}
+
+Tensor stack(TensorList tensors, int64_t dim) {
+  DT_CHECK(!tensors.empty(), kRuntimeError, "stack expects a non-empty TensorList");
+  const int d = wrap_dim(dim, tensors[0].ndim() + 1);
+  std::vector<Tensor> rows;
+  for (int64_t i = 0; i < tensors.size(); ++i) {
+    DT_CHECK(tensors[i].sizes() == tensors[0].sizes(), kRuntimeError, "stack expects each tensor to be equal size, but "
+             "got ", tensors[0].sizes(), " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
+    rows.push_back(unsqueeze(tensors[i], d));
+  }
+  return cat(rows, d);
+}
+
+// Copies into [r0, s0, r1, s1, ...], whose dimensions merge in pairs: the input is broadcast along every r.
+Tensor repeat(const Tensor& input, IntList repeats) {
+  const int n = static_cast<int>(repeats.size()), lead = n - input.ndim();
+  DT_CHECK(lead >= 0, kRuntimeError, "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+           "tensor");
+  Dims shape, interleaved, wide, result;
+  for (int d = 0; d < n; ++d) {
+    const int64_t size = d < lead ? 1 : input.sizes()[d - lead];
+    DT_CHECK(repeats[d] >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", repeats[d]);
+    result.push_back(repeats[d] * size);
+    if (d >= lead) {
+      interleaved.push_back(1);
+      interleaved.push_back(size);
+      wide.push_back(repeats[d]);
+      wide.push_back(size);
+    } else {
+      wide.push_back(repeats[d]);
+    }
+  }
+  const Tensor x = expand(reshape(input, interleaved), wide);
+  return reshape(clone(x, MemoryFormat::kContiguous), result);
+}
+
+Tensor flip(const Tensor& input, IntList dims) {
+  bool flipped[DT_MAX_DIMS] = {};
+  for (int64_t dim : dims) {
+    const int d = wrap_dim(dim, input.ndim());
+    DT_CHECK(!flipped[d], kRuntimeError, "dim ", d, " appears multiple times in the list of dims");
+    flipped[d] = true;
+  }
+  const Tensor y = make_empty(input.sizes(), input.dtype(), input.device());
+  if (y.numel() > 0) {
+    Dims strides = input.strides();
+    int64_t offset = input.offset();
+    for (int d = 0; d < input.ndim(); ++d) {
+      if (!flipped[d]) continue;
+      offset += (input.sizes()[d] - 1) * strides[d];
+      strides[d] = -strides[d];
+    }
+    run(DT_OP_copy, {y}, {View(input, input.sizes(), strides, offset)});
+  }
+  return record("FlipBackward0", y, {input}, [d = Dims(dims)](BackwardCall& b) { b.results[0] = flip(b.grad(), d); });
+}
+
+}  // namespace dt

@@ -1,0 +1,340 @@
+#include "core/ops/pointwise.h"
+
+#include "core/autograd/inplace.h"
+#include "core/autograd/record.h"
+#include "core/ops/copy.h"
+#include "core/ops/ops.h"
+#include "core/runtime/backend.h"
+#include "core/tensor/layout.h"
+
+namespace dt {
+namespace {
+
+constexpr int kMaxOperands = kMaxPointwiseInputs + 2;
+
+// The op's numbers as the kernel ABI wants them: the compute dtype, then each number as int64 and as double.
+struct Attributes {
+  int64_t ints[1 + kMaxPointwiseNumbers];
+  double floats[kMaxPointwiseNumbers];
+  int n;
+
+  Attributes(DType compute, PointwiseNumbers numbers) : n(static_cast<int>(numbers.size())) {
+    ints[0] = static_cast<int64_t>(info(compute).compute);
+    for (int i = 0; i < n; ++i) {
+      ints[1 + i] = numbers[i].to_int64();
+      floats[i] = numbers[i].to_double();
+    }
+  }
+};
+
+struct Operands {
+  const PointwiseRow& row;
+  Span<const Operand> inputs;
+
+  bool is_condition(int i) const { return row.bool_inputs >> i & 1; }
+  DType number_dtype(int i, DType common) const { return is_condition(i) ? DType::BOOL : common; }
+};
+
+// The dtype that the operands meet in.
+DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs) {
+  DType common;
+  if (!row.bool_inputs) {
+    common = result_type(inputs);
+  } else {
+    Operand rest[kMaxPointwiseInputs] = {0, 0, 0};
+    int n = 0;
+    for (int i = 0; i < row.inputs; ++i) {
+      if (!(row.bool_inputs >> i & 1)) rest[n++] = inputs[i];
+    }
+    common = n ? result_type({rest, n}) : DType::BOOL;
+  }
+  DT_CHECK(common != DType::BOOL || !row.bool_error, kRuntimeError, row.bool_error);
+  if (row.op_class == OpClass::kFloat && !is_floating(common)) common = context().default_dtype;
+  DT_CHECK(row.op_class != OpClass::kInteger || !is_floating(common), kRuntimeError, "\"", row.name,
+           "\" not implemented for '", common, "'");
+  return common;
+}
+
+Dims common_sizes(Span<const Operand> inputs) {
+  const Tensor* first = nullptr;
+  Dims sizes;
+  for (const Operand& x : inputs) {
+    if (x.is_number()) continue;
+    if (!first) {
+      first = &x.tensor();
+      sizes = first->sizes();
+    } else if (x.tensor().sizes() != sizes) {
+      sizes = broadcast_sizes(sizes, x.tensor().sizes());
+    }
+  }
+  return sizes;
+}
+
+Device common_device(Span<const Operand> inputs) {
+  for (const Operand& x : inputs) {
+    if (!x.is_number() && x.tensor().ndim() > 0) return x.tensor().device();
+  }
+  for (const Operand& x : inputs) {
+    if (!x.is_number()) return x.tensor().device();
+  }
+  return context().default_device;
+}
+
+// Every tensor is dense, row-major and of the full size: the whole is one run of numbers.
+bool is_one_run(Span<const Operand> inputs, const Dims& sizes) {
+  for (const Operand& x : inputs) {
+    if (!x.is_number() && !(x.tensor().impl()->contiguous && x.tensor().sizes() == sizes)) return false;
+  }
+  return true;
+}
+
+void launch_one_run(const Operands& ops, const Tensor& out, DType common, const Attributes& attributes) {
+  const int64_t n = out.numel();
+  const IntList sizes(&n, 1), strides{1};
+  View in[kMaxPointwiseInputs];
+  for (int i = 0; i < ops.row.inputs; ++i) {
+    const Operand& x = ops.inputs[i];
+    in[i] = x.is_number() ? View(x.number(), ops.number_dtype(i, common), sizes)
+                          : View(x.tensor(), sizes, strides, x.tensor().offset());
+  }
+  run(ops.row.op, {View(out, sizes, strides, out.offset())}, {in, ops.row.inputs},
+      {attributes.ints, 1 + attributes.n}, {attributes.floats, attributes.n});
+}
+
+void launch(const Operands& ops, const Tensor& out, DType common, PointwiseNumbers numbers) {
+  const Attributes attributes(common, numbers);
+  if (out.impl()->contiguous && is_one_run(ops.inputs, out.sizes())) {
+    launch_one_run(ops, out, common, attributes);
+    return;
+  }
+  Layout layout(out.sizes());
+  layout.add(out);
+  for (int i = 0; i < ops.row.inputs; ++i) {
+    const Operand& x = ops.inputs[i];
+    if (x.is_number()) layout.add(x.number(), ops.number_dtype(i, common));
+    else layout.add(x.tensor());
+  }
+  layout.finish();
+  run(ops.row.op, layout.views(0, 1), layout.views(1, ops.row.inputs), {attributes.ints, 1 + attributes.n},
+      {attributes.floats, attributes.n});
+}
+
+Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
+  if (is_one_run(inputs, sizes)) return contiguous_strides(sizes);
+  Tensor tensors[kMaxPointwiseInputs];
+  for (int64_t i = 0; i < inputs.size(); ++i) tensors[i] = inputs[i].tensor();
+  return elementwise_strides(sizes, {tensors, inputs.size()});
+}
+
+Tensor number_tensor(const Scalar& number, DType dtype) { return full({}, number, dtype, kCpu); }
+
+class PointwiseNode final : public Node {
+ public:
+  PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers)
+      : Node(row.node_name), row_(row) {
+    for (int i = 0; i < row.inputs; ++i) {
+      if (!(row.saves_input >> i & 1)) continue;
+      if (inputs[i].is_number()) number_input_[i] = inputs[i].number();
+      else input_[i] = Saved::input(inputs[i].tensor());
+    }
+    for (int64_t i = 0; i < numbers.size(); ++i) numbers_[i] = numbers[i];
+    number_count_ = static_cast<int>(numbers.size());
+  }
+  void save_result(const Tensor& y) {
+    if (row_.saves_result) result_ = Saved::output(y);
+  }
+  // An in-place op saved a clone of the input that it overwrites.
+  void save_input(int i, const Tensor& x) { input_[i] = Saved::input(x); }
+
+  void backward(BackwardCall& call) override {
+    if (released_) fail_released();
+    bool rest = false;
+    for (int i = 0; i < row_.inputs; ++i) {
+      if (!call.wants(i)) continue;
+      if (passes_grad(i)) call.results[i] = call.grad();
+      else rest = true;
+    }
+    if (!rest) return;
+    if (call.create_graph) by_formula(call);
+    else by_kernel(call);
+  }
+
+  void release_saved() override {
+    if (!row_.saves_input && !row_.saves_result) return;
+    for (Saved& s : input_) s.reset();
+    result_.reset();
+    released_ = true;
+  }
+
+ private:
+  bool passes_grad(int i) const {
+    const int how = row_.passes[i];
+    return how == 1 || (how >= 2 && numbers_[how - 2].to_double() == 1);
+  }
+
+  void by_formula(BackwardCall& call) {
+    PointwiseGradient g;
+    g.grad = call.grad();
+    const DType dtype = call.grad().dtype();
+    for (int i = 0; i < row_.inputs; ++i) {
+      g.wants[i] = call.wants(i) && !passes_grad(i);
+      if (!(row_.saves_input >> i & 1)) continue;
+      g.input[i] = input_[i].defined() ? input_[i].get(this) : number_tensor(number_input_[i], dtype);
+    }
+    g.result = result_.get(this);
+    for (int i = 0; i < number_count_; ++i) g.number[i] = numbers_[i].to_double();
+    row_.gradient(g);
+    for (int i = 0; i < row_.inputs; ++i) {
+      if (g.wants[i]) call.results[i] = g.out[i];
+    }
+  }
+
+  // One pass over memory: the row's gradient formulas as a kernel.
+  void by_kernel(BackwardCall& call) {
+    const Tensor& grad = call.grad();
+    Tensor operands[kMaxOperands] = {grad};  // undefined: a number
+    Scalar number[kMaxOperands] = {0, 0, 0, 0, 0};
+    bool condition[kMaxOperands] = {};
+    int n = 1;
+    for (int i = 0; i < row_.inputs; ++i) {
+      if (!(row_.saves_input >> i & 1)) continue;
+      condition[n] = row_.bool_inputs >> i & 1;
+      number[n] = number_input_[i];
+      operands[n++] = input_[i].get(this);
+    }
+    if (row_.saves_result) operands[n++] = result_.get(this);
+
+    const Dims strides = elementwise_strides(grad.sizes(), {operands, n});
+    Layout layout(grad.sizes());
+    int outs = 0;
+    for (int i = 0; i < row_.inputs; ++i) {
+      if (!(row_.differentiable >> i & 1)) continue;
+      ++outs;
+      if (call.wants(i) && !passes_grad(i)) {
+        call.results[i] = make_empty_strided(grad.sizes(), strides, grad.dtype(), grad.device());
+        layout.add(call.results[i]);
+      } else {
+        layout.add_absent();
+      }
+    }
+    for (int k = 0; k < n; ++k) {
+      if (operands[k].defined()) layout.add(operands[k]);
+      else layout.add(number[k], condition[k] ? DType::BOOL : grad.dtype());
+    }
+    layout.finish();
+    const Attributes attributes(grad.dtype(), {numbers_, number_count_});
+    run(row_.backward_op, layout.views(0, outs), layout.views(outs, n), {attributes.ints, 1 + attributes.n},
+        {attributes.floats, attributes.n});
+  }
+
+  const PointwiseRow& row_;
+  Saved input_[kMaxPointwiseInputs], result_;
+  Scalar number_input_[kMaxPointwiseInputs] = {0, 0, 0};
+  Scalar numbers_[kMaxPointwiseNumbers] = {0, 0, 0, 0};
+  int number_count_;
+  bool released_ = false;
+};
+
+bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out) {
+  if (!grad_enabled() || row.backward_op < 0 || !is_floating(out)) return false;
+  for (int i = 0; i < row.inputs; ++i) {
+    if (row.differentiable >> i & 1 && !inputs[i].is_number() && inputs[i].tensor().requires_grad()) return true;
+  }
+  return false;
+}
+
+void attach_edges(Node& node, const PointwiseRow& row, Span<const Operand> inputs) {
+  node.edges.resize(row.inputs);
+  for (int i = 0; i < row.inputs; ++i) {
+    if (row.differentiable >> i & 1) node.edges[i] = gradient_edge(inputs[i].tensor());
+  }
+}
+
+bool can_cast(DType from, DType to) { return info(from).category <= info(to).category; }
+
+// PyTorch refuses operands that overlap the written tensor other than exactly.
+void check_overlap(const Tensor& self, Span<const Operand> inputs) {
+  for (int64_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i].is_number()) continue;
+    const Tensor& x = inputs[i].tensor();
+    if (x.storage().get() != self.storage().get() || x.numel() == 0 || self.numel() == 0) continue;
+    if (x.offset() == self.offset() && x.sizes() == self.sizes() && x.strides() == self.strides()) continue;
+    if (!is_dense(x.sizes(), x.strides()) || !is_dense(self.sizes(), self.strides())) continue;  // cannot tell
+    const bool apart = x.offset() + x.numel() <= self.offset() || self.offset() + self.numel() <= x.offset();
+    DT_CHECK(apart, kRuntimeError,
+             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+             "memory location. Please clone() the tensor before performing the operation.");
+  }
+}
+
+}  // namespace
+
+DType result_type(Span<const Operand> operands) {
+  // The three ranks: a lower one matters only if its category is higher.
+  DType dimensioned = DType::kDefault, zero_dim = DType::kDefault, number = DType::kDefault;
+  for (const Operand& x : operands) {
+    if (x.is_number()) {
+      const Category c = x.number().category();
+      const DType t = c == Category::FLOATING  ? context().default_dtype
+                      : c == Category::INTEGER ? DType::INT64
+                                               : DType::BOOL;
+      number = promote_types(number, t);
+    } else if (x.tensor().ndim() == 0) {
+      zero_dim = promote_types(zero_dim, x.tensor().dtype());
+    } else {
+      dimensioned = promote_types(dimensioned, x.tensor().dtype());
+    }
+  }
+  const auto join = [](DType high, DType low) {
+    if (high == DType::kDefault) return low;
+    return low != DType::kDefault && info(low).category > info(high).category ? low : high;
+  };
+  return join(dimensioned, join(zero_dim, number));
+}
+
+Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
+  const DType common = common_dtype(row, inputs);
+  const Dims sizes = common_sizes(inputs);
+  const DType dtype = row.bool_out ? DType::BOOL : common;
+  const Tensor y = make_empty_strided(sizes, output_strides(inputs, sizes), dtype, common_device(inputs));
+  launch({row, inputs}, y, common, numbers);
+  if (must_record(row, inputs, dtype)) {
+    auto* node = new PointwiseNode(row, inputs, numbers);
+    const Ref<Node> owner = Ref<Node>::adopt(node);
+    attach_edges(*node, row, inputs);
+    node->save_result(y);
+    node->outputs.resize(1);
+    node->outputs[0] = {y.sizes(), y.dtype()};
+    set_history(y, owner, 0);
+  }
+  return y;
+}
+
+void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
+  const Tensor& self = inputs[0].tensor();
+  const DType common = common_dtype(row, inputs);
+  const DType dtype = row.bool_out ? DType::BOOL : common;
+  const Dims sizes = common_sizes(inputs);
+  DT_CHECK(sizes == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
+           " doesn't match the broadcast shape ", sizes);
+  DT_CHECK(can_cast(dtype, self.dtype()), kRuntimeError, "result type ", dtype,
+           " can't be cast to the desired output type ", self.dtype());
+  check_inplace(self);
+  check_overlap(self, inputs);
+  Ref<Node> owner;
+  PointwiseNode* node = nullptr;
+  if (must_record(row, inputs, self.dtype())) {
+    node = new PointwiseNode(row, inputs, numbers);
+    owner = Ref<Node>::adopt(node);
+    attach_edges(*node, row, inputs);
+    for (int i = 0; i < row.inputs; ++i) {
+      const bool overwritten = inputs[i].tensor().is_same(self) && (row.saves_input >> i & 1);
+      if (overwritten) node->save_input(i, history_clone(self));
+    }
+  }
+  launch({row, inputs}, self, common, numbers);
+  finish_inplace(self, owner);
+  if (node) node->save_result(self);
+}
+
+}  // namespace dt

@@ -1,0 +1,315 @@
+// Reductions. Each kernel reads x and writes a result whose reduced dimensions have size 1; `Plan` finds which.
+#include <cmath>
+#include <limits>
+
+#include "core/autograd/fused.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+// Which dimensions are reduced, and the sizes with and without them.
+struct Plan {
+  bool reduced[DT_MAX_DIMS] = {};
+  Dims kept_sizes;    // reduced dimensions have size 1
+  Dims result_sizes;  // kept_sizes, or without the reduced dimensions
+  int64_t count = 1;  // how many elements make one result
+
+  // No dim, and an empty list, mean all dimensions.
+  Plan(const Tensor& x, std::optional<IntList> dim, bool keepdim) : kept_sizes(x.sizes()) {
+    const bool all = !dim || dim->empty();
+    for (int d = 0; d < x.ndim(); ++d) reduced[d] = all;
+    if (!all) {
+      for (int64_t i : *dim) {
+        const int d = wrap_dim(i, x.ndim());
+        DT_CHECK(!reduced[d] || x.ndim() == 0, kRuntimeError, "dim ", d, " appears multiple times in the list of dims");
+        reduced[d] = true;
+      }
+    }
+    for (int d = 0; d < x.ndim(); ++d) {
+      if (reduced[d]) {
+        count *= x.sizes()[d];
+        kept_sizes[d] = 1;
+      }
+      if (!reduced[d] || keepdim) result_sizes.push_back(kept_sizes[d]);
+    }
+  }
+};
+
+DType accumulate_dtype(const Tensor& x, DType wish) {
+  if (wish != DType::kDefault) return wish;
+  return is_floating(x.dtype()) ? x.dtype() : DType::INT64;
+}
+
+int64_t compute(DType t) { return static_cast<int64_t>(info(t).compute); }
+
+Tensor launch(int op, const Tensor& x, const Plan& plan, DType dtype, DType compute_dtype, Floats floats = {}) {
+  const Tensor y = make_empty(plan.result_sizes, dtype, x.device());
+  run(op, {View(y, plan.kept_sizes, contiguous_strides(plan.kept_sizes), y.offset())}, {x}, {compute(compute_dtype)},
+      floats);
+  return y;
+}
+
+// A gradient or result of the reduced shape, as wide as x again.
+Tensor spread(const Tensor& g, const Dims& kept_sizes, const Dims& sizes) {
+  return expand(reshape(g, kept_sizes), sizes);
+}
+
+void check_floating(const Tensor& x, const char* what) {
+  DT_CHECK(is_floating(x.dtype()), kRuntimeError, what, ": input dtype should be either floating point or complex. Got ",
+           x.dtype(), " instead.");
+}
+
+Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
+  const Plan plan(x, dim, keepdim);
+  DT_CHECK(plan.count > 0 || count_elements(plan.kept_sizes) == 0, kIndexError, "Expected reduction dim to have non-zero "
+           "size: input has size ", x.sizes());
+  const Tensor y = launch(op, x, plan, x.dtype(), x.dtype());
+  if (!needs_graph(x)) return y;
+  // Ties share the gradient equally.
+  return record(node, y, {x},
+                [x = Saved::input(x), y = Saved::output(y), kept = plan.kept_sizes, dims = Dims(dim.value_or(IntList()))](
+                    BackwardCall& b) {
+                  const Tensor input = x.get(b.node);
+                  const Tensor best = spread(y.get(b.node), kept, input.sizes());
+                  const Tensor hit = to_dtype(eq(input, best), input.dtype());
+                  const Tensor share = div(hit, sum(hit, IntList(dims), true));
+                  b.results[0] = mul(share, spread(b.grad(), kept, input.sizes()));
+                });
+}
+
+std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor& x, int64_t dim, bool keepdim) {
+  const int d = wrap_dim(dim, x.ndim());
+  if (x.ndim() == 0) {
+    const Tensor at = zeros({}, DType::INT64, x.device());
+    return {clone(x), at};
+  }
+  const Plan plan(x, IntList{d}, keepdim);
+  DT_CHECK(x.sizes()[d] > 0 || count_elements(plan.kept_sizes) == 0, kIndexError, "Expected reduction dim ", d,
+           " to have non-zero size.");
+  const Tensor values = make_empty(plan.result_sizes, x.dtype(), x.device());
+  const Tensor indices = make_empty(plan.result_sizes, DType::INT64, x.device());
+  const Dims strides = contiguous_strides(plan.kept_sizes);
+  run(op, {View(values, plan.kept_sizes, strides, 0), View(indices, plan.kept_sizes, strides, 0)}, {x},
+      {compute(x.dtype()), d});
+  record(node, values, {x}, [d, indices, kept = plan.kept_sizes, sizes = x.sizes()](BackwardCall& b) {
+    const Tensor zero = zeros(sizes, b.grad().dtype(), b.grad().device());
+    b.results[0] = scatter(zero, d, reshape(indices, kept), reshape(b.grad(), kept));
+  });
+  return {values, indices};
+}
+
+Tensor extremum_index(int op, const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  const GradMode no_grad(false);
+  if (dim) {
+    return std::get<1>(extremum_along(op, "", x, *dim, keepdim));
+  }
+  DT_CHECK(x.numel() > 0, kIndexError, "Expected reduction dim to be specified for input.numel() == 0. Specify the "
+           "reduction dim with the 'dim' argument.");
+  const Tensor at = std::get<1>(extremum_along(op, "", reshape(x, {-1}), 0, false));
+  return keepdim ? reshape(at, Dims(x.ndim(), 1)) : at;
+}
+
+Tensor truth(int op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
+  const Plan plan(x, dim, keepdim);
+  const Tensor y = launch(op, x, plan, DType::BOOL, x.dtype());
+  return x.dtype() == DType::UINT8 ? to_dtype(y, DType::UINT8) : y;
+}
+
+// The product of x along dimension d by halves: right at zeros, at every order of derivative.
+Tensor product_by_halves(Tensor x, int d) {
+  if (x.sizes()[d] == 0) return ones(Plan(x, IntList{d}, true).kept_sizes, x.dtype(), x.device());
+  while (x.sizes()[d] > 1) {
+    const int64_t n = x.sizes()[d], half = n / 2;
+    Tensor product = mul(slice(x, d, 0, half, 1), slice(x, d, half, 2 * half, 1));
+    x = n % 2 ? cat({product, slice(x, d, n - 1, n, 1)}, d) : product;
+  }
+  return x;
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
+  const DType out = accumulate_dtype(input, dtype);
+  const Plan plan(input, dim, keepdim);
+  const Tensor y = launch(DT_OP_sum, input, plan, out, out);
+  return record("SumBackward0", y, {input}, [kept = plan.kept_sizes, sizes = input.sizes()](BackwardCall& b) {
+    b.results[0] = spread(b.grad(), kept, sizes);
+  });
+}
+
+Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
+  const DType out = dtype == DType::kDefault ? input.dtype() : dtype;
+  DT_CHECK(is_floating(out), kRuntimeError,
+           "could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ", out);
+  const Plan plan(input, dim, keepdim);
+  const Tensor y = launch(DT_OP_mean, input, plan, out, out);
+  return record("MeanBackward0", y, {input},
+                [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](BackwardCall& b) {
+                  b.results[0] = spread(div(b.grad(), n), kept, sizes);
+                });
+}
+
+Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
+  const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
+  if (!dim) {
+    const Tensor y = prod(reshape(x, {-1}), 0, false, DType::kDefault);
+    return keepdim ? reshape(y, Dims(x.ndim(), 1)) : y;
+  }
+  const int d = wrap_dim(*dim, x.ndim());
+  if (x.ndim() == 0) return clone(x);
+  const Plan plan(x, IntList{d}, keepdim);
+  const Tensor y = launch(DT_OP_prod, x, plan, x.dtype(), x.dtype());
+  if (!needs_graph(x)) return y;
+  const auto composition = [d, sizes = plan.result_sizes](const std::vector<Tensor>& in) {
+    return reshape(product_by_halves(in[0], d), sizes);
+  };
+  return record("ProdBackward0", y, {x}, [composition, saved = std::vector<Saved>{Saved::input(x)}](BackwardCall& b) {
+    const GradMode grad(true);
+    backward_by_composition(b, saved, composition);
+  });
+}
+
+Tensor max(const Tensor& input) { return extremum(DT_OP_amax, "MaxBackward1", input, {}, false); }
+Tensor min(const Tensor& input) { return extremum(DT_OP_amin, "MinBackward1", input, {}, false); }
+Tensor amax(const Tensor& input, IntList dim, bool keepdim) {
+  return extremum(DT_OP_amax, "AmaxBackward0", input, dim, keepdim);
+}
+Tensor amin(const Tensor& input, IntList dim, bool keepdim) {
+  return extremum(DT_OP_amin, "AminBackward0", input, dim, keepdim);
+}
+std::tuple<Tensor, Tensor> max_dim(const Tensor& input, int64_t dim, bool keepdim) {
+  return extremum_along(DT_OP_max_dim, "MaxBackward0", input, dim, keepdim);
+}
+std::tuple<Tensor, Tensor> min_dim(const Tensor& input, int64_t dim, bool keepdim) {
+  return extremum_along(DT_OP_min_dim, "MinBackward0", input, dim, keepdim);
+}
+Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  return extremum_index(DT_OP_max_dim, input, dim, keepdim);
+}
+Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  return extremum_index(DT_OP_min_dim, input, dim, keepdim);
+}
+Tensor any(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+  return truth(DT_OP_any, input, dim, keepdim);
+}
+Tensor all(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+  return truth(DT_OP_all, input, dim, keepdim);
+}
+
+Tensor var(const Tensor& input, std::optional<IntList> dim, const Scalar& correction, bool keepdim) {
+  check_floating(input, "std and var only support floating point and complex dtypes");
+  const Plan plan(input, dim, keepdim);
+  const double c = correction.to_double();
+  const Tensor y = launch(DT_OP_var, input, plan, input.dtype(), input.dtype(), {c});
+  if (!needs_graph(input)) return y;
+  return record("VarBackward0", y, {input},
+                [x = Saved::input(input), kept = plan.kept_sizes, n = double(plan.count), c,
+                 dims = Dims(dim.value_or(IntList()))](BackwardCall& b) {
+                  const Tensor input = x.get(b.node);
+                  const Tensor deviation = sub(input, mean(input, IntList(dims), true));
+                  const Tensor g = spread(b.grad(), kept, input.sizes());
+                  b.results[0] = mul(mul(deviation, g), 2 / std::max(0.0, n - c));
+                });
+}
+
+// The square root of var; its gradient is 0 where the deviation is (torch.std).
+Tensor std(const Tensor& input, std::optional<IntList> dim, const Scalar& correction, bool keepdim) {
+  const Tensor v = var(input, dim, correction, keepdim);
+  const GradMode forward(false);
+  const Tensor y = sqrt(v);
+  const GradMode recording(true);
+  if (!v.requires_grad()) return y;
+  return record("StdBackward0", y, {v}, [y = Saved::output(y)](BackwardCall& b) {
+    const Tensor result = y.get(b.node);
+    b.results[0] = masked_fill(div(b.grad(), mul(result, 2)), eq(result, 0), 0);
+  });
+}
+
+namespace {
+
+// d|x|_p/dx * g, with PyTorch's subgradients: 0 where the norm is 0; ties of an infinite norm share.
+Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p, const Dims& dims) {
+  if (p == 0) return zeros_like(x);
+  if (p == 1) return mul(sign(x), g);
+  if (std::isinf(p)) {
+    const Tensor hit = to_dtype(eq(abs(x), y), x.dtype());
+    return mul(mul(sign(x), div(hit, sum(hit, IntList(dims), true))), g);
+  }
+  const Tensor zero = eq(y, 0);
+  if (p == 2) return mul(x, masked_fill(div(g, y), zero, 0));
+  const Tensor scale = masked_fill(div(g, pow(y, p - 1)), zero, 0);
+  if (p < 2) return mul(masked_fill(mul(sign(x), pow(abs(x), p - 1)), eq(x, 0), 0), scale);
+  return mul(mul(x, pow(abs(x), p - 2)), scale);
+}
+
+}  // namespace
+
+Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim, DType dtype) {
+  const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
+  check_floating(x, "linalg.vector_norm: Expected a floating point or complex tensor as input");
+  const Plan plan(x, dim, keepdim);
+  const double order = p.to_double();
+  const Tensor y = launch(DT_OP_norm, x, plan, x.dtype(), x.dtype(), {order});
+  if (!needs_graph(x)) return y;
+  return record("LinalgVectorNormBackward0", y, {x},
+                [x = Saved::input(x), y = Saved::output(y), order, kept = plan.kept_sizes,
+                 dims = Dims(dim.value_or(IntList()))](BackwardCall& b) {
+                  const Tensor input = x.get(b.node);
+                  b.results[0] = norm_gradient(input, spread(y.get(b.node), kept, input.sizes()),
+                                               spread(b.grad(), kept, input.sizes()), order, dims);
+                });
+}
+
+Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim) {
+  const Tensor x = is_floating(input.dtype()) ? input : to_dtype(input, context().default_dtype);
+  Tensor top;
+  {
+    const GradMode no_grad(false);
+    top = amax(x, dim, true);
+    top = masked_fill(top, isinf(top), 0);
+  }
+  const Tensor y = add(log(sum(exp(sub(x, top)), dim, true)), top);
+  return keepdim ? y : reshape(y, Plan(x, dim, false).result_sizes);
+}
+
+Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
+  const int d = wrap_dim(dim, input.ndim());
+  const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
+  if (x.ndim() == 0) return clone(x);
+  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
+  run(DT_OP_cumsum, {y}, {x}, {compute(x.dtype()), d});
+  return record("CumsumBackward0", y, {x}, [d](BackwardCall& b) {
+    b.results[0] = flip(cumsum(flip(b.grad(), {d}), d), {d});
+  });
+}
+
+bool equal(const Tensor& input, const Tensor& other) {
+  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, "Expected object of data type ", input.dtype(),
+           " but got data type ", other.dtype(), " for argument 'other'");
+  if (input.sizes() != other.sizes()) return false;
+  const GradMode no_grad(false);
+  return item(all(eq(input, other))).to_bool();
+}
+
+// |input - other| <= atol + rtol * |other|, where both are finite or equal.
+Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, input.dtype(), " did not match ", other.dtype());
+  DT_CHECK(rtol >= 0 && atol >= 0, kRuntimeError, "rtol and atol must be greater than or equal to zero");
+  const GradMode no_grad(false);
+  Tensor close = eq(input, other);
+  if (equal_nan && is_floating(input.dtype())) close = logical_or(close, logical_and(isnan(input), isnan(other)));
+  if (rtol == 0 && atol == 0) return close;
+  const DType wide = is_floating(input.dtype()) ? input.dtype() : context().default_dtype;
+  const Tensor a = to_dtype(input, wide), b = to_dtype(other, wide);
+  const Tensor difference = abs(sub(a, b));
+  const Tensor near = logical_and(isfinite(difference), le(difference, add(mul(abs(b), rtol), atol)));
+  return logical_or(close, near);
+}
+
+bool allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return item(all(isclose(input, other, rtol, atol, equal_nan))).to_bool();
+}
+
+}  // namespace dt

@@ -1,0 +1,379 @@
+// Views: other looks at the same memory. Sizes and strides are found here; recording is make_view's.
+#include "core/autograd/view.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/autograd/record.h"
+#include "core/ops/copy.h"
+
+namespace dt {
+namespace {
+
+// Replaces the one -1 in a shape by what the number of elements says.
+Dims infer_sizes(IntList shape, int64_t numel) {
+  Dims sizes(shape);
+  int unknown = -1;
+  int64_t known = 1;
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == -1) {
+      DT_CHECK(unknown < 0, kRuntimeError, "only one dimension can be inferred");
+      unknown = d;
+    } else {
+      DT_CHECK(sizes[d] >= 0, kRuntimeError, "invalid shape dimension ", sizes[d]);
+      DT_CHECK(!__builtin_mul_overflow(known, sizes[d], &known), kRuntimeError, "shape '", shape,
+               "' has too many elements");
+    }
+  }
+  if (unknown >= 0) {
+    DT_CHECK(known != 0, kRuntimeError, "cannot reshape tensor of ", numel, " elements into shape ", shape,
+             " because the unspecified dimension size -1 can be any value and is ambiguous");
+    sizes[unknown] = numel / known;
+    known *= sizes[unknown];
+  }
+  DT_CHECK(known == numel, kRuntimeError, "shape '", shape, "' is invalid for input of size ", numel);
+  return sizes;
+}
+
+// Strides that show x's elements under other sizes, if any do: dimensions are taken from the last; a run of old
+// dimensions that is one walk through memory may be cut up anew.
+std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
+  if (x.impl()->contiguous || x.numel() == 0) return contiguous_strides(sizes);
+  Dims strides(sizes.size(), 1);
+  int next = sizes.size() - 1;  // the new dimension to be placed
+  int64_t run = 1, placed = 1, stride = 1;
+  bool run_started = false;
+  for (int d = x.ndim() - 1; d >= 0; --d) {
+    if (!run_started) {
+      stride = x.strides()[d];
+      run = placed = 1;
+      run_started = true;
+    }
+    run *= x.sizes()[d];
+    const bool walk_ends = d == 0 || (x.sizes()[d - 1] != 1 && x.strides()[d - 1] != run * stride);
+    if (!walk_ends) continue;
+    while (next >= 0 && (placed < run || sizes[next] == 1)) {
+      strides[next] = placed * stride;
+      placed *= sizes[next];
+      --next;
+    }
+    if (placed != run) return std::nullopt;
+    run_started = false;
+  }
+  return next < 0 ? std::optional<Dims>(strides) : std::nullopt;
+}
+
+ViewRecipe reshape_recipe(const Dims& sizes) {
+  ViewRecipe r;
+  r.kind = ViewRecipe::kReshape;
+  r.dims = sizes;
+  return r;
+}
+
+Tensor view_as_sizes(const char* node, const Tensor& x, const Dims& sizes, const Dims& strides) {
+  return make_view(node, x, sizes, strides, x.offset(), reshape_recipe(sizes));
+}
+
+Tensor permute_to(const char* node, const Tensor& x, const Dims& order) {
+  ViewRecipe r;
+  r.kind = ViewRecipe::kPermute;
+  r.dims = order;
+  Dims sizes(x.ndim(), 0), strides(x.ndim(), 0);
+  for (int d = 0; d < x.ndim(); ++d) {
+    sizes[d] = x.sizes()[static_cast<int>(order[d])];
+    strides[d] = x.strides()[static_cast<int>(order[d])];
+  }
+  return make_view(node, x, sizes, strides, x.offset(), r);
+}
+
+}  // namespace
+
+Tensor view(const Tensor& input, IntList size) {
+  const Dims sizes = infer_sizes(size, input.numel());
+  const auto strides = view_strides(input, sizes);
+  DT_CHECK(strides, kRuntimeError,
+           "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+           "contiguous subspaces). Use .reshape(...) instead.");
+  return view_as_sizes("ViewBackward0", input, sizes, *strides);
+}
+
+Tensor view_as(const Tensor& input, const Tensor& other) { return view(input, other.sizes()); }
+
+Tensor reshape(const Tensor& input, IntList shape) {
+  const Dims sizes = infer_sizes(shape, input.numel());
+  if (const auto strides = view_strides(input, sizes)) return view_as_sizes("ViewBackward0", input, sizes, *strides);
+  const Tensor x = clone(input, MemoryFormat::kContiguous);
+  return view_as_sizes("ViewBackward0", x, sizes, contiguous_strides(sizes));
+}
+
+Tensor reshape_as(const Tensor& input, const Tensor& other) { return reshape(input, other.sizes()); }
+
+Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
+  const int first = wrap_dim(start_dim, input.ndim()), last = wrap_dim(end_dim, input.ndim());
+  DT_CHECK(first <= last, kRuntimeError, "flatten() has invalid args: start_dim cannot come after end_dim");
+  if (input.ndim() == 0) return reshape(input, {1});
+  if (first == last) return input;
+  Dims sizes;
+  int64_t joined = 1;
+  for (int d = 0; d < input.ndim(); ++d) {
+    if (d >= first && d <= last) joined *= input.sizes()[d];
+    if (d < first || d > last) sizes.push_back(input.sizes()[d]);
+    if (d == last) sizes.push_back(joined);
+  }
+  return reshape(input, sizes);
+}
+
+Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
+  const int d = wrap_dim(dim, input.ndim());
+  DT_CHECK(!sizes.empty(), kRuntimeError, "sizes must be non-empty");
+  const Dims parts = infer_sizes(sizes, input.size(d));
+  Dims shape = input.sizes();
+  shape[d] = parts[0];
+  for (int i = 1; i < parts.size(); ++i) shape.insert(d + i, parts[i]);
+  return view(input, shape);
+}
+
+Tensor permute(const Tensor& input, IntList dims) {
+  const int n = input.ndim();
+  DT_CHECK(dims.size() == n, kRuntimeError, "number of dimensions in the tensor input does not match the length of the "
+           "desired ordering of dimensions i.e. input.dim() = ", n, " is not equal to len(dims) = ", dims.size());
+  Dims order;
+  bool seen[DT_MAX_DIMS] = {};
+  for (int64_t dim : dims) {
+    const int d = wrap_dim(dim, n);
+    DT_CHECK(!seen[d], kRuntimeError, "duplicate dims are not allowed.");
+    seen[d] = true;
+    order.push_back(d);
+  }
+  return permute_to("PermuteBackward0", input, order);
+}
+
+Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
+  const int a = wrap_dim(dim0, input.ndim()), b = wrap_dim(dim1, input.ndim());
+  Dims order;
+  for (int d = 0; d < input.ndim(); ++d) order.push_back(d == a ? b : d == b ? a : d);
+  return permute_to("TransposeBackward0", input, order);
+}
+
+Tensor movedim(const Tensor& input, IntList source, IntList destination) {
+  DT_CHECK(source.size() == destination.size(), kRuntimeError, "Invalid source or destination dims: source (", source,
+           " dims) should contain the same number of dims as destination (", destination, " dims)");
+  const int n = input.ndim();
+  Dims order(n, -1);
+  bool taken[DT_MAX_DIMS] = {};
+  for (int64_t i = 0; i < source.size(); ++i) {
+    const int from = wrap_dim(source[i], n), to = wrap_dim(destination[i], n);
+    DT_CHECK(!taken[from], kRuntimeError, "repeated dim in `source` (", source, ")");
+    DT_CHECK(order[to] < 0, kRuntimeError, "repeated dim in `destination` (", destination, ")");
+    taken[from] = true;
+    order[to] = from;
+  }
+  int next = 0;
+  for (int d = 0; d < n; ++d) {
+    if (order[d] >= 0) continue;
+    while (taken[next]) ++next;
+    order[d] = next++;
+  }
+  return permute_to("PermuteBackward0", input, order);
+}
+
+Tensor t(const Tensor& input) {
+  DT_CHECK(input.ndim() <= 2, kRuntimeError, "t() expects a tensor with <= 2 dimensions, but self is ", input.ndim(), "D");
+  return input.ndim() < 2 ? permute_to("TBackward0", input, input.ndim() ? Dims{0} : Dims{})
+                          : permute_to("TBackward0", input, {1, 0});
+}
+
+Tensor squeeze(const Tensor& input, std::optional<IntList> dim) {
+  bool candidate[DT_MAX_DIMS] = {};
+  if (dim) {
+    for (int64_t d : *dim) candidate[wrap_dim(d, input.ndim())] = true;
+  }
+  Dims sizes, strides;
+  for (int d = 0; d < input.ndim(); ++d) {
+    if (input.sizes()[d] == 1 && (!dim || candidate[d])) continue;
+    sizes.push_back(input.sizes()[d]);
+    strides.push_back(input.strides()[d]);
+  }
+  return view_as_sizes("SqueezeBackward0", input, sizes, strides);
+}
+
+Tensor unsqueeze(const Tensor& input, int64_t dim) {
+  const int d = wrap_dim(dim, input.ndim() + 1);
+  Dims sizes = input.sizes(), strides = input.strides();
+  const int64_t stride = d < input.ndim() ? sizes[d] * strides[d] : 1;
+  sizes.insert(d, 1);
+  strides.insert(d, stride);
+  return view_as_sizes("UnsqueezeBackward0", input, sizes, strides);
+}
+
+Tensor expand(const Tensor& input, IntList size) {
+  const int lead = static_cast<int>(size.size()) - input.ndim();
+  DT_CHECK(lead >= 0, kRuntimeError, "the number of sizes provided (", size.size(),
+           ") must be greater or equal to the number of dimensions in the tensor (", input.ndim(), ")");
+  Dims sizes(size), strides(sizes.size(), 0);
+  for (int d = 0; d < sizes.size(); ++d) {
+    const int64_t from = d < lead ? 1 : input.sizes()[d - lead];
+    if (sizes[d] == -1) {
+      DT_CHECK(d >= lead, kRuntimeError, "The expanded size of the tensor (-1) isn't allowed in a leading, "
+               "non-existing dimension ", d);
+      sizes[d] = from;
+    }
+    DT_CHECK(sizes[d] >= 0 && (from == sizes[d] || from == 1), kRuntimeError, "The expanded size of the tensor (",
+             sizes[d], ") must match the existing size (", from, ") at non-singleton dimension ", d,
+             ".  Target sizes: ", size, ".  Tensor sizes: ", input.sizes());
+    if (d >= lead && from == sizes[d]) strides[d] = input.strides()[d - lead];
+  }
+  ViewRecipe r;
+  r.kind = ViewRecipe::kExpand;
+  r.dims = sizes;
+  return make_view("ExpandBackward0", input, sizes, strides, input.offset(), r);
+}
+
+Tensor expand_as(const Tensor& input, const Tensor& other) { return expand(input, other.sizes()); }
+Tensor broadcast_to(const Tensor& input, IntList size) { return expand(input, size); }
+
+Tensor select(const Tensor& input, int64_t dim, int64_t index) {
+  DT_CHECK(input.ndim() > 0, kIndexError, "select() cannot be applied to a 0-dim tensor.");
+  const int d = wrap_dim(dim, input.ndim());
+  const int64_t n = input.sizes()[d];
+  DT_CHECK(index >= -n && index < n, kIndexError, "index ", index, " is out of bounds for dimension ", d, " with size ", n);
+  ViewRecipe r;
+  r.kind = ViewRecipe::kSelect;
+  r.dim = d;
+  r.start = index < 0 ? index + n : index;
+  Dims sizes = input.sizes(), strides = input.strides();
+  const int64_t offset = input.offset() + r.start * strides[d];
+  sizes.erase(d);
+  strides.erase(d);
+  return make_view("SelectBackward0", input, sizes, strides, offset, r);
+}
+
+Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  DT_CHECK(input.ndim() > 0, kIndexError, "slice() cannot be applied to a 0-dim tensor.");
+  DT_CHECK(step > 0, kRuntimeError, "slice step must be positive");
+  const int d = wrap_dim(dim, input.ndim());
+  const int64_t n = input.sizes()[d];
+  const auto clip = [n](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
+  const int64_t first = clip(start.value_or(0)), last = std::max(first, clip(end.value_or(n)));
+  ViewRecipe r;
+  r.kind = ViewRecipe::kSlice;
+  r.dim = d;
+  r.start = first;
+  r.step = step;
+  const int64_t length = last == first ? 0 : (last - first - 1) / step + 1;  // no overflow for a huge step
+  r.dims = {length};
+  Dims sizes = input.sizes(), strides = input.strides();
+  const int64_t offset = input.offset() + first * strides[d];
+  sizes[d] = length;
+  if (length > 1) strides[d] *= step;
+  return make_view("SliceBackward0", input, sizes, strides, offset, r);
+}
+
+Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+  DT_CHECK(input.ndim() > 0, kRuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
+  const int64_t n = input.size(dim);
+  DT_CHECK(length >= 0, kRuntimeError, "narrow(): length must be non-negative.");
+  DT_CHECK(start >= -n && start <= n, kIndexError, "start out of range (expected to be in range of [", -n, ", ", n,
+           "], but got ", start, ")");
+  if (start < 0) start += n;
+  DT_CHECK(start <= n - length, kRuntimeError, "start (", start, ") + length (", length, ") exceeds dimension size (", n,
+           ").");
+  return slice(input, dim, start, start + length, 1);
+}
+
+Tensor as_strided(const Tensor& input, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
+  DT_CHECK(size.size() == stride.size(), kRuntimeError, "mismatch in length of strides and shape");
+  const int64_t start = storage_offset.value_or(input.offset());
+  DT_CHECK(start >= 0, kRuntimeError, "Tensor: invalid storage offset ", start);
+  int64_t last = start;
+  bool fits = true;
+  for (int64_t d = 0; d < size.size(); ++d) {
+    DT_CHECK(stride[d] >= 0, kRuntimeError, "as_strided: Negative strides are not supported at the moment, got strides: ",
+             stride);
+    int64_t reach;
+    fits &= !__builtin_mul_overflow(size[d] - 1, stride[d], &reach) && !__builtin_add_overflow(last, reach, &last);
+  }
+  const int64_t capacity = input.storage()->bytes() / input.item_bytes();
+  DT_CHECK(count_elements(size) == 0 || (fits && last < capacity), kRuntimeError, "setStorage: sizes ", size, ", strides ",
+           stride, ", storage offset ", start, " are out of bounds for storage of ", capacity, " elements");
+  ViewRecipe r;
+  r.kind = ViewRecipe::kAsStrided;
+  r.dims = size;
+  r.strides = stride;
+  r.start = start;
+  r.source_strides = input.strides();
+  r.source_start = input.offset();
+  return make_view("AsStridedBackward0", input, size, stride, start, r);
+}
+
+Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
+  const int a = wrap_dim(dim1, input.ndim()), b = wrap_dim(dim2, input.ndim());
+  DT_CHECK(a != b, kRuntimeError, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const int64_t rows = input.sizes()[a], columns = input.sizes()[b];
+  const int64_t length = std::max<int64_t>(
+      0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
+  Dims sizes, strides;
+  for (int d = 0; d < input.ndim(); ++d) {
+    if (d == a || d == b) continue;
+    sizes.push_back(input.sizes()[d]);
+    strides.push_back(input.strides()[d]);
+  }
+  const int64_t first = length == 0 ? 0 : offset >= 0 ? offset * input.strides()[b] : -offset * input.strides()[a];
+  sizes.push_back(length);
+  strides.push_back(input.strides()[a] + input.strides()[b]);
+  ViewRecipe r;
+  r.kind = ViewRecipe::kDiagonal;
+  r.dim = a;
+  r.dim2 = b;
+  r.start = offset;
+  return make_view("DiagonalBackward0", input, sizes, strides, input.offset() + first, r);
+}
+
+std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim) {
+  DT_CHECK(input.ndim() > 0, kRuntimeError, "split expects at least a 1-dimensional tensor");
+  const int64_t n = input.size(dim);
+  int64_t total = 0;
+  for (int64_t size : split_sizes) {
+    DT_CHECK(size >= 0, kRuntimeError, "split_with_sizes expects split_sizes have only non-negative entries, but got "
+             "split_sizes=", split_sizes);
+    DT_CHECK(!__builtin_add_overflow(total, size, &total), kRuntimeError, "split_sizes add up to too much");
+  }
+  DT_CHECK(total == n, kRuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", n,
+           " (input tensor's size at dimension ", dim, "), but got split_sizes=", split_sizes);
+  std::vector<Tensor> parts;
+  int64_t start = 0;
+  for (int64_t size : split_sizes) {
+    parts.push_back(slice(input, dim, start, start + size, 1));
+    start += size;
+  }
+  return parts;
+}
+
+std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
+  DT_CHECK(input.ndim() > 0, kRuntimeError, "split expects at least a 1-dimensional tensor");
+  DT_CHECK(split_size >= 0, kRuntimeError, "split expects split_size be non-negative, but got split_size=", split_size);
+  const int64_t n = input.size(dim);
+  DT_CHECK(split_size > 0 || n == 0, kRuntimeError, "split_size can only be 0 if dimension size is 0, but got dimension "
+           "size of ", n);
+  std::vector<int64_t> sizes;
+  for (int64_t start = 0; start < n; start += split_size) sizes.push_back(std::min(split_size, n - start));
+  if (sizes.empty()) sizes.push_back(0);
+  return split_with_sizes(input, sizes, dim);
+}
+
+std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
+  DT_CHECK(input.ndim() > 0, kRuntimeError, "chunk expects at least a 1-dimensional tensor");
+  DT_CHECK(chunks > 0, kRuntimeError, "chunk expects `chunks` to be greater than 0, got: ", chunks);
+  const int64_t n = input.size(dim);
+  if (n == 0) return split_with_sizes(input, std::vector<int64_t>(std::min<int64_t>(chunks, 1 << 20), 0), dim);
+  return split(input, n / chunks + (n % chunks != 0), dim);
+}
+
+std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
+  DT_CHECK(input.ndim() > 0, kRuntimeError, "unbind expects at least a 1-dimensional tensor");
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < input.size(dim); ++i) parts.push_back(select(input, dim, i));
+  return parts;
+}
+
+}  // namespace dt

@@ -1,0 +1,285 @@
+#include "core/runtime/allocator.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "core/base/error.h"
+
+namespace dt {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kSmallLimit = 1 << 20;      // larger blocks come straight from mmap
+constexpr int64_t kHugePage = 2 << 20;
+constexpr int kSmallClasses = 64;
+constexpr int64_t kThreadCacheBytes = 256 << 10;  // per class and thread
+
+// Small sizes are rounded to one of four steps per doubling (64, 128, 192, 256, 320, ...), so that at most a quarter
+// of a block is waste.
+struct SizeClass {
+  int index;
+  int64_t bytes;
+};
+
+SizeClass size_class(int64_t bytes) {
+  if (bytes <= 4 * kAlignment) {
+    const int64_t units = bytes <= kAlignment ? 1 : (bytes + kAlignment - 1) / kAlignment;
+    return {static_cast<int>(units - 1), units * kAlignment};
+  }
+  const int log = 63 - __builtin_clzll(static_cast<uint64_t>(bytes - 1));  // 2^log < bytes <= 2^(log+1)
+  const int64_t step = int64_t{1} << (log - 2);
+  const int64_t rounded = (bytes + step - 1) / step * step;
+  const int quarter = static_cast<int>((rounded - (int64_t{1} << log)) / step);  // 1 to 4
+  return {4 + (log - 8) * 4 + quarter - 1, rounded};
+}
+
+int64_t large_bytes(int64_t bytes) {
+  const int64_t granule = bytes < 16 * kHugePage ? 256 << 10 : kHugePage;
+  return (bytes + granule - 1) / granule * granule;
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct FreeList {
+  FreeBlock* head = nullptr;
+  int64_t count = 0;
+
+  void push(void* block) {
+    auto* b = static_cast<FreeBlock*>(block);
+    b->next = head;
+    head = b;
+    ++count;
+  }
+  void* pop() {
+    FreeBlock* b = head;
+    if (b) {
+      head = b->next;
+      --count;
+    }
+    return b;
+  }
+};
+
+// Shared by all threads. Never destroyed: tensors may be freed after static destructors have run.
+struct Shared {
+  std::mutex mutex;
+  FreeList small[kSmallClasses];
+  std::multimap<int64_t, void*> large;  // by size
+  int64_t large_cached = 0;
+  int64_t large_limit = sysconf(_SC_PHYS_PAGES) * int64_t{sysconf(_SC_PAGESIZE)} / 4;
+
+  std::atomic<int64_t> allocated{0}, peak{0}, reserved{0}, allocations{0}, hits{0};
+  std::atomic<MemoryHook> hook{nullptr};
+  std::atomic<void*> hook_context{nullptr};
+};
+
+Shared& shared() {
+  static Shared& s = *new Shared;
+  static const int at_fork = pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
+                                            [] { shared().mutex.unlock(); });
+  (void)at_fork;
+  return s;
+}
+
+// A thread's own free lists: no lock on the common path. Handed to `Shared` when the thread ends.
+struct ThreadCache {
+  FreeList small[kSmallClasses];
+  ~ThreadCache();
+};
+thread_local ThreadCache* thread_cache = nullptr;
+thread_local bool thread_ended = false;
+
+ThreadCache::~ThreadCache() {
+  thread_cache = nullptr;
+  thread_ended = true;
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  for (int c = 0; c < kSmallClasses; ++c) {
+    while (void* block = small[c].pop()) s.small[c].push(block);
+  }
+}
+
+ThreadCache* this_thread_cache() {
+  if (!thread_cache && !thread_ended) {
+    static thread_local ThreadCache cache;
+    thread_cache = &cache;
+  }
+  return thread_cache;
+}
+
+void* take_cached_small(int index) {
+  if (ThreadCache* cache = this_thread_cache()) {
+    if (void* block = cache->small[index].pop()) return block;
+  }
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  return s.small[index].pop();
+}
+
+// A cached block may be up to a quarter larger than asked: `cpu_free` finds its true size in front of it.
+void* take_cached_large(int64_t bytes, int64_t* block_bytes) {
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  auto it = s.large.lower_bound(bytes);
+  if (it == s.large.end() || it->first > bytes + bytes / 4) return nullptr;
+  void* block = it->second;
+  *block_bytes = it->first;
+  s.large_cached -= it->first;
+  s.large.erase(it);
+  return block;
+}
+
+// Large blocks start on a huge page and carry their size in the page before it.
+struct LargeHeader {
+  int64_t block_bytes;  // usable
+  void* mapping;
+  int64_t mapping_bytes;
+};
+
+LargeHeader* header_of(void* block) {
+  return reinterpret_cast<LargeHeader*>(static_cast<char*>(block) - kAlignment);
+}
+
+void* map_large(int64_t bytes) {
+  const int64_t mapping_bytes = bytes + 2 * kHugePage;
+  void* mapping = mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  const auto first = reinterpret_cast<uintptr_t>(mapping) + kAlignment;
+  auto* block = reinterpret_cast<char*>((first + kHugePage - 1) / kHugePage * kHugePage);
+  madvise(block, bytes, MADV_HUGEPAGE);  // a wish: without it the block works, page by page
+  *header_of(block) = {bytes, mapping, mapping_bytes};
+  return block;
+}
+
+void unmap_large(void* block) {
+  const LargeHeader header = *header_of(block);
+  shared().reserved.fetch_sub(header.block_bytes, std::memory_order_relaxed);
+  munmap(header.mapping, header.mapping_bytes);
+}
+
+void* allocate_block(int64_t bytes, bool* hit) {
+  *hit = true;
+  if (bytes <= kSmallLimit) {
+    const SizeClass c = size_class(bytes);
+    if (void* block = take_cached_small(c.index)) return block;
+    *hit = false;
+    void* block = std::aligned_alloc(kAlignment, c.bytes);
+    if (block) shared().reserved.fetch_add(c.bytes, std::memory_order_relaxed);
+    return block;
+  }
+  const int64_t wanted = large_bytes(bytes);
+  int64_t block_bytes = 0;
+  if (void* block = take_cached_large(wanted, &block_bytes)) return block;
+  *hit = false;
+  void* block = map_large(wanted);
+  if (block) shared().reserved.fetch_add(wanted, std::memory_order_relaxed);
+  return block;
+}
+
+// What the user must free before another try can succeed.
+void* allocate_after_pressure(int64_t bytes) {
+  Shared& s = shared();
+  bool hit;
+  cpu_empty_cache();
+  void* block = allocate_block(bytes, &hit);
+  if (!block) {
+    if (MemoryHook hook = s.hook.load(); hook && hook(s.hook_context.load())) {
+      cpu_empty_cache();
+      block = allocate_block(bytes, &hit);
+    }
+  }
+  DT_CHECK(block, kOutOfMemory, "can't allocate memory: you tried to allocate ", bytes, " bytes");
+  return block;
+}
+
+}  // namespace
+
+void* cpu_allocate(int64_t bytes) {
+  Shared& s = shared();
+  bool hit;
+  void* block = bytes < (int64_t{1} << 62) ? allocate_block(bytes, &hit) : nullptr;
+  if (!block) {
+    hit = false;
+    block = allocate_after_pressure(bytes);
+  }
+  const int64_t now = s.allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  int64_t peak = s.peak.load(std::memory_order_relaxed);
+  while (now > peak && !s.peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+  s.allocations.fetch_add(1, std::memory_order_relaxed);
+  if (hit) s.hits.fetch_add(1, std::memory_order_relaxed);
+  return block;
+}
+
+void cpu_free(void* block, int64_t bytes) noexcept {
+  if (!block) return;
+  Shared& s = shared();
+  s.allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  if (bytes <= kSmallLimit) {
+    const SizeClass c = size_class(bytes);
+    ThreadCache* cache = this_thread_cache();
+    if (cache && (cache->small[c.index].count + 1) * c.bytes <= kThreadCacheBytes) {
+      cache->small[c.index].push(block);
+      return;
+    }
+    std::lock_guard<std::mutex> lock(s.mutex);
+    s.small[c.index].push(block);
+    return;
+  }
+  const int64_t block_bytes = header_of(block)->block_bytes;
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    if (s.large_cached + block_bytes <= s.large_limit) {
+      try {
+        s.large.emplace(block_bytes, block);
+        s.large_cached += block_bytes;
+        return;
+      } catch (...) {  // no memory for the map's node: give the block back instead
+      }
+    }
+  }
+  unmap_large(block);
+}
+
+MemoryStats cpu_memory_stats() {
+  Shared& s = shared();
+  return {s.allocated.load(), s.peak.load(), s.reserved.load(), s.allocations.load(), s.hits.load()};
+}
+
+void cpu_reset_peak() {
+  Shared& s = shared();
+  s.peak.store(s.allocated.load());
+}
+
+void cpu_empty_cache() {
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  for (auto& [bytes, block] : s.large) unmap_large(block);
+  s.large.clear();
+  s.large_cached = 0;
+  for (int c = 0; c < kSmallClasses; ++c) {
+    const int64_t bytes = c < 4 ? (c + 1) * kAlignment
+                                : (int64_t{1} << (8 + (c - 4) / 4)) / 4 * (5 + (c - 4) % 4);
+    while (void* block = s.small[c].pop()) {
+      std::free(block);
+      s.reserved.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+  }
+}
+
+void set_memory_hook(MemoryHook hook, void* context) {
+  Shared& s = shared();
+  s.hook.store(nullptr);
+  s.hook_context.store(context);
+  s.hook.store(hook);
+}
+
+}  // namespace dt

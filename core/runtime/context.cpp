@@ -1,0 +1,39 @@
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+// A plain pointer, so that reading it is one load: initial-exec TLS needs no call, also in a shared library.
+__attribute__((tls_model("initial-exec"))) thread_local Context* current = nullptr;
+
+struct Owner {
+  Ref<Context> own, swapped_in;
+  ~Owner() { current = nullptr; }
+};
+
+Owner& owner() {
+  static thread_local Owner o;
+  return o;
+}
+
+Context& make_current() {
+  Owner& o = owner();
+  if (!o.own) o.own = Ref<Context>::adopt(new Context);
+  current = o.own.get();
+  return *current;
+}
+
+}  // namespace
+
+Context& context() { return __builtin_expect(current != nullptr, 1) ? *current : make_current(); }
+
+Ref<Context> swap_context(Ref<Context> next) {
+  context();
+  Owner& o = owner();
+  Ref<Context> before = Ref<Context>::share(current);
+  o.swapped_in = next;
+  current = next ? next.get() : o.own.get();
+  return before;
+}
+
+}  // namespace dt

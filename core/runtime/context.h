@@ -1,0 +1,45 @@
+// What is in force for the code that runs now: grad mode, defaults, random state. One object per thread, and a binding
+// whose tasks move between threads (goroutines, coroutines) can swap in its own.
+#pragma once
+
+#include "core/base/device.h"
+#include "core/base/dtype.h"
+#include "core/base/ref.h"
+
+namespace dt {
+
+class Generator;
+
+struct Context : RefCounted {
+  bool grad_enabled = true;
+  bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
+  DType default_dtype = DType::FLOAT32;
+  Device default_device = kCpu;
+
+  static void destroy(Context* c) { delete c; }
+};
+
+// The current thread's context.
+Context& context();
+// Makes `next` current on this thread and returns what was. A null `next` restores the thread's own.
+Ref<Context> swap_context(Ref<Context> next);
+
+inline bool grad_enabled() { return context().grad_enabled; }
+
+// Sets grad mode for a block.
+class GradMode {
+ public:
+  explicit GradMode(bool enabled) : before_(context().grad_enabled) { context().grad_enabled = enabled; }
+  ~GradMode() { context().grad_enabled = before_; }
+  GradMode(const GradMode&) = delete;
+
+ private:
+  bool before_;
+};
+
+inline DType dtype_or_default(DType t) { return t == DType::kDefault ? context().default_dtype : t; }
+inline Device device_or_default(Device d) {
+  return d.type == DeviceType::kDefault ? context().default_device : d;
+}
+
+}  // namespace dt

@@ -1,0 +1,54 @@
+#include "core/runtime/log.h"
+
+#include <cstdio>
+#include <memory>
+#include <mutex>
+
+namespace dt {
+namespace {
+
+struct Sink {
+  LogSink call = nullptr;
+  void* context = nullptr;
+  void (*drop)(void*) = nullptr;
+  ~Sink() {
+    if (drop) drop(context);
+  }
+};
+
+std::mutex& sink_mutex() {
+  static std::mutex& m = *new std::mutex;
+  return m;
+}
+std::shared_ptr<Sink>& current_sink() {
+  static auto& s = *new std::shared_ptr<Sink>;
+  return s;
+}
+
+}  // namespace
+
+void set_log_sink(LogSink sink, void* context, void (*drop)(void*)) {
+  std::shared_ptr<Sink> next;
+  if (sink) {
+    next = std::make_shared<Sink>();
+    next->call = sink;
+    next->context = context;
+    next->drop = drop;
+  }
+  {
+    std::lock_guard<std::mutex> lock(sink_mutex());
+    current_sink().swap(next);
+  }
+}  // the old sink, if nobody is inside it, is dropped here, outside the lock
+
+void log(LogLevel level, const std::string& message) {
+  std::shared_ptr<Sink> sink;
+  {
+    std::lock_guard<std::mutex> lock(sink_mutex());
+    sink = current_sink();
+  }
+  if (sink) sink->call(sink->context, level, message.c_str());
+  else if (level == LogLevel::kDebug) std::fprintf(stderr, "dumbtorch: %s\n", message.c_str());
+}
+
+}  // namespace dt

@@ -1,0 +1,194 @@
+#include "core/runtime/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace dt {
+namespace {
+
+constexpr auto kSpin = std::chrono::microseconds(30);
+constexpr int kMaxThreads = 1024;
+constexpr uint64_t kNoTile = 0xffffffff;
+
+thread_local bool inside_parallel = false;
+
+void pause() { __builtin_ia32_pause(); }
+
+int default_threads() {
+  if (const char* text = std::getenv("DT_NUM_THREADS")) {
+    const int n = std::atoi(text);
+    if (n >= 1) return n < kMaxThreads ? n : kMaxThreads;
+  }
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  const unsigned n = std::thread::hardware_concurrency();
+  return n ? static_cast<int>(n) : 1;
+}
+
+class Pool {
+ public:
+  void run(int64_t tiles, void (*body)(void*, int64_t), void* context);
+  void resize(int threads);
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+  void forget_workers_after_fork();
+  bool try_acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
+  void release() { busy_.store(false, std::memory_order_release); }
+
+ private:
+  void start_workers();
+  void work(uint64_t seen);
+  bool claim_and_run(uint64_t job);
+
+  // The ticket is (job number << 32) + next free tile. A worker that claims a tile knows that the job cannot end before
+  // that tile is done, so body_ and context_ are safe to read then, and only then.
+  std::atomic<uint64_t> ticket_{0};
+  std::atomic<int64_t> done_{0};
+  std::atomic<int64_t> tiles_{0};
+  void (*body_)(void*, int64_t) = nullptr;
+  void* context_ = nullptr;
+
+  std::atomic<bool> busy_{false};
+  std::atomic<int> threads_{default_threads()};
+  std::atomic<int> sleeping_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex sleep_mutex_, resize_mutex_;
+  std::condition_variable wake_;
+  std::vector<std::thread>* workers_ = nullptr;
+};
+
+Pool& pool() {
+  static Pool& p = *new Pool;  // never destroyed: workers may outlive static destructors
+  static const int at_fork = pthread_atfork(nullptr, nullptr, [] { pool().forget_workers_after_fork(); });
+  (void)at_fork;
+  return p;
+}
+
+// Runs one tile of `job` if one is free. False when the job has no more.
+bool Pool::claim_and_run(uint64_t job) {
+  uint64_t t = ticket_.load(std::memory_order_acquire);
+  do {
+    if (t >> 32 != job || static_cast<int64_t>(t & kNoTile) >= tiles_.load(std::memory_order_relaxed)) return false;
+  } while (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel));
+  body_(context_, static_cast<int64_t>(t & kNoTile));
+  done_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void Pool::work(uint64_t seen) {
+  inside_parallel = true;
+  while (!stop_.load(std::memory_order_acquire)) {
+    const auto start = std::chrono::steady_clock::now();
+    uint64_t job = seen;
+    for (int i = 1; (job = ticket_.load(std::memory_order_acquire) >> 32) == seen; ++i) {
+      pause();
+      if (i % 64 == 0 && std::chrono::steady_clock::now() - start > kSpin) {
+        std::unique_lock<std::mutex> lock(sleep_mutex_);
+        sleeping_.fetch_add(1);
+        wake_.wait(lock, [&] { return ticket_.load() >> 32 != seen || stop_.load(); });
+        sleeping_.fetch_sub(1);
+      }
+      if (stop_.load(std::memory_order_relaxed)) return;
+    }
+    seen = job;
+    while (claim_and_run(job)) {
+    }
+  }
+}
+
+void Pool::start_workers() {
+  std::lock_guard<std::mutex> lock(resize_mutex_);
+  if (workers_) return;
+  auto* workers = new std::vector<std::thread>;
+  workers_ = workers;
+  const uint64_t seen = ticket_.load() >> 32;
+  stop_.store(false);
+  try {
+    for (int i = 1; i < threads(); ++i) workers->emplace_back([this, seen] { work(seen); });
+  } catch (const std::exception&) {  // fewer threads than wished: the caller does the rest
+  }
+}
+
+void Pool::run(int64_t tiles, void (*body)(void*, int64_t), void* context) {
+  if (!workers_) start_workers();
+  const uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
+  ticket_.store(((job - 1) << 32) | kNoTile);  // no late worker takes the new job's tiles_ for the old job's
+  body_ = body;
+  context_ = context;
+  done_.store(0, std::memory_order_relaxed);
+  tiles_.store(tiles, std::memory_order_relaxed);
+  ticket_.store(job << 32);
+  if (sleeping_.load() > 0) {
+    { std::lock_guard<std::mutex> lock(sleep_mutex_); }
+    wake_.notify_all();
+  }
+  inside_parallel = true;
+  while (claim_and_run(job)) {
+  }
+  for (int i = 0; done_.load(std::memory_order_acquire) < tiles; ++i) {
+    if (i < 10000) pause();
+    else std::this_thread::yield();
+  }
+  inside_parallel = false;
+}
+
+void Pool::resize(int threads) {
+  while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+  {
+    std::lock_guard<std::mutex> lock(resize_mutex_);
+    if (workers_) {
+      stop_.store(true);
+      { std::lock_guard<std::mutex> sleep_lock(sleep_mutex_); }
+      wake_.notify_all();
+      for (auto& w : *workers_) w.join();
+      delete workers_;
+      workers_ = nullptr;
+    }
+    threads_.store(threads);
+  }
+  busy_.store(false, std::memory_order_release);
+}
+
+// The child of a fork has none of the threads and must not touch locks that they may have held.
+void Pool::forget_workers_after_fork() {
+  workers_ = nullptr;  // leaked on purpose: the threads do not exist here
+  sleeping_.store(0);
+  busy_.store(false);
+  inside_parallel = false;
+  new (&sleep_mutex_) std::mutex;
+  new (&resize_mutex_) std::mutex;
+  new (&wake_) std::condition_variable;
+}
+
+}  // namespace
+
+void parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
+  Pool& p = pool();
+  bool free_pool = tiles > 1 && tiles < static_cast<int64_t>(kNoTile) && !inside_parallel && p.threads() > 1;
+  free_pool = free_pool && p.try_acquire();
+  if (!free_pool) {
+    for (int64_t i = 0; i < tiles; ++i) body(context, i);
+    return;
+  }
+  p.run(tiles, body, context);
+  p.release();
+}
+
+int num_threads() { return inside_parallel ? 1 : pool().threads(); }
+
+void set_num_threads(int n) {
+  DT_CHECK(n >= 1, kValueError, "set_num_threads expects a positive number, got ", n);
+  pool().resize(n < kMaxThreads ? n : kMaxThreads);
+}
+
+}  // namespace dt

@@ -1,0 +1,44 @@
+// A run of bytes that tensors look at. Views and `detach` share one storage.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/device.h"
+#include "core/base/ref.h"
+
+namespace dt {
+
+class Storage : public RefCounted {
+ public:
+  using Deleter = void (*)(void* context);
+
+  // Fresh memory from the device's caching allocator, 64-byte aligned, not cleared.
+  static Ref<Storage> allocate(int64_t bytes, Device device);
+  // Memory that belongs to somebody else (NumPy, DLPack, the user): deleter(context) runs once, when the last tensor
+  // that looks at it is gone, and also when this function fails. A null deleter leaves the memory alone.
+  static Ref<Storage> wrap(void* data, int64_t bytes, Device device, Deleter deleter, void* context);
+  static void destroy(Storage* storage);
+
+  void* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+
+  // How often the contents were changed in place: saved tensors compare it (see autograd/saved.h).
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  Storage(void* data, int64_t bytes, Device device, Deleter deleter, void* context)
+      : data_(data), bytes_(bytes), device_(device), deleter_(deleter), context_(context) {}
+  ~Storage() = default;
+
+  void* data_;
+  int64_t bytes_;
+  Device device_;
+  Deleter deleter_;  // null for memory of the allocator
+  void* context_;
+  std::atomic<uint32_t> version_{0};
+};
+
+}  // namespace dt

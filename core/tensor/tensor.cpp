@@ -1,0 +1,106 @@
+#include "core/tensor/tensor.h"
+
+#include <mutex>
+
+#include "core/autograd/hooks.h"
+#include "core/autograd/view.h"
+
+namespace dt {
+
+Autograd::Autograd() = default;
+
+Autograd::~Autograd() {
+  if (retain_cell) {
+    std::lock_guard<SpinLock> guard(retain_cell->lock);
+    retain_cell->tensor = nullptr;
+  }
+  if (node && node->release()) destroy_node(node);
+  if (grad && grad->release()) TensorImpl::destroy(grad);
+}
+
+TensorImpl::TensorImpl(Ref<Storage> s, int64_t at, const Dims& n, const Dims& st, DType t)
+    : storage(std::move(s)), offset(at), dtype(t), sizes(n), strides(st) {
+  numel = 1;
+  for (int d = sizes.size() - 1; d >= 0; --d) {
+    if (sizes[d] != 1 && strides[d] != numel) contiguous = false;
+    numel *= sizes[d];
+  }
+  if (numel == 0) contiguous = true;
+}
+
+// A view holds the tensor it was made from, so a long chain of views is freed link by link, not by recursion.
+void TensorImpl::destroy(TensorImpl* impl) {
+  while (impl) {
+    TensorImpl* parent = nullptr;
+    if (impl->autograd.view) {
+      impl->autograd.view->base = nullptr;  // never the last reference: the chain of parents ends there
+      parent = impl->autograd.view->parent.detach();
+    }
+    delete impl;
+    impl = parent && parent->release() ? parent : nullptr;
+  }
+}
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format != MemoryFormat::kChannelsLast) return impl_->contiguous;
+  if (ndim() != 4) return false;
+  const Dims wanted = channels_last_strides(sizes());
+  for (int d = 0; d < 4; ++d) {
+    if (sizes()[d] != 1 && strides()[d] != wanted[d]) return false;
+  }
+  return true;
+}
+
+Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device) {
+  const int64_t n = count_elements(sizes);
+  int64_t last = n > 0 ? 1 : 0, bytes;  // one past the last element's position
+  for (int d = 0; n > 0 && d < sizes.size(); ++d) {
+    DT_CHECK(strides[d] >= 0, kRuntimeError, "strides must not be negative, got ", strides);
+    int64_t reach;
+    DT_CHECK(!__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) &&
+                 !__builtin_add_overflow(last, reach, &last),
+             kRuntimeError, "strides ", strides, " reach beyond what an int64 can count");
+  }
+  DT_CHECK(!__builtin_mul_overflow(last, info(dtype).bytes, &bytes), kRuntimeError, "a tensor of size ", sizes,
+           " has more bytes than an int64 can count");
+  return Tensor(Ref<TensorImpl>::adopt(
+      new TensorImpl(Storage::allocate(bytes, device), 0, sizes, strides, dtype)));
+}
+
+Tensor make_empty(const Dims& sizes, DType dtype, Device device) {
+  int64_t bytes;
+  DT_CHECK(!__builtin_mul_overflow(count_elements(sizes), info(dtype).bytes, &bytes), kRuntimeError,
+           "a tensor of size ", sizes, " has more bytes than an int64 can count");
+  return Tensor(Ref<TensorImpl>::adopt(new TensorImpl(Storage::allocate(bytes, device), 0, sizes,
+                                                      contiguous_strides(sizes), dtype)));
+}
+
+Tensor make_alias(const Tensor& x, const Dims& sizes, const Dims& strides, int64_t offset) {
+  return Tensor(Ref<TensorImpl>::adopt(new TensorImpl(x.storage(), offset, sizes, strides, x.dtype())));
+}
+
+Dims channels_last_strides(IntList sizes) {
+  const int64_t c = sizes[1], h = sizes[2], w = sizes[3];
+  return Dims{h * w * c, 1, w * c, c};
+}
+
+bool is_dense(IntList sizes, IntList strides) {
+  const int n = static_cast<int>(sizes.size());
+  bool used[DT_MAX_DIMS] = {};
+  int64_t expected = 1;
+  for (int step = 0; step < n; ++step) {  // take the dimensions from the fastest to the slowest
+    int next = -1;
+    for (int d = 0; d < n; ++d) {
+      if (!used[d] && (sizes[d] == 1 || strides[d] == expected)) {
+        next = d;
+        if (sizes[d] == 1) break;
+      }
+    }
+    if (next < 0) return false;
+    used[next] = true;
+    expected *= sizes[next];
+  }
+  return true;
+}
+
+}  // namespace dt

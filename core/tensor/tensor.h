@@ -1,0 +1,136 @@
+// Tensor: a handle to a strided view of a storage, with what autograd needs to know about it.
+//
+// Copying a Tensor copies the handle. The arithmetic lives in core/ops: this header knows no op.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/base/device.h"
+#include "core/base/dims.h"
+#include "core/base/dtype.h"
+#include "core/base/lock.h"
+#include "core/base/ref.h"
+#include "core/base/scalar.h"
+#include "core/tensor/storage.h"
+
+namespace dt {
+
+class Node;
+class Tensor;
+struct TensorImpl;
+struct ViewInfo;   // autograd/view.h: which tensor this is a view of, and how it was made
+struct HookList;   // autograd/hooks.h
+struct RetainCell; // autograd/hooks.h
+void destroy_node(Node* node);
+
+// What the gradient engine knows about a tensor. Replaced under `lock`: threads may share a handle.
+struct Autograd {
+  SpinLock lock;
+  bool requires_grad = false;  // set by the user, on leaves
+  int32_t output_index = 0;    // this tensor is output number `output_index` of `node`
+  uint32_t rebased = 0;        // how often an in-place op replaced `node`: views compare it
+  Node* node = nullptr;        // one reference; what made this tensor (grad_fn), null for leaves
+  TensorImpl* grad = nullptr;  // one reference
+  std::unique_ptr<ViewInfo> view;
+  std::unique_ptr<HookList> hooks;          // of a leaf
+  std::shared_ptr<RetainCell> retain_cell;  // of a non-leaf that retains its grad
+
+  Autograd();
+  ~Autograd();
+};
+
+struct TensorImpl : RefCounted {
+  Ref<Storage> storage;
+  int64_t offset = 0;  // of element [0, ..., 0], in elements
+  int64_t numel = 0;
+  DType dtype = DType::FLOAT32;
+  bool contiguous = true;  // dense and row-major
+  Dims sizes, strides;     // strides count elements
+  Autograd autograd;
+
+  TensorImpl(Ref<Storage> storage, int64_t offset, const Dims& sizes, const Dims& strides, DType dtype);
+  static void destroy(TensorImpl* impl);
+};
+
+enum class MemoryFormat : int32_t { kDefault = 0, kContiguous = 1, kPreserve = 2, kChannelsLast = 3 };
+
+class Tensor {
+ public:
+  Tensor() = default;  // undefined: an absent optional argument
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  explicit operator bool() const = delete;  // neither "defined" nor "true": say which
+  TensorImpl* impl() const { return impl_.get(); }
+  const Ref<TensorImpl>& ref() const { return impl_; }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+
+  int ndim() const { return impl_->sizes.size(); }
+  const Dims& sizes() const { return impl_->sizes; }
+  const Dims& strides() const { return impl_->strides; }
+  int64_t size(int64_t dim) const { return impl_->sizes[wrap_dim(dim, ndim())]; }
+  int64_t numel() const { return impl_->numel; }
+  int64_t offset() const { return impl_->offset; }
+  DType dtype() const { return impl_->dtype; }
+  Device device() const { return impl_->storage->device(); }
+  bool is_contiguous(MemoryFormat format = MemoryFormat::kContiguous) const;
+  int64_t item_bytes() const { return info(impl_->dtype).bytes; }
+  const Ref<Storage>& storage() const { return impl_->storage; }
+
+  // Address of element [0, ..., 0].
+  void* data() const {
+    return static_cast<char*>(impl_->storage->data()) + impl_->offset * item_bytes();
+  }
+  template <class T>
+  T* data_as() const {
+    return static_cast<T*>(data());
+  }
+
+  // ---- autograd (autograd/variable.cpp)
+  bool requires_grad() const;         // takes part in a graph: set by the user or made from such a tensor
+  const Tensor& set_requires_grad(bool value) const;
+  bool is_leaf() const;
+  Ref<Node> grad_fn() const;          // null for leaves
+  Tensor grad() const;                // undefined when there is none
+  void set_grad(const Tensor& grad) const;
+  void retain_grad() const;
+  Tensor detach() const;              // shares memory and version, not the graph
+  uint32_t version() const { return impl_->storage->version(); }
+
+ private:
+  Ref<TensorImpl> impl_;
+};
+
+using TensorList = Span<const Tensor>;
+
+// A tensor or a plain number: the second argument of most binary operators.
+class Operand {
+ public:
+  Operand(const Tensor& tensor) : tensor_(tensor), number_(0), is_number_(false) {}
+  Operand(const Scalar& number) : number_(number), is_number_(true) {}
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Operand(T number) : number_(number), is_number_(true) {}
+
+  bool is_number() const { return is_number_; }
+  const Tensor& tensor() const { return tensor_; }  // undefined for a number
+  const Scalar& number() const { return number_; }
+
+ private:
+  Tensor tensor_;
+  Scalar number_;
+  bool is_number_;
+};
+
+// ---- making tensors without recording (tensor.cpp)
+
+// Uninitialised, row-major. The dtype and device must not be kDefault.
+Tensor make_empty(const Dims& sizes, DType dtype, Device device);
+Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device);
+// Another look at the same storage, with no history: the caller records it (autograd/view.h).
+Tensor make_alias(const Tensor& x, const Dims& sizes, const Dims& strides, int64_t offset);
+
+Dims channels_last_strides(IntList sizes);
+bool is_dense(IntList sizes, IntList strides);  // non-overlapping, without holes, in any dimension order
+
+}  // namespace dt
