@@ -76,6 +76,19 @@ void Tensor::set_grad(const Tensor& grad) const {
 
 Tensor Tensor::detach() const { return make_alias(*this, sizes(), strides(), offset()); }
 
+void Tensor::set_data(const Tensor& other) const {
+  DT_CHECK(is_floating(other.dtype()) || !requires_grad(), kRuntimeError, "data set to a tensor that requires gradients "
+           "must be floating point or complex dtype");
+  Guard guard(impl_->autograd.lock);
+  impl_->storage = other.storage();
+  impl_->offset = other.offset();
+  impl_->numel = other.numel();
+  impl_->dtype = other.dtype();
+  impl_->contiguous = other.impl_->contiguous;
+  impl_->sizes = other.sizes();
+  impl_->strides = other.strides();
+}
+
 void Tensor::retain_grad() const {
   DT_CHECK(requires_grad(), kRuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
   Autograd& a = impl_->autograd;

@@ -16,7 +16,7 @@ Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType
   const Tensor y = make_empty_strided(sizes, strides, dtype, device);
   if (y.numel() == 0) return y;
   const int64_t n = y.numel();
-  const IntList flat(&n, 1), one{1};
+  const IntList flat(&n, 1), one(&kUnitStride, 1);
   run(DT_OP_copy, {View(y, flat, one, 0)}, {View(value, dtype, flat)});
   return y;
 }

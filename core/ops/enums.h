@@ -9,6 +9,14 @@
 
 namespace dt {
 
+// What a scalar (kind, i, f) holds; 0 says that an optional scalar is absent.
+enum class ScalarKind : int32_t {
+  kDefault = 0,
+  kBool = 1,  // A truth value in i.
+  kInt = 2,  // An integer in i.
+  kFloat = 3,  // A real number in f.
+};
+
 // How a loss joins its elements.
 enum class Reduction : int32_t {
   kDefault = 0,

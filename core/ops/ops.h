@@ -12,11 +12,10 @@
 
 #include "core/base/bytes.h"
 #include "core/ops/enums.h"
+#include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
-
-class Generator;
 
 // ---- creation
 
@@ -627,6 +626,13 @@ const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operan
 
 // mse_loss before its reduction.
 Tensor squared_error(const Tensor& input, const Tensor& target);
+
+// The gradient of a reduced squared_error; slope is that of the reduced loss.
+Tensor squared_error_slope(
+    const Tensor& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
+
+// l1_loss before its reduction.
+Tensor absolute_error(const Tensor& input, const Tensor& target);
 
 // binary_cross_entropy before weights and reduction: logarithms are bounded by -100, as PyTorch's.
 Tensor binary_cross_entropy_element(const Tensor& input, const Tensor& target);

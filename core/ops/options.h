@@ -7,7 +7,306 @@
 #include <vector>
 
 #include "core/ops/enums.h"
+#include "core/runtime/generator.h"
 
 namespace dt {
+
+// Settings of a data loader.
+struct DataLoaderOptions {
+  // Rows in a batch.
+  int64_t batch_size = 1;
+  // A new random order every epoch.
+  bool shuffle = false;
+  // Leave out a last batch that is not full.
+  bool drop_last = false;
+  // Threads that gather batches ahead; 0: batches are gathered when they are asked for.
+  int64_t num_workers = 0;
+  // Batches that each of these threads may be ahead.
+  int64_t prefetch_factor = 2;
+  // Where the random order comes from; absent: the default generator.
+  Ref<Generator> generator;
+};
+
+// Settings of SGD.
+struct SgdOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Factor of the velocity that is kept.
+  double momentum = 0.0;
+  // How much of a new gradient is left out of the velocity.
+  double dampening = 0.0;
+  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
+  double weight_decay = 0.0;
+  // Nesterov's momentum.
+  bool nesterov = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adam.
+struct AdamOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to the denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
+  double weight_decay = 0.0;
+  // Divide by the largest mean square so far (arXiv 1904.09237).
+  bool amsgrad = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of AdamW.
+struct AdamwOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to the denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
+  double weight_decay = 0.01;
+  // Divide by the largest mean square so far (arXiv 1904.09237).
+  bool amsgrad = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Named arguments of dt_nn_linear.
+struct NnLinearOptions {
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_conv2d.
+struct NnConv2dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_max_pool2d.
+struct NnMaxPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_avg_pool2d.
+struct NnAvgPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+  // The divisor to use instead of the window's size.
+  std::optional<int64_t> divisor_override;
+};
+
+// Named arguments of dt_nn_batch_norm1d.
+struct NnBatchNorm1dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics.
+  double momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_batch_norm2d.
+struct NnBatchNorm2dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics.
+  double momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_layer_norm.
+struct NnLayerNormOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // Whether there are a weight and a bias.
+  bool elementwise_affine = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_dropout.
+struct NnDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_embedding.
+struct NnEmbeddingOptions {
+  // A row that is 0 at the start and gets no gradient; absent for none.
+  std::optional<int64_t> padding_idx;
+  // Rows that are looked up are first scaled down to this norm; absent for no limit.
+  std::optional<double> max_norm;
+  // The p of that norm.
+  double norm_type = 2.0;
+  // Divide each row's gradient by how often it was looked up.
+  bool scale_grad_by_freq = false;
+  // Must be false: there are no sparse gradients.
+  bool sparse = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_flatten.
+struct NnFlattenOptions {
+  // First dimension that is joined.
+  int64_t start_dim = 1;
+  // Last dimension that is joined.
+  int64_t end_dim = -1;
+};
+
+// Named arguments of dt_nn_relu.
+struct NnReluOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_leaky_relu.
+struct NnLeakyReluOptions {
+  // Slope for negative inputs.
+  double negative_slope = 0.01;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_elu.
+struct NnEluOptions {
+  // The value that large negative inputs approach, negated.
+  double alpha = 1.0;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_softplus.
+struct NnSoftplusOptions {
+  // Sharpness of the bend.
+  double beta = 1.0;
+  // The function is linear where input * beta is above this.
+  double threshold = 20.0;
+};
+
+// Named arguments of dt_nn_g_elu.
+struct NnGEluOptions {
+  // none: the error function; tanh: a faster formula.
+  Approximate approximate = Approximate::kNone;
+};
+
+// Named arguments of dt_nn_silu.
+struct NnSiluOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_mse_loss.
+struct NnMseLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_l1_loss.
+struct NnL1LossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_nll_loss.
+struct NnNllLossOptions {
+  // A factor for each class, or absent.
+  Tensor weight;
+  // A target that counts nothing.
+  int64_t ignore_index = -100;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_cross_entropy_loss.
+struct NnCrossEntropyLossOptions {
+  // A factor for each class, or absent.
+  Tensor weight;
+  // A target that counts nothing.
+  int64_t ignore_index = -100;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // The share of the uniform distribution in the target.
+  double label_smoothing = 0.0;
+};
+
+// Named arguments of dt_nn_bce_loss.
+struct NnBceLossOptions {
+  // A factor for each element, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_bce_with_logits_loss.
+struct NnBceWithLogitsLossOptions {
+  // A factor for each element, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // A factor for the positive part, or absent.
+  Tensor pos_weight;
+};
 
 }  // namespace dt

@@ -90,7 +90,7 @@ bool is_one_run(Span<const Operand> inputs, const Dims& sizes) {
 
 void launch_one_run(const Operands& ops, const Tensor& out, DType common, const Attributes& attributes) {
   const int64_t n = out.numel();
-  const IntList sizes(&n, 1), strides{1};
+  const IntList sizes(&n, 1), strides(&kUnitStride, 1);
   View in[kMaxPointwiseInputs];
   for (int i = 0; i < ops.row.inputs; ++i) {
     const Operand& x = ops.inputs[i];

@@ -877,6 +877,39 @@ Tensor squared_error(const Tensor& input, const Tensor& target) {
   return pointwise(kSquaredError, {input, target});
 }
 
+static void squared_error_slope_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& slope = g.input[0];
+  const Tensor& input = g.input[1];
+  const Tensor& target = g.input[2];
+  const double scale = g.number[0];
+  if (g.wants[0]) g.out[0] = grad * (scale * (input - target));
+  if (g.wants[1]) g.out[1] = grad * (scale * slope);
+  if (g.wants[2]) g.out[2] = -(grad * (scale * slope));
+}
+static constexpr PointwiseRow kSquaredErrorSlope{
+    "squared_error_slope", "SquaredErrorSlopeBackward0", DT_OP_squared_error_slope,
+    DT_OP_squared_error_slope_backward, OpClass::kFloat, 3, 0, false, 7, 7, false, {0, 0, 0},
+    squared_error_slope_gradient};
+Tensor squared_error_slope(
+    const Tensor& slope, const Tensor& input, const Tensor& target, const Scalar& scale) {
+  return pointwise(kSquaredErrorSlope, {slope, input, target}, {scale});
+}
+
+static void absolute_error_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& target = g.input[1];
+  if (g.wants[0]) g.out[0] = grad * sign(input - target);
+  if (g.wants[1]) g.out[1] = grad * sign(target - input);
+}
+static constexpr PointwiseRow kAbsoluteError{
+    "absolute_error", "AbsoluteErrorBackward0", DT_OP_absolute_error, DT_OP_absolute_error_backward,
+    OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, absolute_error_gradient};
+Tensor absolute_error(const Tensor& input, const Tensor& target) {
+  return pointwise(kAbsoluteError, {input, target});
+}
+
 static void binary_cross_entropy_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];

@@ -116,7 +116,7 @@ void trace(const dt_call& call, double microseconds) {
     if (i == call.n_out) line += " in";
     append(line, text(" ", static_cast<DType>(v.dtype), IntList(v.sizes, v.ndim)));
   }
-  log(LogLevel::kDebug, line);
+  log(LogLevel::kTrace, line);
 }
 
 int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& call) {

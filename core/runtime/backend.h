@@ -26,6 +26,8 @@ static_assert(sizeof(View) == sizeof(dt_view), "spans of View are spans of dt_vi
 
 using Floats = Span<const double>;
 
+inline constexpr int64_t kUnitStride = 1;  // of a run of elements
+
 // Runs the kernel of `op` on the operands' device. Throws if the backend has none, or if it reports an error.
 void run(int op, Span<const View> out, Span<const View> in, IntList ints = {}, Floats floats = {});
 

@@ -4,17 +4,26 @@
 
 #include "core/base/device.h"
 #include "core/base/dtype.h"
+#include "core/base/error.h"
 #include "core/base/ref.h"
 
 namespace dt {
 
 class Generator;
 
+// What the last failing call of the C API reported (capi/shim/errors.cpp).
+struct LastError {
+  Code code = Code::kOk;
+  std::string message;
+  uint64_t serial = 0;  // counts errors: tells a new one from the one before
+};
+
 struct Context : RefCounted {
   bool grad_enabled = true;
   bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
   DType default_dtype = DType::FLOAT32;
   Device default_device = kCpu;
+  LastError error;
 
   static void destroy(Context* c) { delete c; }
 };

@@ -48,7 +48,7 @@ void log(LogLevel level, const std::string& message) {
     sink = current_sink();
   }
   if (sink) sink->call(sink->context, level, message.c_str());
-  else if (level == LogLevel::kDebug) std::fprintf(stderr, "dumbtorch: %s\n", message.c_str());
+  else if (level == LogLevel::kTrace) std::fprintf(stderr, "dumbtorch: %s\n", message.c_str());
 }
 
 }  // namespace dt

@@ -2,11 +2,12 @@
 // (DT_TRACE=1), to standard error.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
-#include "core/ops/enums.h"
-
 namespace dt {
+
+enum class LogLevel : int32_t { kDefault = 0, kTrace = 1, kInfo = 2, kWarning = 3 };
 
 using LogSink = void (*)(void* context, LogLevel level, const char* message);
 

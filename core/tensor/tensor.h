@@ -95,6 +95,9 @@ class Tensor {
   Tensor grad() const;                // undefined when there is none
   void set_grad(const Tensor& grad) const;
   void retain_grad() const;
+  // Looks at other's memory from now on, as `x.data = other`; the history stays. The caller makes sure that no other
+  // thread uses this tensor meanwhile.
+  void set_data(const Tensor& other) const;
   Tensor detach() const;              // shares memory and version, not the graph
   uint32_t version() const { return impl_->storage->version(); }
 

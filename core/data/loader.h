@@ -1,0 +1,82 @@
+// Datasets of tensors, and the loader that serves them in shuffled batches.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/ops/options.h"
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+class Generator;
+
+// torch.utils.data.TensorDataset: item i is row i of each tensor.
+class TensorDataset : public RefCounted {
+ public:
+  explicit TensorDataset(TensorList tensors);
+  static void destroy(TensorDataset* d) { delete d; }
+
+  int64_t size() const { return size_; }
+  int64_t fields() const { return static_cast<int64_t>(tensors_.size()); }
+  // The rows `indices` (int64, 1-d) of each tensor.
+  std::vector<Tensor> batch(const Tensor& indices) const;
+
+ private:
+  std::vector<Tensor> tensors_;
+  int64_t size_;
+};
+
+// torch.utils.data.DataLoader over a TensorDataset. With workers, threads of the library gather batches ahead, in
+// order; they run no user code. One epoch at a time: `start` shuffles anew and begins at the first batch.
+class DataLoader : public RefCounted {
+ public:
+  DataLoader(Ref<TensorDataset> dataset, const DataLoaderOptions& options);
+  ~DataLoader();
+  static void destroy(DataLoader* l) { delete l; }
+
+  int64_t batches() const;  // in an epoch
+  void start();
+  // The next batch; an empty list after the last. Starts an epoch if none has begun.
+  std::vector<Tensor> next();
+
+ private:
+  struct Slot {
+    std::vector<Tensor> batch;
+    std::exception_ptr error;
+    bool ready = false;
+  };
+
+  void work();
+  void stop_workers();
+  void start_workers();
+  Tensor indices_of(int64_t batch) const;
+
+  const Ref<TensorDataset> dataset_;
+  const int64_t batch_size_, ahead_;
+  const bool shuffle_, drop_last_;
+  const int workers_;
+  Ref<Generator> generator_;
+
+  Tensor order_;  // of this epoch
+  int64_t next_ = 0;
+  bool running_ = false;
+  std::mutex user_mutex_;  // one caller at a time
+
+  std::mutex mutex_;  // guards what the workers share
+  std::condition_variable work_, done_;
+  std::deque<Slot> slots_;       // batches next_ and later
+  int64_t slots_begin_ = 0;      // the batch of slots_[0]
+  int64_t claimed_ = 0;          // the next batch that no worker has taken
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+  int process_ = 0;  // threads do not survive a fork
+};
+
+Ref<TensorDataset> make_tensor_dataset(TensorList tensors);
+Ref<DataLoader> make_data_loader(const Ref<TensorDataset>& dataset, const DataLoaderOptions& options);
+
+}  // namespace dt

@@ -1,0 +1,193 @@
+#include "core/nn/module.h"
+
+#include <algorithm>
+
+#include "core/ops/copy.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+
+Tensor Module::forward(const Tensor&, const Tensor&) {
+  fail(Code::kNotImplemented, "Module [", kind_, "] is missing the required \"forward\" function");
+}
+
+void Module::fail_target(bool wanted) const {
+  fail(Code::kTypeError, kind_, wanted ? ".forward needs a target" : ".forward takes one input and no target");
+}
+
+// Visits this module and everything below it, children after their parent.
+template <class Visit>
+void Module::walk(const std::string& prefix, const Visit& visit) const {
+  visit(prefix, *this);
+  for (const auto& [name, child] : children_) child->walk(prefix + name + ".", visit);
+}
+
+void Module::train(bool mode) {
+  training_ = mode;
+  for (auto& [name, child] : children_) child->train(mode);
+}
+
+Module::NamedTensors Module::named_parameters() const {
+  NamedTensors list;
+  walk("", [&](const std::string& prefix, const Module& m) {
+    for (const State& s : m.state_) {
+      if (!s.buffer && s.tensor.defined()) list.emplace_back(prefix + s.name, s.tensor);
+    }
+  });
+  return list;
+}
+
+Module::NamedTensors Module::named_buffers() const {
+  NamedTensors list;
+  walk("", [&](const std::string& prefix, const Module& m) {
+    for (const State& s : m.state_) {
+      if (s.buffer && s.tensor.defined()) list.emplace_back(prefix + s.name, s.tensor);
+    }
+  });
+  return list;
+}
+
+Module::NamedTensors Module::state_dict() const {
+  NamedTensors list;
+  walk("", [&](const std::string& prefix, const Module& m) {
+    for (const bool buffers : {false, true}) {
+      for (const State& s : m.state_) {
+        if (s.buffer == buffers && s.tensor.defined()) list.emplace_back(prefix + s.name, s.tensor);
+      }
+    }
+  });
+  return list;
+}
+
+void Module::load_state_dict(const std::vector<std::string>& names, TensorList tensors, bool strict) {
+  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(), " names and ",
+           tensors.size(), " tensors");
+  std::string problems;
+  std::vector<bool> used(names.size());
+  std::vector<std::pair<Tensor, Tensor>> loads;
+  for (const auto& [key, own] : state_dict()) {
+    const size_t i = std::find(names.begin(), names.end(), key) - names.begin();
+    if (i == names.size()) {
+      if (strict) problems += text("\n\tMissing key(s) in state_dict: \"", key, "\". ");
+      continue;
+    }
+    used[i] = true;
+    if (own.sizes() != tensors[i].sizes()) {
+      problems += text("\n\tsize mismatch for ", key, ": copying a param with shape ", tensors[i].sizes(),
+                       " from checkpoint, the shape in current model is ", own.sizes(), ".");
+    }
+    loads.emplace_back(own, tensors[i]);
+  }
+  for (size_t i = 0; strict && i < names.size(); ++i) {
+    if (!used[i]) problems += text("\n\tUnexpected key(s) in state_dict: \"", names[i], "\". ");
+  }
+  DT_CHECK(problems.empty(), kRuntimeError, "Error(s) in loading state_dict for ", kind_, ":", problems);
+  const GradMode no_grad(false);
+  for (auto& [own, value] : loads) copy_(own, value);
+}
+
+void Module::to(Device device, DType dtype) {
+  DT_CHECK(dtype == DType::kDefault || is_floating(dtype), kTypeError,
+           "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=", dtype);
+  const GradMode no_grad(false);
+  for (const auto& [name, x] : state_dict()) {
+    const Tensor data = x.detach();
+    x.set_data(dt::to(data, device, is_floating(x.dtype()) ? dtype : DType::kDefault));
+    const Tensor grad = x.grad();
+    if (grad.defined()) x.set_grad(dt::to(grad, device, dtype));
+  }
+}
+
+void Module::zero_grad(bool set_to_none) {
+  const GradMode no_grad(false);
+  for (const auto& [name, x] : named_parameters()) {
+    const Tensor grad = x.grad();
+    if (grad.defined()) x.set_grad(set_to_none ? Tensor() : zeros_like(grad));
+  }
+}
+
+void Module::requires_grad_(bool value) {
+  for (const auto& [name, x] : named_parameters()) x.set_requires_grad(value);
+}
+
+void Module::add_state(const std::string& name, const Tensor& x, bool buffer) {
+  DT_CHECK(!name.empty() && name.find('.') == std::string::npos, kValueError, "'", name,
+           "' cannot be a name: it must not be empty or contain \".\"");
+  for (const State& s : state_) DT_CHECK(s.name != name, kValueError, "attribute '", name, "' already exists");
+  state_.push_back({name, x, buffer});
+}
+
+void Module::register_parameter(const std::string& name, const Tensor& x) {
+  if (x.defined()) {
+    DT_CHECK(x.is_leaf(), kValueError, "Cannot assign non-leaf Tensor to parameter '", name, "'");
+    x.set_requires_grad(true);
+  }
+  add_state(name, x, false);
+}
+
+void Module::register_buffer(const std::string& name, const Tensor& x) { add_state(name, x, true); }
+
+bool Module::holds(const Module* m) const {
+  if (this == m) return true;
+  for (const auto& [name, child] : children_) {
+    if (child->holds(m)) return true;
+  }
+  return false;
+}
+
+void Module::register_module(const std::string& name, const Ref<Module>& child) {
+  DT_CHECK(!name.empty() && name.find('.') == std::string::npos, kValueError, "'", name,
+           "' cannot be a name: it must not be empty or contain \".\"");
+  DT_CHECK(!child->holds(this), kValueError, "a module cannot contain itself");
+  for (const auto& [other, c] : children_) DT_CHECK(other != name, kValueError, "attribute '", name, "' already exists");
+  children_.emplace_back(name, child);
+}
+
+const Ref<Module>& Module::child(int64_t i) const {
+  DT_CHECK(i >= 0 && i < child_count(), kIndexError, "index ", i, " is out of range: ", kind_, " has ", child_count(),
+           " children");
+  return children_[i].second;
+}
+
+Tensor Sequential::forward(const Tensor& input, const Tensor& target) {
+  if (target.defined()) fail_target(false);
+  Tensor x = input;
+  for (int64_t i = 0; i < child_count(); ++i) x = child(i)->forward(x, Tensor());
+  return x;
+}
+
+Ref<Module> make_container(const std::string& kind) { return Ref<Module>::adopt(new Module(kind)); }
+Ref<Module> make_sequential() { return Ref<Module>::adopt(new Sequential); }
+
+void sequential_append(const Ref<Module>& sequential, const Ref<Module>& child) {
+  auto* s = dynamic_cast<Sequential*>(sequential.get());
+  DT_CHECK(s, kTypeError, "expected a Sequential, got a ", sequential->kind());
+  s->append(child);
+}
+
+std::tuple<std::vector<std::string>, std::vector<Tensor>> unzip(const Module::NamedTensors& named) {
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+  for (const auto& [name, x] : named) {
+    names.push_back(name);
+    tensors.push_back(x);
+  }
+  return {names, tensors};
+}
+
+Tensor uniform_state(IntList size, double bound, DType dtype, Device device) {
+  const GradMode no_grad(false);
+  return uniform_(empty(size, dtype, device), -bound, bound);
+}
+
+Tensor normal_state(IntList size, DType dtype, Device device) {
+  const GradMode no_grad(false);
+  return normal_(empty(size, dtype, device), 0, 1);
+}
+
+Tensor filled_state(IntList size, double value, DType dtype, Device device) {
+  const GradMode no_grad(false);
+  return fill_(empty(size, dtype, device), value);
+}
+
+}  // namespace dt

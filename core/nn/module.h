@@ -1,0 +1,91 @@
+// Modules: named parameters, buffers and children, with a forward. PyTorch's nn.Module for C, C++, Lua and other
+// languages; Python's own classes have the same names and the same state-dict keys.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+class Module : public RefCounted {
+ public:
+  using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+  // A container: it holds state and children, and has no forward of its own.
+  explicit Module(std::string kind) : kind_(std::move(kind)) {}
+  virtual ~Module() = default;
+  static void destroy(Module* m) { delete m; }
+
+  // Most modules take one input; losses take a second, the target.
+  virtual Tensor forward(const Tensor& input, const Tensor& target);
+
+  const std::string& kind() const { return kind_; }  // "Linear"
+  bool training() const { return training_; }
+  void train(bool mode);
+
+  // "0.weight": the names of children, joined by dots, then the tensor's own.
+  NamedTensors named_parameters() const;
+  NamedTensors named_buffers() const;
+  // Parameters, then buffers, then the same of each child: the order of PyTorch's state_dict.
+  NamedTensors state_dict() const;
+  // Copies the values in. With `strict`, every key must be there and no other. Nothing is changed if a check fails.
+  void load_state_dict(const std::vector<std::string>& names, TensorList tensors, bool strict);
+
+  // Converts floating point state. The tensors stay the same objects, so optimizers keep working.
+  void to(Device device, DType dtype);
+  void zero_grad(bool set_to_none);
+  void requires_grad_(bool value);
+
+  void register_parameter(const std::string& name, const Tensor& x);
+  void register_buffer(const std::string& name, const Tensor& x);
+  void register_module(const std::string& name, const Ref<Module>& child);
+  int64_t child_count() const { return static_cast<int64_t>(children_.size()); }
+  const Ref<Module>& child(int64_t i) const;
+
+ protected:
+  // The state of a layer, in the order of its row; undefined where a setting leaves it out.
+  const Tensor& state(int i) const { return state_[i].tensor; }
+  [[noreturn]] void fail_target(bool wanted) const;
+
+ private:
+  struct State {
+    std::string name;
+    Tensor tensor;
+    bool buffer;
+  };
+
+  void add_state(const std::string& name, const Tensor& x, bool buffer);
+  bool holds(const Module* m) const;
+  template <class Visit>
+  void walk(const std::string& prefix, const Visit& visit) const;
+
+  const std::string kind_;
+  bool training_ = true;
+  std::vector<State> state_;
+  std::vector<std::pair<std::string, Ref<Module>>> children_;
+};
+
+// Runs its children one after another.
+class Sequential final : public Module {
+ public:
+  Sequential() : Module("Sequential") {}
+  Tensor forward(const Tensor& input, const Tensor& target) override;
+  void append(const Ref<Module>& child) { register_module(std::to_string(child_count()), child); }
+};
+
+Ref<Module> make_container(const std::string& kind);
+Ref<Module> make_sequential();
+void sequential_append(const Ref<Module>& sequential, const Ref<Module>& child);
+
+// Lists as the C API gives them back: names and tensors apart.
+std::tuple<std::vector<std::string>, std::vector<Tensor>> unzip(const Module::NamedTensors& named);
+
+// Initial values, drawn from the default generator in the order of a layer's row. They return what they fill.
+Tensor uniform_state(IntList size, double bound, DType dtype, Device device);
+Tensor normal_state(IntList size, DType dtype, Device device);
+Tensor filled_state(IntList size, double value, DType dtype, Device device);
+
+}  // namespace dt

@@ -1,0 +1,60 @@
+// Words and checks that several families of ops share.
+#pragma once
+
+#include "core/autograd/saved.h"
+#include "core/ops/copy.h"
+
+namespace dt {
+
+// What PyTorch's sentences call a dtype: "Float".
+inline const char* type_word(DType t) {
+  switch (t) {
+    case DType::FLOAT32: return "Float";
+    case DType::FLOAT64: return "Double";
+    case DType::INT64: return "Long";
+    case DType::INT32: return "Int";
+    case DType::UINT8: return "Byte";
+    case DType::BOOL: return "Bool";
+    default: return "Undefined";
+  }
+}
+
+// And where they name the C++ type instead: "float".
+inline const char* c_type_word(DType t) {
+  switch (t) {
+    case DType::FLOAT32: return "float";
+    case DType::FLOAT64: return "double";
+    case DType::INT64: return "long int";
+    case DType::INT32: return "int";
+    case DType::UINT8: return "unsigned char";
+    case DType::BOOL: return "bool";
+    default: return "undefined";
+  }
+}
+
+inline void check_floating(const Tensor& x, const char* kernel) {
+  DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for '",
+           type_word(x.dtype()), "'");
+}
+
+// Indices may be int32 or int64; kernels take int64.
+inline Tensor index_operand(const Tensor& index, const char* op) {
+  DT_CHECK(index.dtype() == DType::INT64 || index.dtype() == DType::INT32, kRuntimeError, op,
+           "(): Expected dtype int32/int64 for index");
+  return to_dtype(index, DType::INT64);
+}
+
+inline Tensor at_least_1d(const Tensor& x) { return x.ndim() == 0 ? reshape(x, {1}) : x; }
+
+// Whether a 4-d tensor's dimensions lie in memory in the order N, H, W, C, also when it shows only a part of such a
+// tensor. One that could be read both ways (a single channel or pixel) counts as contiguous.
+inline bool is_channels_last(const Tensor& x) {
+  if (x.ndim() != 4 || x.impl()->contiguous || x.sizes()[1] == 1) return false;
+  const Dims& s = x.strides();
+  return s[1] == 1 && s[3] >= x.sizes()[1] && s[2] >= s[3] * x.sizes()[3] && s[0] >= s[2] * x.sizes()[2];
+}
+
+// Keeps an input for backward only where a gradient will need it.
+inline Saved save_if(bool needed, const Tensor& x) { return needed && x.defined() ? Saved::input(x) : Saved(); }
+
+}  // namespace dt

@@ -1,0 +1,186 @@
+// Losses of classes: nll_loss and cross_entropy.
+#include "core/ops/loss.h"
+
+#include "core/autograd/fused.h"
+#include "core/ops/checks.h"
+#include "core/ops/formula.h"
+#include "core/runtime/backend.h"
+
+namespace dt {
+namespace {
+
+struct ClassLoss {
+  Tensor weight;  // a factor for each class; undefined: 1. It takes no part in any graph
+  int64_t ignore_index;
+  double label_smoothing;
+};
+
+// 1 where the target counts, and the targets made valid everywhere, so that they can be used as indices.
+struct ValidTargets {
+  Tensor counts, index;
+  ValidTargets(const Tensor& target, int64_t ignore_index)
+      : counts(ne(target, ignore_index)), index(where(counts, target, 0)) {}
+};
+
+Tensor class_weights(const Tensor& weight, const Tensor& index) {
+  return reshape(index_select(weight, 0, reshape(index, {index.numel()})), index.sizes());
+}
+
+// What a mean divides by: how many targets count, or the sum of their weights.
+Tensor normaliser(const Tensor& target, const ClassLoss& loss) {
+  if (!loss.weight.defined()) return sum(ne(target, loss.ignore_index));
+  const ValidTargets t(target, loss.ignore_index);
+  return sum(where(t.counts, class_weights(loss.weight, t.index), 0));
+}
+
+Tensor reduce_class_losses(const Tensor& losses, const Tensor& target, const ClassLoss& loss, Reduction reduction) {
+  if (reduction == Reduction::kNone || reduction == Reduction::kSum) return reduce_losses(losses, reduction);
+  return true_divide(sum(losses), normaliser(target, loss));
+}
+
+// -input[target] along dimension 1, weighted; 0 where the target is ignored.
+Tensor picked_losses(const Tensor& input, const Tensor& target, const ClassLoss& loss) {
+  const ValidTargets t(target, loss.ignore_index);
+  Tensor picked = neg(squeeze(gather(input, 1, unsqueeze(t.index, 1)), {{1}}));
+  if (loss.weight.defined()) picked = picked * class_weights(loss.weight, t.index);
+  return where(t.counts, picked, 0);
+}
+
+// ---- checks
+
+void check_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
+  if (!weight.defined()) return;
+  DT_CHECK(weight.ndim() == 1 && weight.numel() == classes, kRuntimeError,
+           "weight tensor should be defined either for all ", classes,
+           " classes or no classes but got weight tensor of shape: ", weight.sizes());
+  DT_CHECK(weight.dtype() == input.dtype(), kRuntimeError, "expected scalar type ", type_word(input.dtype()),
+           " but found ", type_word(weight.dtype()));
+}
+
+// Class targets for input [N, C, d1, ...] are [N, d1, ...].
+void check_target_sizes(const Tensor& input, const Tensor& target) {
+  if (input.ndim() == 2) {
+    DT_CHECK(target.ndim() == 1, kRuntimeError, "0D or 1D target tensor expected, multi-target not supported");
+    DT_CHECK(input.size(0) == target.size(0), kValueError, "Expected input batch_size (", input.size(0),
+             ") to match target batch_size (", target.size(0), ").");
+    return;
+  }
+  Dims wanted = input.sizes();
+  wanted.erase(1);
+  DT_CHECK(target.sizes() == wanted, kRuntimeError, "Expected target size ", wanted, ", got ", target.sizes());
+}
+
+Tensor class_targets(const Tensor& target) {
+  DT_CHECK(target.dtype() == DType::INT64 || target.dtype() == DType::UINT8, kRuntimeError,
+           "expected target dtype to be Long or Byte, but got ", type_word(target.dtype()));
+  return to_dtype(target, DType::INT64);
+}
+
+// ---- cross entropy of rows
+
+Tensor row_losses_composition(const Tensor& x, const Tensor& target, const ClassLoss& loss) {
+  const Tensor log_p = log_softmax(x, 1);
+  const Tensor picked = picked_losses(log_p, target, loss);
+  if (loss.label_smoothing == 0) return picked;
+  const double classes = static_cast<double>(x.size(1));
+  const Tensor all = sum(loss.weight.defined() ? log_p * loss.weight : log_p, {{1}});
+  const Tensor smooth = where(ne(target, loss.ignore_index), neg(all), 0);
+  return picked * (1 - loss.label_smoothing) + smooth * (loss.label_smoothing / classes);
+}
+
+View optional_view(const Tensor& x) { return x.defined() ? View(x) : View(); }
+
+// The losses of contiguous logits [rows, classes] against int64 targets [rows].
+Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss) {
+  const Tensor y = make_empty(target.sizes(), x.dtype(), x.device());
+  const Tensor lse = make_empty(target.sizes(), x.dtype(), x.device());
+  run(DT_OP_cross_entropy, {y, lse}, {x, target, optional_view(loss.weight)}, {loss.ignore_index},
+      {loss.label_smoothing});
+  if (!needs_graph(x)) return y;
+  return fused(
+      "CrossEntropyLossBackward0", y, {x, target},
+      [loss](const std::vector<Tensor>& in) { return row_losses_composition(in[0], in[1], loss); },
+      [loss, lse](BackwardCall& b, const std::vector<Tensor>& in) {
+        const Tensor& x = in[0];
+        b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
+        run(DT_OP_cross_entropy_backward, {b.results[0]}, {b.grad(), x, lse, in[1], optional_view(loss.weight)},
+            {loss.ignore_index}, {loss.label_smoothing});
+      });
+}
+
+// [N, C, d1, ...] as [N * d1 * ..., C].
+Tensor class_rows(const Tensor& input) {
+  if (input.ndim() == 2) return contiguous(input);
+  return contiguous(reshape(movedim(input, {1}, {-1}), {input.numel() / input.size(1), input.size(1)}));
+}
+
+Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
+                                Reduction reduction) {
+  check_target_sizes(input, target);
+  DT_CHECK(input.size(1) > 0, kRuntimeError, "Expected input with at least one class, got ", input.sizes());
+  const Tensor flat = contiguous(reshape(target, {target.numel()}));
+  const Tensor losses = row_losses(class_rows(input), flat, loss);
+  if (reduction == Reduction::kNone) return reshape(losses, target.sizes());
+  return reduce_class_losses(losses, flat, loss, reduction);
+}
+
+Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const ClassLoss& loss,
+                                      Reduction reduction) {
+  DT_CHECK(loss.ignore_index < 0, kRuntimeError, "ignore_index is not supported for floating point target");
+  const int dim = input.ndim() == 1 ? 0 : 1;
+  const double classes = static_cast<double>(input.size(dim));
+  if (loss.label_smoothing > 0) {
+    target = target * (1 - loss.label_smoothing) + loss.label_smoothing / classes;
+  }
+  Tensor terms = log_softmax(input, dim) * target;
+  if (loss.weight.defined()) {
+    Dims shape(input.ndim(), 1);
+    shape[dim] = loss.weight.numel();
+    terms = terms * reshape(loss.weight, shape);
+  }
+  if (reduction == Reduction::kNone) return neg(sum(terms, {{dim}}));
+  const Tensor total = neg(sum(terms));
+  return reduction == Reduction::kSum ? total : total / (input.numel() / classes);
+}
+
+void check_class_input(const Tensor& input) {
+  DT_CHECK(input.ndim() > 0, kValueError, "Expected 1 or more dimensions (got 0)");
+  check_floating(input, "log_softmax");
+}
+
+}  // namespace
+
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                Reduction reduction) {
+  check_class_input(input);
+  const ClassLoss loss{weight.defined() ? weight.detach() : weight, ignore_index, 0};
+  const Tensor t = class_targets(target);
+  if (input.ndim() == 1) {
+    const Tensor y = nll_loss(unsqueeze(input, 0), at_least_1d(t), weight, ignore_index, reduction);
+    return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
+  }
+  check_target_sizes(input, t);
+  check_weight(input, weight, input.size(1));
+  return reduce_class_losses(picked_losses(input, t, loss), t, loss, reduction);
+}
+
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                     Reduction reduction, double label_smoothing) {
+  check_class_input(input);
+  DT_CHECK(label_smoothing >= 0 && label_smoothing <= 1, kRuntimeError,
+           "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
+  check_weight(input, weight, input.size(input.ndim() == 1 ? 0 : 1));
+  const Tensor factors = weight.defined() ? contiguous(weight.detach()) : weight;
+  const ClassLoss loss{factors, ignore_index, label_smoothing};
+  if (is_floating(target.dtype()) && target.sizes() == input.sizes()) {
+    return cross_entropy_of_probabilities(input, target, loss, reduction);
+  }
+  const Tensor t = class_targets(target);
+  if (input.ndim() == 1) {
+    const Tensor y = cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(t), loss, reduction);
+    return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
+  }
+  return cross_entropy_of_classes(input, t, loss, reduction);
+}
+
+}  // namespace dt

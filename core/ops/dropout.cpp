@@ -1,0 +1,61 @@
+// Dropout keeps no mask: the state of the generator and the place in its sequence say which elements were dropped, so
+// the gradient draws the same numbers again. It is linear, so it is its own derivative.
+#include "core/autograd/inplace.h"
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/generator.h"
+
+namespace dt {
+namespace {
+
+void draw(const Tensor& y, const Tensor& x, double p, const Generator::Draw& at) {
+  run(DT_OP_dropout, {y}, {x, at.state}, {at.advance}, {p});
+}
+
+Tensor drop(const Tensor& input, double p, const Generator::Draw& at) {
+  const Tensor x = contiguous(input);
+  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
+  draw(y, x, p, at);
+  return record("NativeDropoutBackward0", y, {x}, [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });
+}
+
+// The numbers are drawn in row-major order, whatever the order in memory.
+void drop_in_place(const Tensor& x, double p, const Generator::Draw& at) {
+  if (x.impl()->contiguous) return draw(x, x, p, at);
+  const GradMode no_grad(false);
+  copy_elements(x, drop(x, p, at));
+}
+
+void check_probability(double p) {
+  DT_CHECK(p >= 0 && p <= 1, kValueError, "dropout probability has to be between 0 and 1, but got ", p);
+}
+
+void check_dtype(const Tensor& x) {
+  DT_CHECK(is_floating(x.dtype()), kRuntimeError, "result type Float can't be cast to the desired output type ",
+           type_word(x.dtype()));
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& input, double p, bool training) {
+  check_probability(p);
+  if (!training || p == 0 || input.numel() == 0) return input;
+  check_dtype(input);
+  if (p == 1) return mul(input, 0.0);
+  return drop(input, p, default_generator()->reserve(input.numel()));
+}
+
+const Tensor& dropout_(const Tensor& input, double p, bool training) {
+  check_probability(p);
+  if (!training || p == 0 || input.numel() == 0) return input;
+  check_dtype(input);
+  if (p == 1) return mul_(input, 0.0);
+  const Generator::Draw at = default_generator()->reserve(input.numel());
+  inplace(
+      "NativeDropoutBackward0", input, {input}, [&] { drop_in_place(input, p, at); },
+      [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });
+  return input;
+}
+
+}  // namespace dt

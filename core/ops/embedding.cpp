@@ -1,0 +1,75 @@
+// Embedding: rows of a table, with the table's gradient.
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/runtime/backend.h"
+
+namespace dt {
+namespace {
+
+struct EmbeddingOptions {
+  int64_t padding_idx;  // -1: none
+  bool scale_grad_by_freq;
+};
+
+// Scales the rows that are looked up down to max_norm, in the table itself. A row that occurs
+// twice is computed twice, from its old value, and written twice with the same numbers.
+void limit_norms(const Tensor& weight, const Tensor& rows, double max_norm, double norm_type) {
+  const GradMode no_grad(false);
+  const Tensor table = weight.detach();
+  const Tensor chosen = index_select(table, 0, rows);
+  const Tensor length = norm(chosen, norm_type, {{1}}, true);
+  const Tensor shrink = mul(reciprocal(add(length, 1e-7)), max_norm);
+  index_put_(table, {rows}, mul(chosen, where(gt(length, max_norm), shrink, 1.0)));
+}
+
+// How often each entry of `rows` occurs in it.
+Tensor frequencies(const Tensor& rows, int64_t table_size, DType dtype) {
+  const Tensor ones = full(rows.sizes(), 1, dtype, rows.device());
+  return index_select(index_add(zeros({table_size}, dtype, rows.device()), 0, rows, ones), 0, rows);
+}
+
+// The gradient of the table: g's rows added up where they came from.
+Tensor table_gradient(Tensor g, const Tensor& rows, const Dims& sizes, EmbeddingOptions options) {
+  g = reshape(g, {rows.numel(), sizes[1]});
+  if (options.scale_grad_by_freq) {
+    g = true_divide(g, unsqueeze(frequencies(rows, sizes[0], g.dtype()), 1));
+  }
+  if (options.padding_idx >= 0) g = masked_fill(g, unsqueeze(eq(rows, options.padding_idx), 1), 0);
+  return index_add(zeros(sizes, g.dtype(), g.device()), 0, rows, g);
+}
+
+int64_t checked_padding(std::optional<int64_t> padding_idx, int64_t rows) {
+  if (!padding_idx) return -1;
+  DT_CHECK(*padding_idx >= -rows && *padding_idx < rows, kValueError,
+           "Padding_idx must be within num_embeddings");
+  return *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
+}
+
+}  // namespace
+
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
+                 std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq,
+                 bool sparse) {
+  DT_CHECK(weight.ndim() == 2, kRuntimeError, "'weight' must be 2-D");
+  DT_CHECK(input.dtype() == DType::INT64 || input.dtype() == DType::INT32, kRuntimeError,
+           "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+           "Long, Int; but got torch.", type_word(input.dtype()),
+           "Tensor instead (while checking arguments for embedding)");
+  DT_CHECK(!sparse, kNotImplemented, "sparse must be false: there are no sparse gradients");
+  const EmbeddingOptions options{checked_padding(padding_idx, weight.size(0)), scale_grad_by_freq};
+  const Tensor rows = reshape(to_dtype(input, DType::INT64), {input.numel()});
+  if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
+
+  Dims sizes = input.sizes();
+  sizes.push_back(weight.size(1));
+  const Tensor y = make_empty(sizes, weight.dtype(), weight.device());
+  run(DT_OP_index_select, {View(y, {rows.numel(), weight.size(1)}, {weight.size(1), 1}, 0)},
+      {weight, rows}, {0});
+  if (!needs_graph(weight)) return y;
+  return record("EmbeddingBackward0", y, {weight},
+                [saved = Saved::input(rows), table = weight.sizes(), options](BackwardCall& b) {
+                  b.results[0] = table_gradient(b.grad(), saved.get(b.node), table, options);
+                });
+}
+
+}  // namespace dt

@@ -1,0 +1,245 @@
+// Gathering and scattering along one dimension.
+#include "core/autograd/inplace.h"
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/runtime/backend.h"
+
+namespace dt {
+namespace {
+
+// ---- slices: index_select and index_add
+
+void check_vector(const Tensor& index, const char* op) {
+  DT_CHECK(index.ndim() <= 1, kIndexError, op, "(): Index is supposed to be a vector");
+}
+
+void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {
+  check_vector(index, "index_add_");
+  DT_CHECK(self.dtype() == source.dtype(), kRuntimeError, "index_add_(): self (",
+           type_word(self.dtype()), ") and source (", type_word(source.dtype()),
+           ") must have the same scalar type");
+  DT_CHECK(self.ndim() == source.ndim(), kRuntimeError,
+           "source tensor shape must match self tensor shape, excluding the specified dimension. "
+           "Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
+  if (self.ndim() == 0) return;
+  DT_CHECK(index.numel() == source.sizes()[dim], kRuntimeError,
+           "index_add_(): Number of indices (", index.numel(),
+           ") should be equal to source.size(dim): (", source.sizes()[dim], "), for dim: ", dim);
+  for (int d = 0; d < self.ndim(); ++d) {
+    DT_CHECK(d == dim || self.sizes()[d] == source.sizes()[d], kRuntimeError,
+             "source tensor shape must match self tensor shape, excluding the specified dimension. "
+             "Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
+  }
+}
+
+// ---- elements: gather and scatter
+
+// The first dimension other than `dim` where the index is larger than self, or -1.
+int oversized_dim(const Tensor& self, int dim, const Tensor& index) {
+  for (int d = 0; d < index.ndim(); ++d) {
+    if (d != dim && index.sizes()[d] > at_least_1d(self).sizes()[d]) return d;
+  }
+  return -1;
+}
+
+// A number counts as having one dimension.
+bool same_rank(const Tensor& a, const Tensor& b) {
+  return std::max(a.ndim(), 1) == std::max(b.ndim(), 1);
+}
+
+void check_scatter(const Tensor& self, int dim, const Tensor& index, const Tensor* src) {
+  if (index.numel() == 0) return;
+  DT_CHECK(same_rank(self, index), kRuntimeError,
+           "Index tensor must have the same number of dimensions as self tensor");
+  const bool fits = oversized_dim(self, dim, index) < 0;
+  if (!src) {
+    DT_CHECK(fits, kRuntimeError, "Expected index ", index.sizes(),
+             " to be no larger than self ", self.sizes(), " apart from dimension ", dim);
+    return;
+  }
+  DT_CHECK(same_rank(*src, index), kRuntimeError,
+           "Index tensor must have the same number of dimensions as src tensor");
+  bool covered = true;
+  for (int d = 0; d < index.ndim(); ++d) {
+    covered &= index.sizes()[d] <= at_least_1d(*src).sizes()[d];
+  }
+  DT_CHECK(fits && covered, kRuntimeError, "Expected index ", index.sizes(),
+           " to be no larger than self ", self.sizes(), " apart from dimension ", dim,
+           " and to be no larger size than src ", src->sizes());
+}
+
+// The part of src that the index reaches. A view, so that the rest of src gets a zero gradient.
+Tensor reached_part(Tensor src, const Tensor& index) {
+  src = at_least_1d(src);
+  for (int d = 0; d < index.ndim(); ++d) {
+    if (src.sizes()[d] > index.sizes()[d]) src = narrow(src, d, 0, index.sizes()[d]);
+  }
+  return src;
+}
+
+Tensor without_record(const Tensor& x) {
+  const GradMode no_grad(false);
+  return clone(x);
+}
+
+void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
+                   bool accumulate) {
+  if (index.numel() == 0) return;
+  if (src.is_number()) {
+    const View number(src.number(), self.dtype(), index.sizes());
+    run(DT_OP_scatter, {self}, {number, index}, {dim, accumulate});
+    return;
+  }
+  const bool overlaps = src.tensor().storage().get() == self.storage().get();
+  const Tensor source = overlaps ? without_record(src.tensor()) : src.tensor();
+  run(DT_OP_scatter, {self}, {source, index}, {dim, accumulate});
+}
+
+// scatter_ and scatter_add_ on arguments that are checked and at least 1-d.
+void scatter_in_place(const char* node_name, const Tensor& self, int dim, const Tensor& index,
+                      const Operand& src, bool accumulate) {
+  inplace(
+      node_name, self, {self, src.tensor()},
+      [&] { write_scatter(self, dim, index, src, accumulate); },
+      [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
+        const Tensor positions = saved.get(b.node);
+        if (b.wants(0)) b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
+        if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
+      });
+}
+
+const Tensor& scatter_into(const char* name, const char* node_name, const Tensor& self, int64_t dim,
+                           const Tensor& index, const Operand& src, bool accumulate) {
+  const int d = wrap_dim(dim, self.ndim());
+  const Tensor positions = at_least_1d(index_operand(index, name));
+  const Tensor* source = src.is_number() ? nullptr : &src.tensor();
+  DT_CHECK(!source || source->dtype() == self.dtype(), kRuntimeError, name,
+           "(): Expected self.dtype to be equal to src.dtype");
+  check_scatter(self, d, index, source);
+  if (positions.numel() == 0) return self;
+  const Operand part = source ? Operand(reached_part(*source, positions)) : src;
+  scatter_in_place(node_name, at_least_1d(self), d, positions, part, accumulate);
+  return self;
+}
+
+}  // namespace
+
+Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  const int d = wrap_dim(dim, input.ndim());
+  check_vector(index, "index_select");
+  DT_CHECK(index.dtype() == DType::INT64 || index.dtype() == DType::INT32, kRuntimeError,
+           "index_select(): Expected dtype int32 or int64 for index");
+  if (input.ndim() == 0) {
+    DT_CHECK(index.numel() == 1, kRuntimeError,
+             "index_select(): Index to scalar can have only 1 value, got ", index.numel(),
+             " value(s)");
+    return reshape(index_select(reshape(input, {1}), 0, index), {});
+  }
+  const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
+  Dims sizes = input.sizes();
+  sizes[d] = positions.numel();
+  const Tensor y = make_empty(sizes, input.dtype(), input.device());
+  run(DT_OP_index_select, {y}, {input, positions}, {d});
+  if (!needs_graph(input)) return y;
+  return record("IndexSelectBackward0", y, {input},
+                [d, sizes = input.sizes(), saved = Saved::input(positions)](BackwardCall& b) {
+                  const Tensor& g = b.grad();
+                  b.results[0] =
+                      index_add(zeros(sizes, g.dtype(), g.device()), d, saved.get(b.node), g);
+                });
+}
+
+const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                         const Scalar& alpha) {
+  const int d = wrap_dim(dim, self.ndim());
+  const Tensor positions = at_least_1d(index_operand(index, "index_add_"));
+  check_index_add(self, d, index, source);
+  const Tensor target = at_least_1d(self), slices = at_least_1d(source);
+  const double factor = alpha.to_double();
+  inplace(
+      "IndexAddBackward0", target, {target, slices},
+      [&] {
+        const bool overlaps = slices.storage().get() == target.storage().get();
+        const Tensor read = overlaps ? without_record(slices) : slices;
+        run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
+      },
+      [d, factor, saved = Saved::input(positions)](BackwardCall& b) {
+        if (b.wants(0)) b.results[0] = b.grad();
+        if (!b.wants(1)) return;
+        const Tensor part = index_select(b.grad(), d, saved.get(b.node));
+        b.results[1] = factor == 1 ? part : mul(part, factor);
+      });
+  return self;
+}
+
+Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                 const Scalar& alpha) {
+  const Tensor y = clone(input);
+  index_add_(y, dim, index, source, alpha);
+  return y;
+}
+
+Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse_grad) {
+  DT_CHECK(!sparse_grad, kNotImplemented, "sparse_grad must be false: there are no sparse tensors");
+  const int d = wrap_dim(dim, input.ndim());
+  const Tensor positions = at_least_1d(index_operand(index, "gather"));
+  DT_CHECK(same_rank(input, index), kRuntimeError,
+           "Index tensor must have the same number of dimensions as input tensor");
+  const int wrong = oversized_dim(input, d, index);
+  DT_CHECK(wrong < 0, kRuntimeError, "Size does not match at dimension ", wrong,
+           " expected index ", index.sizes(), " to be no larger than self ", input.sizes(),
+           " apart from dimension ", d);
+  const Tensor x = at_least_1d(input);
+  const Tensor y = make_empty(positions.sizes(), x.dtype(), x.device());
+  run(DT_OP_gather, {y}, {x, positions}, {d});
+  if (needs_graph(x)) {
+    record("GatherBackward0", y, {x},
+           [d, sizes = x.sizes(), saved = Saved::input(positions)](BackwardCall& b) {
+             const Tensor& g = b.grad();
+             b.results[0] =
+                 scatter_add(zeros(sizes, g.dtype(), g.device()), d, saved.get(b.node), g);
+           });
+  }
+  return index.ndim() == 0 ? reshape(y, {}) : y;
+}
+
+const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Operand& src) {
+  return scatter_into("scatter", "ScatterBackward0", self, dim, index, src, false);
+}
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Operand& src) {
+  const Tensor y = clone(input);
+  scatter_(y, dim, index, src);
+  return y;
+}
+
+const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+  return scatter_into("scatter", "ScatterAddBackward0", self, dim, index, src, true);
+}
+
+Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  const Tensor y = clone(input);
+  scatter_add_(y, dim, index, src);
+  return y;
+}
+
+Tensor one_hot(const Tensor& input, int64_t num_classes) {
+  DT_CHECK(input.dtype() == DType::INT64, kRuntimeError,
+           "one_hot is only applicable to index tensor of type LongTensor.");
+  DT_CHECK(num_classes >= -1, kRuntimeError, "num_classes should be positive");
+  if (input.numel() == 0) {
+    DT_CHECK(num_classes > 0, kRuntimeError, "Can not infer total number of classes from empty tensor.");
+  } else {
+    const int64_t largest = item(max(input)).to_int64();
+    DT_CHECK(item(min(input)).to_int64() >= 0, kRuntimeError, "Class values must be non-negative.");
+    if (num_classes == -1) num_classes = largest + 1;
+    DT_CHECK(largest < num_classes, kRuntimeError, "Class values must be smaller than num_classes.");
+  }
+  Dims sizes = input.sizes();
+  sizes.push_back(num_classes);
+  const Tensor y = zeros(sizes, DType::INT64, input.device());
+  scatter_(y, -1, unsqueeze(input, -1), 1);
+  return y;
+}
+
+}  // namespace dt

@@ -1,0 +1,251 @@
+// Advanced indexing: reading and writing at positions that tensors name.
+#include "core/autograd/inplace.h"
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/runtime/backend.h"
+#include "core/tensor/layout.h"
+
+namespace dt {
+namespace {
+
+bool is_mask(const Tensor& index) {
+  return index.dtype() == DType::BOOL || index.dtype() == DType::UINT8;
+}
+
+// base[index[0], index[1], ...]: one int64 tensor per dimension of the base; an undefined one
+// takes the whole dimension.
+struct Selection {
+  Tensor base;
+  std::vector<Tensor> index;
+};
+
+void check_mask(const Tensor& mask, const Tensor& base, int dim) {
+  for (int d = 0; d < mask.ndim(); ++d) {
+    const bool fits = dim + d < base.ndim() && mask.sizes()[d] == base.sizes()[dim + d];
+    DT_CHECK(fits, kIndexError, "The shape of the mask ", mask.sizes(), " at index ", d,
+             " does not match the shape of the indexed tensor ", base.sizes(), " at index ", dim + d);
+  }
+}
+
+// A mask stands for the coordinates of its true elements, one index per dimension of the mask. A
+// 0-d mask chooses all or nothing: it indexes a new dimension of size 1.
+void add_mask(Selection* s, const Tensor& mask) {
+  const int dim = static_cast<int>(s->index.size());
+  if (mask.ndim() == 0) {
+    s->base = unsqueeze(s->base, dim);
+    s->index.push_back(select(nonzero(reshape(mask, {1})), 1, 0));
+    return;
+  }
+  check_mask(mask, s->base, dim);
+  for (const Tensor& coordinate : unbind(nonzero(mask), 1)) s->index.push_back(coordinate);
+}
+
+Selection select_positions(const Tensor& input, TensorList indices) {
+  Selection s{input, {}};
+  for (const Tensor& index : indices) {
+    if (index.defined()) {
+      const bool valid = index.dtype() == DType::INT64 || index.dtype() == DType::INT32;
+      DT_CHECK(valid || is_mask(index), kIndexError,
+               "tensors used as indices must be long, int, byte or bool tensors");
+    }
+    if (index.defined() && is_mask(index)) {
+      add_mask(&s, index);
+    } else {
+      s.index.push_back(index.defined() ? to_dtype(index, DType::INT64) : index);
+    }
+    DT_CHECK(static_cast<int>(s.index.size()) <= s.base.ndim(), kIndexError,
+             "too many indices for tensor of dimension ", input.ndim());
+  }
+  s.index.resize(s.base.ndim());
+  return s;
+}
+
+// The shape that all indices broadcast to.
+Dims broadcast_indices(const std::vector<Tensor>& index) {
+  Dims sizes;
+  std::string shapes;
+  bool fits = true;
+  for (const Tensor& i : index) {
+    if (!i.defined()) continue;
+    append(shapes, shapes.empty() ? "" : ", ");
+    append(shapes, i.sizes());
+    if (!fits) continue;
+    for (int d = 1; d <= std::min(sizes.size(), i.ndim()); ++d) {
+      const int64_t a = sizes[sizes.size() - d], b = i.sizes()[i.ndim() - d];
+      fits = fits && (a == b || a == 1 || b == 1);
+    }
+    if (fits) sizes = broadcast_sizes(sizes, i.sizes());
+  }
+  DT_CHECK(fits, kIndexError,
+           "shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
+  return sizes;
+}
+
+// What the kernels index and index_put need: everything in the shape of the result. There the
+// indices' common dimensions stand where the indexed dimensions stood, or in front if these were
+// not neighbours.
+struct Plan {
+  Dims sizes;
+  View base;              // walks the base with stride 0 in the indices' dimensions
+  std::vector<View> in;   // what is read or written, then the indices
+  std::vector<int64_t> pairs;  // size and stride of each indexed dimension
+
+  explicit Plan(const Selection& s);
+};
+
+// Where the indices' dimensions go in the result.
+int index_position(const std::vector<Tensor>& index) {
+  int first = -1, last = -1, count = 0;
+  for (int d = 0; d < static_cast<int>(index.size()); ++d) {
+    if (!index[d].defined()) continue;
+    if (first < 0) first = d;
+    last = d;
+    ++count;
+  }
+  return last - first + 1 == count ? first : 0;
+}
+
+Plan::Plan(const Selection& s) {
+  const Dims common = broadcast_indices(s.index);
+  const int at = index_position(s.index);
+  Dims strides;
+  for (int d = 0; d < s.base.ndim(); ++d) {
+    if (s.index[d].defined()) {
+      pairs.push_back(s.base.sizes()[d]);
+      pairs.push_back(s.base.strides()[d]);
+    } else {
+      sizes.push_back(s.base.sizes()[d]);
+      strides.push_back(s.base.strides()[d]);
+    }
+  }
+  for (int d = 0; d < common.size(); ++d) {
+    sizes.insert(at + d, common[d]);
+    strides.insert(at + d, 0);
+  }
+  base = View(s.base, sizes, strides, s.base.offset());
+  in.resize(1);
+  for (const Tensor& i : s.index) {
+    if (!i.defined()) continue;
+    const Dims walk = broadcast_strides(i.sizes(), i.strides(), common);
+    Dims index_strides(sizes.size(), 0);
+    for (int d = 0; d < common.size(); ++d) index_strides[at + d] = walk[d];
+    in.push_back(View(i, sizes, index_strides, i.offset()));
+  }
+}
+
+std::vector<Saved> save_all(const std::vector<Tensor>& index) {
+  std::vector<Saved> saved;
+  for (const Tensor& i : index) saved.push_back(i.defined() ? Saved::input(i) : Saved());
+  return saved;
+}
+
+std::vector<Tensor> restore_all(const std::vector<Saved>& saved, Node* node) {
+  std::vector<Tensor> index;
+  for (const Saved& s : saved) index.push_back(s.get(node));
+  return index;
+}
+
+bool chooses_all(const Selection& s) {
+  for (const Tensor& i : s.index) {
+    if (i.defined()) return false;
+  }
+  return true;
+}
+
+void check_values(const Tensor& self, const Tensor& values, const Dims& sizes) {
+  DT_CHECK(self.dtype() == values.dtype(), kRuntimeError,
+           "Index put requires the source and destination dtypes match, got ",
+           type_word(self.dtype()), " for the destination and ", type_word(values.dtype()),
+           " for the source.");
+  bool fits = values.ndim() <= sizes.size();
+  for (int d = 1; fits && d <= values.ndim(); ++d) {
+    const int64_t n = values.sizes()[values.ndim() - d];
+    fits = n == 1 || n == sizes[sizes.size() - d];
+  }
+  DT_CHECK(fits, kRuntimeError, "shape mismatch: value tensor of shape ", values.sizes(),
+           " cannot be broadcast to indexing result of shape ", sizes);
+}
+
+// Writes values into y, which is shaped like the selection's base, without a record.
+void write_positions(const Selection& s, const Tensor& values, bool accumulate) {
+  Plan plan(s);
+  check_values(s.base, values, plan.sizes);
+  Tensor source = values;
+  if (values.storage().get() == s.base.storage().get()) {
+    const GradMode no_grad(false);
+    source = clone(values);
+  }
+  const Dims strides = broadcast_strides(source.sizes(), source.strides(), plan.sizes);
+  plan.in[0] = View(source, plan.sizes, strides, source.offset());
+  std::vector<int64_t> ints = {accumulate};
+  ints.insert(ints.end(), plan.pairs.begin(), plan.pairs.end());
+  run(DT_OP_index_put, {plan.base}, plan.in, ints);
+}
+
+// self[mask] = number needs no list of positions: it is a masked fill.
+bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
+  if (accumulate || values.numel() != 1) return false;
+  const Tensor* mask = nullptr;
+  int dim = 0, at = 0;
+  for (const Tensor& i : indices) {
+    if (i.defined()) {
+      if (mask || !is_mask(i) || i.ndim() == 0) return false;
+      mask = &i;
+      at = dim;
+    }
+    ++dim;
+  }
+  if (!mask || at + mask->ndim() > self.ndim() || self.dtype() != values.dtype()) return false;
+  check_mask(*mask, self, at);
+  Dims sizes = mask->sizes();
+  while (at + sizes.size() < self.ndim()) sizes.push_back(1);
+  masked_fill_(self, reshape(to_dtype(*mask, DType::BOOL), sizes), reshape(values, {}));
+  return true;
+}
+
+}  // namespace
+
+Tensor index(const Tensor& input, TensorList indices) {
+  const Selection s = select_positions(input, indices);
+  if (chooses_all(s)) return clone(input);
+  Plan plan(s);
+  const Tensor y = make_empty(plan.sizes, input.dtype(), input.device());
+  plan.in[0] = plan.base;
+  run(DT_OP_index, {y}, plan.in, plan.pairs);
+  if (!needs_graph(s.base)) return y;
+  return record("IndexBackward0", y, {s.base},
+                [saved = save_all(s.index), sizes = s.base.sizes()](BackwardCall& b) {
+                  const Tensor& g = b.grad();
+                  const std::vector<Tensor> positions = restore_all(saved, b.node);
+                  b.results[0] =
+                      index_put(zeros(sizes, g.dtype(), g.device()), positions, g, true);
+                });
+}
+
+const Tensor& index_put_(const Tensor& self, TensorList indices, const Tensor& values,
+                         bool accumulate) {
+  if (fills_by_mask(self, indices, values, accumulate)) return self;
+  const Selection s = select_positions(self, indices);
+  if (chooses_all(s)) return copy_(self, accumulate ? add(self, values) : values);
+  inplace(
+      "IndexPutBackward0", s.base, {s.base, values},
+      [&] { write_positions(s, values, accumulate); },
+      [saved = save_all(s.index), accumulate](BackwardCall& b) {
+        const Tensor& g = b.grad();
+        const std::vector<Tensor> positions = restore_all(saved, b.node);
+        if (b.wants(0)) {
+          const Tensor zero = full({}, 0, g.dtype(), g.device());
+          b.results[0] = accumulate ? g : index_put(g, positions, zero);
+        }
+        if (b.wants(1)) b.results[1] = index(g, positions);
+      });
+  return self;
+}
+
+Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values, bool accumulate) {
+  const Tensor y = clone(input);
+  index_put_(y, indices, values, accumulate);
+  return y;
+}
+
+}  // namespace dt

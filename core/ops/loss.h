@@ -1,0 +1,10 @@
+// What the files of losses share.
+#pragma once
+
+#include "core/ops/ops.h"
+
+namespace dt {
+
+Tensor reduce_losses(const Tensor& losses, Reduction reduction);
+
+}  // namespace dt

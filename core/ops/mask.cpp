@@ -1,0 +1,75 @@
+// Masks: filling and choosing by a condition, the positions of nonzero elements, triangles.
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/runtime/backend.h"
+
+namespace dt {
+namespace {
+
+// The value as masked_fill writes it: in the dtype of the filled tensor, whatever its own.
+Operand fill_value(const Tensor& input, const Operand& value) {
+  if (!value.is_number()) {
+    const Tensor& v = value.tensor();
+    DT_CHECK(v.ndim() == 0, kRuntimeError,
+             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", v.ndim(),
+             " dimension(s).");
+    return to_dtype(v, input.dtype());
+  }
+  const Scalar& number = value.number();
+  if (input.dtype() == DType::BOOL) return number.to_bool();
+  if (is_integral(input.dtype())) return number.to_int64();
+  return number;
+}
+
+void check_mask(const Tensor& mask) {
+  DT_CHECK(mask.dtype() == DType::BOOL, kRuntimeError,
+           "masked_fill_ only supports boolean masks, but got mask with dtype ",
+           c_type_word(mask.dtype()));
+}
+
+Tensor triangle(const char* name, const char* node_name, const Tensor& input, int64_t diagonal,
+                bool upper) {
+  DT_CHECK(input.ndim() >= 2, kRuntimeError, name, ": input tensor must have at least 2 dimensions");
+  const Tensor y = make_empty(input.sizes(), input.dtype(), input.device());
+  run(DT_OP_triangle, {y}, {input}, {diagonal, upper});
+  return record(node_name, y, {input}, [diagonal, upper](BackwardCall& b) {
+    b.results[0] = upper ? triu(b.grad(), diagonal) : tril(b.grad(), diagonal);
+  });
+}
+
+}  // namespace
+
+Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
+  check_mask(mask);
+  return fill_where(input, mask, fill_value(input, value));
+}
+
+const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value) {
+  check_mask(mask);
+  return fill_where_(input, mask, fill_value(input, value));
+}
+
+Tensor masked_select(const Tensor& input, const Tensor& mask) {
+  DT_CHECK(mask.dtype() == DType::BOOL, kRuntimeError, "masked_select: expected BoolTensor for mask");
+  Dims sizes = broadcast_sizes(mask.sizes(), input.sizes());
+  if (sizes.empty()) sizes.push_back(1);  // choosing from a number gives a list as well
+  return index(expand(input, sizes), {expand(mask, sizes)});
+}
+
+Tensor nonzero(const Tensor& input) {
+  const Tensor count = make_empty({}, DType::INT64, input.device());
+  run(DT_OP_nonzero_count, {count}, {input});
+  const Tensor y = make_empty({item(count).to_int64(), input.ndim()}, DType::INT64, input.device());
+  run(DT_OP_nonzero, {y}, {input});
+  return y;
+}
+
+Tensor tril(const Tensor& input, int64_t diagonal) {
+  return triangle("tril", "TrilBackward0", input, diagonal, false);
+}
+
+Tensor triu(const Tensor& input, int64_t diagonal) {
+  return triangle("triu", "TriuBackward0", input, diagonal, true);
+}
+
+}  // namespace dt

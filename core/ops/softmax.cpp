@@ -1,0 +1,52 @@
+// Softmax and its logarithm. Both gradients are functions of the result.
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/ops/formula.h"
+#include "core/runtime/backend.h"
+
+namespace dt {
+namespace {
+
+// `formula(g, y, dim)` is the gradient over Tensors, for when a graph of the backward is built.
+using SoftmaxFormula = Tensor (*)(const Tensor& g, const Tensor& y, int dim);
+
+struct SoftmaxOp {
+  int op, backward_op;
+  const char* node_name;
+  SoftmaxFormula formula;
+};
+
+Tensor softmax_formula(const Tensor& g, const Tensor& y, int dim) { return y * (g - sum(g * y, {{dim}}, true)); }
+
+Tensor log_softmax_formula(const Tensor& g, const Tensor& y, int dim) { return g - exp(y) * sum(g, {{dim}}, true); }
+
+constexpr SoftmaxOp kSoftmax = {DT_OP_softmax, DT_OP_softmax_backward, "SoftmaxBackward0", softmax_formula};
+constexpr SoftmaxOp kLogSoftmax = {DT_OP_log_softmax, DT_OP_log_softmax_backward, "LogSoftmaxBackward0",
+                                   log_softmax_formula};
+
+Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
+  const int d = wrap_dim(dim, input.ndim());
+  if (input.ndim() == 0) return reshape(apply(op, reshape(input, {1}), 0, dtype), {});
+  const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
+  check_floating(x, op_name(op.op));
+  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
+  run(op.op, {y}, {x}, {d});
+  if (!needs_graph(x)) return y;
+  return record(op.node_name, y, {x}, [&op, d, saved = Saved::output(y)](BackwardCall& b) {
+    const Tensor result = saved.get(b.node);
+    if (b.create_graph) {
+      b.results[0] = op.formula(b.grad(), result, d);
+      return;
+    }
+    b.results[0] = make_empty(result.sizes(), result.dtype(), result.device());
+    run(op.backward_op, {b.results[0]}, {b.grad(), result}, {d});
+  });
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& input, int64_t dim, DType dtype) { return apply(kSoftmax, input, dim, dtype); }
+
+Tensor log_softmax(const Tensor& input, int64_t dim, DType dtype) { return apply(kLogSoftmax, input, dim, dtype); }
+
+}  // namespace dt

@@ -1,0 +1,19 @@
+#include "core/runtime/build_info.h"
+
+#include "core/base/text.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/pool.h"
+
+namespace dt {
+
+std::string build_info() {
+#if defined(__clang__)
+  const char* compiler = "clang " __clang_version__;
+#else
+  const char* compiler = "gcc " __VERSION__;
+#endif
+  return text("dumbtorch ", DT_VERSION, "\ncompiler: ", compiler, "\ncpu kernels: x86-64-v2, v3, v4; in use: x86-64-",
+              cpu_isa(), "\nthreads: ", num_threads(), "\n");
+}
+
+}  // namespace dt
