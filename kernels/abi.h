@@ -35,7 +35,7 @@ enum {
 /* One operand. Strides count elements and may be 0 (broadcast) or negative.
  * An `immediate` operand is a number that travels inside the call: data is NULL, ndim and strides are as if it were
  * broadcast, and `number` holds the value (`i` for bool and integer dtypes, `f` for floating ones). */
-typedef struct dt_view {
+struct dt_view {
   void *data; /* address of element [0, ..., 0] */
   int32_t dtype;
   int32_t ndim;
@@ -47,14 +47,18 @@ typedef struct dt_view {
   } number;
   int64_t sizes[DT_MAX_DIMS];
   int64_t strides[DT_MAX_DIMS];
-} dt_view;
+};
+/* The public API has a function of the same name. C++ tells them apart as long as this is no typedef. */
+#ifndef __cplusplus
+typedef struct dt_view dt_view;
+#endif
 
 typedef struct dt_call {
   int32_t op;
   int32_t n_out, n_in;       /* an absent optional operand has dtype 0 */
   int32_t n_ints, n_floats;
-  const dt_view *out;
-  const dt_view *in;
+  const struct dt_view *out;
+  const struct dt_view *in;
   const int64_t *ints;
   const double *floats;
   void *workspace;           /* 64-byte aligned, as many bytes as the op's workspace function asked for; or NULL */

@@ -1,0 +1,101 @@
+# `make` lists what can be done. Everything it needs is installed on the way (scripts/setup.sh);
+# nothing is written outside this folder but Debian packages.
+#   TORCH=0     leave PyTorch out: tests against it are skipped and counted
+#   DATA=dir    a folder with the four IDX files (plain or .gz) for the demo
+#   PYTHON=...  the Python (3.11 or newer) that .venv is made with
+#   PREFIX=dir  where `make install` puts the library (default /usr/local)
+#   ARGS=...    passed on to the demo, the tests (pytest), the benchmarks or the mutation check
+TORCH ?= 1
+PREFIX ?= /usr/local
+ARGS ?=
+PY := $(CURDIR)/.venv/bin/python
+TEST_LEVEL := $(if $(filter 0,$(TORCH)),test,torch)
+# CI is set by build servers: there, a warning is an error.
+CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) -DDT_WERROR=$(if $(CI),ON,OFF)
+
+export TORCH DATA PYTHON
+
+.PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
+.PHONY: mutate generate wheel install clean distclean
+
+# What is missing is installed, and asked for, all at once and before anything is built.
+.NOTPARALLEL:
+
+help:
+	@echo "make demo      build, and train a CNN on Fashion-MNIST (about a minute)"
+	@echo "make test      build, and run the whole test suite (TORCH=0 leaves PyTorch out)"
+	@echo "make build     build/libdumbtorch.so, and .venv/bin/python with 'import dumbtorch'"
+	@echo "make bench     dumbtorch against PyTorch, interleaved"
+	@echo "make lint      the rules of the house; make format applies what can be applied"
+	@echo "make sanitize  the C and C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make tsan      the same under ThreadSanitizer"
+	@echo "make mutate    corrupt formulas one at a time: the tests must notice"
+	@echo "make generate  rewrite the generated files from capi/schema"
+	@echo "make wheel     the Python package as one file, in dist/ (pip install . works too)"
+	@echo "make install   the library, headers, pkg-config and CMake files, under PREFIX"
+	@echo "make clean     remove the build folders; make distclean also removes .venv"
+
+setup:
+	@scripts/setup.sh build
+
+setup-demo:
+	@scripts/setup.sh demo
+
+setup-tests:
+	@scripts/setup.sh $(TEST_LEVEL)
+
+configure: setup
+	@cmake -S . -B build $(CMAKE_FLAGS) >/dev/null
+
+build: configure
+	@cmake --build build
+
+demo: setup-demo build
+	@$(PY) examples/python/fashion.py $(ARGS)
+
+test: setup-tests build
+	@cmake --build build --target dt_tests
+	@ctest --test-dir build --output-on-failure --no-tests=error
+	@$(PY) -m pytest $(ARGS)
+
+bench: setup-tests build
+	@$(PY) benchmarks/bench.py $(ARGS)
+
+lint: setup-tests build
+	@$(PY) scripts/lint.py
+	@$(PY) capi/generate --check
+	@$(PY) -m ruff check --quiet
+	@$(PY) -m ruff format --quiet --check
+
+format: setup-tests
+	@$(PY) scripts/lint.py --format
+	@$(PY) -m ruff check --quiet --fix
+	@$(PY) -m ruff format --quiet
+
+sanitize: setup-tests
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan
+	@UBSAN_OPTIONS=print_stacktrace=1 ctest --preset asan
+
+tsan: setup-tests
+	@cmake --preset tsan >/dev/null
+	@cmake --build --preset tsan
+	@ctest --preset tsan
+
+mutate: setup-tests build
+	@$(PY) tests/mutate.py $(ARGS)
+
+generate: setup
+	@$(PY) capi/generate
+
+wheel: setup
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .
+
+install: build
+	@cmake --install build --prefix $(PREFIX)
+
+clean:
+	rm -rf build build-*
+
+distclean: clean
+	rm -rf .venv

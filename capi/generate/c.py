@@ -1,0 +1,482 @@
+"""Prints wrappers/c/dt.h: the C API for programs that are written by hand.
+
+Each function has three parts: a struct of its optional arguments with their defaults, an inline
+function T_do_NAME that calls the machine layer and gives the result to the open scope, and a macro
+T_NAME that makes the call look like T_sum(x, .dim = T_DIMS(0)). wrappers/c/dt_scope.h, written by
+hand, holds the types, macros and scopes that these need."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+from . import cabi
+from .model import Argument, Function, Kind, Schema, SchemaError
+from .text import GENERATED, WIDTH, call, camel
+
+_TOP = f"""\
+/* {GENERATED}
+ *
+ * dumbtorch for programs written in C: named arguments, defaults, nested calls, one check.
+ *
+ *   T_SCOPE {{
+ *     dt_tensor *x = T_randn(T_DIMS(2, 3));
+ *     dt_tensor *y = T_sum(T_mul(T_relu(x), 2), .dim = T_DIMS(1), .keepdim = 1);
+ *     T_print(y);
+ *   }}
+ *   if (T_status()) puts(T_message());
+ *
+ * Arguments without a default are given in order, all others by name. What a call makes belongs to
+ * the innermost open T_SCOPE, which releases it at its end; T_keep() and T_outer() let a handle live
+ * longer. After an error, calls do nothing until the outermost scope ends or T_clear() is called.
+ * Without a scope a result is the caller's, as in dumbtorch.h. A callback that makes tensors opens a
+ * scope of its own and gives back its result with T_keep().
+ *
+ * A comment above each function shows its signature: `name: kind = default`, `?` may be absent. */
+#ifndef DT_H
+#define DT_H
+
+#include "dt_scope.h"
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+"""
+
+_BOTTOM = """\
+#ifdef __cplusplus
+}
+#endif
+
+#include "dt_extra.h"
+
+#endif
+"""
+
+# Kinds as C types of dt.h: arguments that must be given, optional ones, fields of options.
+_TYPES = {
+    "tensor": "dt_tensor *",
+    "tensor?": "dt_tensor *",
+    "tensor[]": "T_Tensors",
+    "tensor[]?": "T_Tensors",
+    "tensor?[]": "T_Tensors",
+    "operand": "T_Operand",
+    "operand?": "T_Operand",
+    "scalar": "T_Number",
+    "scalar?": "T_Number",
+    "i64": "int64_t",
+    "i64?": "T_Int",
+    "i64[]": "T_Dims",
+    "i64[]?": "T_Dims",
+    "f64": "double",
+    "f64?": "T_Real",
+    "f64[]": "T_Reals",
+    "f64[]?": "T_Reals",
+    "bool": "int",
+    "bool?": "T_Flag",
+    "str": "const char *",
+    "str?": "const char *",
+    "str[]": "T_Strings",
+    "bytes": "T_Blob",
+    "enum": "{name}",
+    "enum?": "{name}",
+    "device": "T_Device",
+    "device?": "T_Device",
+    "handle": "{name} *",
+    "handle?": "{name} *",
+    "callback": "T_{short}",
+    "callback?": "T_{short}",
+}
+
+# How a T_ argument `@` becomes the machine layer's arguments.
+_PASS = {
+    "tensor": ("@",),
+    "handle": ("@",),
+    "operand": ("@.tensor", "@.number.kind", "@.number.i", "@.number.f"),
+    "scalar": ("@.kind", "@.i", "@.f"),
+    "i64": ("@",),
+    "f64": ("@",),
+    "bool": ("@",),
+    "str": ("@",),
+    "enum": ("@",),
+    "bytes": ("@.p", "@.n"),
+    "device": ("@.type", "@.index"),
+    "callback": ("@.fn", "@.user_data", "@.drop"),
+}
+
+_RESULTS = {
+    "tensor": "dt_tensor *",
+    "tensor?": "dt_tensor *",
+    "tensor[]": "dt_tensor_list *",
+    "handle": "{name} *",
+    "handle?": "{name} *",
+    "i64": "int64_t",
+    "f64": "double",
+    "bool": "int32_t",
+    "enum": "{name}",
+    "device": "T_Device",
+    "scalar": "T_Number",
+    "i64[]": "T_Sizes",
+    "str": "dt_bytes *",
+    "str[]": "dt_string_list *",
+    "bytes": "dt_bytes *",
+    "pointer": "void *",
+}
+
+# The machine layer's out-arguments for a result `@`.
+_OUT = {
+    "device": ("&@.type", "&@.index"),
+    "scalar": ("&@.kind", "&@.i", "&@.f"),
+    "i64[]": ("@.v", "T_MAX_SIZES", "&@.n"),
+}
+
+# Where the value of a number is no zero-filled struct.
+_EMPTY = {"device": "{0, 0}", "scalar": "{0, 0, 0}", "i64[]": "{0, {0}}", "f64": "NAN"}
+
+_KEYWORDS = set(
+    "auto break case char const continue default do double else enum extern float for goto if inline "
+    "int long register restrict return short signed sizeof static struct switch typedef union "
+    "unsigned void volatile while class delete export friend new operator private protected public "
+    "template this throw try using virtual and or not xor namespace bool true false".split()
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument that is given by name: with a default, or a field of an options struct."""
+
+    argument: Argument
+    struct: str = ""  # the options argument that it is a field of
+
+    @property
+    def name(self) -> str:
+        return self.argument.name
+
+    @property
+    def use(self) -> str:
+        return f"options->{self.name}"
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    parts = [_TOP]
+    parts += [_handle(h) for h in schema.handles]
+    parts += [_callback(c) for c in schema.callbacks]
+    names = {}
+    for f in schema.public:
+        short = short_name(f)
+        if names.setdefault(short, f.name) != f.name:
+            raise SchemaError(f"dt.h: T_{short} would be both {f.name} and {names[short]}")
+        parts.append(_Printer(schema, f, short).text())
+    return {"wrappers/c/dt.h": "\n".join([*parts, _BOTTOM])}
+
+
+def short_name(f: Function) -> str:
+    """T_shape is dt_tensor_shape: methods of tensors lose the word."""
+    return f.name.removeprefix("tensor_") if f.method == "tensor" else f.name
+
+
+def _handle(name: str) -> str:
+    return (
+        f"static inline void T_release_{name}_(void *handle) {{\n"
+        f"  dt_{name}_release((dt_{name} *)handle);\n}}\n"
+        f"static inline dt_{name} *T_own_{name}_(dt_{name} *handle) {{\n"
+        f"  return (dt_{name} *)T_own_(handle, T_release_{name}_);\n}}\n"
+    )
+
+
+def _callback(name: str) -> str:
+    """The triple as one argument: T_TENSOR_HOOK(fn, user_data, drop)."""
+    kind, drop = f"T_{camel(name)}", "void (*drop)(void *user_data)"
+    head = f"static inline {kind} T_{name.upper()}("
+    return (
+        f"typedef struct {kind} {{\n  dt_{name} fn;\n  void *user_data;\n  {drop};\n}} {kind};\n"
+        + call(head, [f"dt_{name} fn", "void *user_data", drop], ") {")
+        + f"\n  {kind} c = {{fn, user_data, drop}};\n  return c;\n}}\n"
+    )
+
+
+def c_type(kind: Kind) -> str:
+    return _TYPES[kind.key].format(name=cabi.type_name(kind), short=camel(kind.name))
+
+
+def _join(c: str, name: str) -> str:
+    return c + name if c.endswith("*") else f"{c} {name}"
+
+
+def _pointer(c: str) -> str:
+    return c + ("*" if c.endswith("*") else " *")
+
+
+def passed(a: Argument, value: str) -> list[str]:
+    """The machine layer's arguments for `a`, which is the expression `value`."""
+    key = a.kind.key
+    if a.kind.list:
+        return [f"{value}.p", f"{value}.n"]
+    if key in ("i64?", "f64?", "bool?"):
+        return [f"{value}.given ? &{value}.value : NULL"]
+    return [part.replace("@", value) for part in _PASS[a.kind.base]]
+
+
+def default(a: Argument) -> str:
+    """The default as an initialiser. A list that has one is an array of the surrounding function."""
+    kind, value = a.kind, a.default
+    if kind.list:
+        if value is None:
+            return "{NULL, DT_ABSENT}"
+        return f"{{{a.name}_default, {len(value)}}}" if value else "{NULL, 0}"
+    if value is None:
+        return {"operand": "{NULL, {0, 0, 0}}", "scalar": "{0, 0, 0}", "device": "{0, 0}"}.get(
+            kind.base, _absent(kind)
+        )
+    if kind.base == "operand":
+        return f"{{NULL, {_number(value)}}}"
+    if kind.base == "scalar":
+        return _number(value)
+    if kind.key in ("i64?", "f64?", "bool?"):
+        return f"{{1, {cabi.number(value)}}}"
+    return cabi.literal(a)[0]
+
+
+def _absent(kind: Kind) -> str:
+    if kind.key in ("i64?", "f64?", "bool?"):
+        return "{0, 0}"
+    if kind.base == "callback":
+        return "{NULL, NULL, NULL}"
+    return "0" if kind.base == "enum" else "NULL"
+
+
+def _number(value) -> str:
+    if isinstance(value, bool):
+        return f"{{DT_SCALAR_KIND_BOOL, {int(value)}, 0}}"
+    if isinstance(value, int):
+        return f"{{DT_SCALAR_KIND_INT, {value}, 0}}"
+    return f"{{DT_SCALAR_KIND_FLOAT, 0, {cabi.number(value)}}}"
+
+
+class _Printer:
+    """Prints one function."""
+
+    def __init__(self, schema: Schema, f: Function, short: str):
+        self.schema, self.f, self.short = schema, f, short
+        self.required = [a for a in f.args if not a.has_default and a.kind.base != "options"]
+        self.options: list[Option] = []
+        for a in f.args:
+            if a.kind.base == "options":
+                fields = schema.options[a.kind.name].fields
+                self.options += [Option(field, a.name) for field in fields]
+            elif a.has_default:
+                self.options.append(Option(a))
+        self.first = f.results[0] if f.results else None
+        self.others = f.results[1:]
+        names = [a.name for a in self.required] + [o.name for o in self.options]
+        names += [r.name for r in self.others]
+        for name in names:
+            if names.count(name) > 1 or name in _KEYWORDS or name in ("options", "result"):
+                raise SchemaError(f"dt.h: [fn.{f.name}]: '{name}' cannot be the name of an argument")
+
+    def text(self) -> str:
+        parts = [self.comment()]
+        if self.has_options():
+            parts += [self.struct(), self.defaults()]
+        parts += [self.function()]
+        macro = self.macro()
+        if macro:
+            parts.append(macro)
+        return "\n".join(parts) + "\n"
+
+    def has_options(self) -> bool:
+        return bool(self.options or self.others)
+
+    def comment(self) -> str:
+        f = self.f
+        names = [f"{a.name}: {_kind_text(a.kind)}" for a in self.required]
+        names += [
+            f".{o.name}: {_kind_text(o.argument.kind)} = {_default_text(o.argument)}"
+            for o in self.options
+        ]
+        names += [f".{r.name}: where this result goes" for r in self.others]
+        text = f"{f.doc} {f.returns}".strip()
+        lines = textwrap.wrap(f"T_{self.short}({', '.join(names)})", WIDTH - 4, subsequent_indent="    ")
+        lines += textwrap.wrap(text, WIDTH - 6)
+        return "/** " + "\n * ".join(lines) + " */"
+
+    def struct(self) -> str:
+        members = [f"  {_join(c_type(o.argument.kind), o.name)};" for o in self.options]
+        members += [f"  {_join(_pointer(self.result_type(r)), r.name)};" for r in self.others]
+        return "\n".join(["typedef struct {", *members, f"}} T_{self.short}_options;"])
+
+    def defaults(self) -> str:
+        lines = [call(f"static inline T_{self.short}_options T_{self.short}_defaults(", ["void"], ") {")]
+        values = []
+        for o in self.options:
+            a = o.argument
+            # Lists in options structs start absent, which means their default.
+            plain = a if not (o.struct and a.kind.list) else Argument(a.name, a.kind)
+            values.append(default(plain))
+            if plain.kind.list and plain.default:
+                numbers = ", ".join(cabi.number(v) for v in plain.default)
+                element = {"i64": "int64_t", "f64": "double"}[a.kind.base]
+                lines.append(f"  static const {element} {a.name}_default[] = {{{numbers}}};")
+        values += ["NULL"] * len(self.others)
+        lines.append(call(f"  T_{self.short}_options options = {{", values, "};"))
+        return "\n".join([*lines, "  return options;", "}"])
+
+    def result_type(self, r: Argument) -> str:
+        return _RESULTS[r.kind.key].format(name=cabi.type_name(r.kind))
+
+    def return_type(self) -> str:
+        if self.f.inplace:
+            return "dt_tensor *"
+        return self.result_type(self.first) if self.first else "dt_status "
+
+    def function(self) -> str:
+        """T_do_NAME: the call itself."""
+        f = self.f
+        parameters = [_join(c_type(a.kind), a.name) for a in self.required]
+        if self.has_options():
+            parameters.append(f"const T_{self.short}_options *options")
+        name = f"T_do_{self.short}" if self.macro() else f"T_{self.short}"
+        head = f"static inline {_join(self.return_type().rstrip(), name)}"
+        lines = [call(f"{head}(", parameters or ["void"], ") {")]
+        lines += [f"  {line}" for line in self.locals()]
+        arguments = [p for a in f.args for p in self.machine_arguments(a)]
+        for r in f.results:
+            local = "result" if r is self.first else r.name
+            outs = _OUT.get(r.kind.key, ("&@",))
+            arguments += [out.replace("@", local) for out in outs]
+        lines += [f"  {line}" for line in self.body(arguments)]
+        return "\n".join([*lines, "}"])
+
+    def locals(self) -> list[str]:
+        """Results, options structs and lists that one number may stand for."""
+        lines = []
+        for r in self.f.results:
+            local = "result" if r is self.first else r.name
+            empty = _EMPTY.get(r.kind.key, "0" if r.kind.base in ("i64", "bool", "enum") else "NULL")
+            lines.append(f"{_join(self.result_type(r), local)} = {empty};")
+        for a in self.f.args:
+            if a.kind.base == "options":
+                macro = f"DT_{a.kind.name}_OPTIONS_INIT".upper()
+                lines.append(f"{cabi.type_name(a.kind)} {a.name} = {macro};")
+        pairs = [(a, a.name) for a in self.required] + [(o.argument, o.use) for o in self.options]
+        for a, value in pairs:
+            if a.kind.count > 1:
+                count = a.kind.count
+                lines.append(f"int64_t {a.name}_room[{count}];")
+                lines.append(f"const T_Dims {a.name}_all = T_repeat_({value}, {count}, {a.name}_room);")
+        return lines
+
+    def value(self, a: Argument) -> str:
+        """The expression for an argument inside of T_do_NAME."""
+        if a.kind.count > 1:
+            return f"{a.name}_all"
+        return a.name if a in self.required else f"options->{a.name}"
+
+    def machine_arguments(self, a: Argument) -> list[str]:
+        if a.kind.base == "options":
+            return [f"&{a.name}"]
+        return passed(a, self.value(a))
+
+    def body(self, arguments: list[str]) -> list[str]:
+        lines, check = [], f"T_check({self.f.c_name}("
+        for o in self.options:
+            if o.struct:
+                members = [name for _, name in cabi.field(o.argument)]
+                values = passed(o.argument, self.value(o.argument))
+                lines += [f"{o.struct}.{m} = {v};" for m, v in zip(members, values, strict=True)]
+        if self.others:
+            # Results are cleared also when the call does not happen.
+            lines.append(call(f"if (!T_stopped_()) {check}", arguments, "));"))
+            for r in self.others:
+                lines.append(f"if (options->{r.name}) *options->{r.name} = {self.owned(r, r.name)};")
+                if _is_handle(r.kind):
+                    lines.append(f"else if ({r.name}) {cabi_release(r.kind)}({r.name});")
+            return [*lines, f"return {self.owned(self.first, 'result')};"]
+        stopped = self.stopped()
+        if not self.first:
+            target = self.f.args[0].name if self.f.inplace else ""
+            lines.append(stopped)
+            if self.f.inplace:
+                return [*lines, call(f"return {check}", arguments, f")) ? {target} : NULL;")]
+            return [*lines, call(check, arguments, "));"), "return T_status();"]
+        return [*lines, stopped, call(check, arguments, "));"), *self.finish()]
+
+    def stopped(self) -> str:
+        """What happens after an error: nothing, but user data that was handed over is dropped."""
+        drops = [
+            f"if ({v}.drop) {v}.drop({v}.user_data); "
+            for v in (self.value(a) for a in self.f.args if a.kind.base == "callback")
+        ]
+        empty = "result" if self.first else ("NULL" if self.f.inplace else "T_status()")
+        if not drops:
+            return f"if (T_stopped_()) return {empty};"
+        return f"if (T_stopped_()) {{ {''.join(drops)}return {empty}; }}"
+
+    def finish(self) -> list[str]:
+        r = self.first
+        if r.kind.key == "i64[]":
+            return [
+                "if (result.n > T_MAX_SIZES) {",
+                f'  T_fail_(DT_STATUS_RUNTIME_ERROR, "{self.f.name}: more numbers than fit");',
+                "  result.n = 0;",
+                "}",
+                "return result;",
+            ]
+        return [f"return {self.owned(r, 'result')};"]
+
+    def owned(self, r: Argument, value: str) -> str:
+        name = handle_name(r.kind)
+        return f"T_own_{name}_({value})" if name else value
+
+    def macro(self) -> str:
+        """T_NAME, where the plain function will not do: options, or arguments that are converted."""
+        names = [a.name for a in self.required]
+        converted = [_converted(a) for a in self.required]
+        do = f"T_do_{self.short}"
+        if not self.has_options():
+            if names == converted:
+                return ""
+            return f"#define T_{self.short}({', '.join(names)}) {do}({', '.join(converted)})"
+        arguments = ", ".join([*converted, f"&T_{self.short}_o"])
+        return (
+            f"#define T_{self.short}(...) T_{self.short}_with_(__VA_ARGS__, )\n"
+            f"#define T_{self.short}_with_({', '.join([*names, '...'])}) \\\n"
+            f"  T_OPTIONS_({self.short}, \\\n    {do}({arguments}), __VA_ARGS__)"
+        )
+
+
+def _converted(a: Argument) -> str:
+    return {"operand": f"T_OP({a.name})", "scalar": f"T_NUM({a.name})"}.get(a.kind.base, a.name)
+
+
+def handle_name(kind: Kind) -> str:
+    """The handle that a result comes as, "" for a plain value."""
+    if kind.base == "tensor":
+        return "tensor_list" if kind.list else "tensor"
+    if kind.base == "handle":
+        return kind.name
+    if kind.base in ("str", "bytes"):
+        return "string_list" if kind.list else "bytes"
+    return ""
+
+
+def _is_handle(kind: Kind) -> bool:
+    return bool(handle_name(kind))
+
+
+def cabi_release(kind: Kind) -> str:
+    return f"dt_{handle_name(kind)}_release"
+
+
+def _kind_text(kind: Kind) -> str:
+    return (kind.name if kind.base in ("enum", "handle") else kind.base) + (
+        ("?" if kind.element_optional else "")
+        + (f"[{kind.count or ''}]" if kind.list else "")
+        + ("?" if kind.optional else "")
+    )
+
+
+def _default_text(a: Argument) -> str:
+    if a.default is None:
+        return "absent"
+    return str(a.default).lower() if isinstance(a.default, bool) else str(a.default)

@@ -1,0 +1,93 @@
+"""What a schema must fulfil before anything is printed. It fails on the first fault; nothing is skipped."""
+
+from __future__ import annotations
+
+from .model import ARGUMENT_KINDS, FIELD_KINDS, RESULT_KINDS, Argument, Schema, SchemaError
+
+
+def check(schema: Schema) -> None:
+    for f in schema.functions.values():
+        where = f"{f.file}.toml: [fn.{f.name}]"
+        _kinds(where, f.args, ARGUMENT_KINDS)
+        _kinds(where, f.results, RESULT_KINDS)
+        _documented(where, f.doc, f.args if f.public else ())
+        _defaults(where, f.args, schema)
+        if f.since > schema.api_level:
+            raise SchemaError(f"{where}: since {f.since} is newer than API level {schema.api_level}")
+        if f.inplace and not (f.args and f.args[0].kind.mutable):
+            raise SchemaError(f"{where}: an in-place function's first argument is 'tensor!'")
+        if len(f.results) > 1 and any(not r.name for r in f.results):
+            raise SchemaError(f"{where}: several results need names")
+    for o in schema.options.values():
+        where = f"[options.{o.name}]"
+        _kinds(where, o.fields, FIELD_KINDS)
+        _documented(where, o.doc, o.fields)
+        _defaults(where, o.fields, schema)
+        for field in o.fields:
+            if not field.has_default:
+                raise SchemaError(f"{where}: '{field.name}' needs a default")
+    for c in schema.callbacks.values():
+        _kinds(f"[callback.{c.name}]", c.args, ARGUMENT_KINDS)
+        _kinds(f"[callback.{c.name}]", c.results, RESULT_KINDS)
+        _documented(f"[callback.{c.name}]", c.doc, c.args)
+    for layer in schema.layers.values():
+        _documented(f"[layer.{layer.name}]", layer.doc, layer.args)
+    for e in schema.enums.values():
+        if [v.number for v in e.values] != list(range(1, len(e.values) + 1)):
+            raise SchemaError(f"[enum.{e.name}]: numbers are 1, 2, 3, ...")
+        _documented(f"[enum.{e.name}]", e.doc, e.values)
+    for table, kind in ((schema.handles, "handle"), (schema.kernels, "kernel")):
+        for row in table.values():
+            _documented(f"[{kind}.{row.name}]", row.doc, ())
+    for c in schema.c_functions.values():
+        _documented(f"[c.{c.name}]", c.doc, ())
+        if c.name in schema.functions:
+            raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
+    _kernel_names(schema)
+
+
+def _kinds(where: str, args: tuple[Argument, ...], allowed: tuple[str, ...]) -> None:
+    for a in args:
+        if a.kind.key not in allowed:
+            raise SchemaError(f"{where}: '{a.name}': kind '{a.kind.key}' is not in the alphabet")
+
+
+def _documented(where: str, doc: str, parts) -> None:
+    if not doc.strip():
+        raise SchemaError(f"{where}: doc is missing")
+    for part in parts:
+        if not part.doc.strip():
+            raise SchemaError(f"{where}: '{part.name}' has no documentation")
+
+
+def _defaults(where: str, args: tuple[Argument, ...], schema: Schema) -> None:
+    """A default has the type of its argument, and no argument without one follows."""
+    seen = False
+    for a in args:
+        seen = seen or (a.has_default and not a.keyword_only)
+        if seen and not a.has_default and not a.keyword_only:
+            raise SchemaError(f"{where}: '{a.name}' needs a default: an argument before it has one")
+        if not a.has_default or a.default is None:
+            continue
+        if a.kind.base == "enum":
+            good = a.default in (v.name for v in schema.enums[a.kind.name].values)
+        elif a.kind.list:
+            good = isinstance(a.default, list)
+        else:
+            types = {"bool": bool, "i64": int, "f64": float, "str": str}
+            types |= {"scalar": (bool, int, float), "operand": (bool, int, float)}
+            good = isinstance(a.default, types.get(a.kind.base, ()))
+            good = good and (isinstance(a.default, bool) <= (a.kind.base in ("bool", "scalar", "operand")))
+        if not good:
+            raise SchemaError(f"{where}: '{a.name}': default {a.default!r} is not a {a.kind.key}")
+
+
+def _kernel_names(schema: Schema) -> None:
+    names = list(schema.kernels)
+    for f in schema.elementwise:
+        names.append(f.name)
+        if f.elementwise.grad:
+            names.append(f.name + "_backward")
+    for name in names:
+        if names.count(name) > 1:
+            raise SchemaError(f"kernel '{name}' exists twice")

@@ -1,0 +1,273 @@
+"""Prints what the core is built from: declarations of every op, and the elementwise ops themselves."""
+
+from __future__ import annotations
+
+import re
+
+from . import coretypes, text
+from .model import Argument, Elementwise, Function, Schema, identifiers
+
+_HEADER = f"// {text.GENERATED}\n"
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    return {
+        "core/ops/enums.h": enums(schema),
+        "core/ops/options.h": options(schema),
+        "core/ops/ops.h": declarations(schema),
+        "core/ops/pointwise.gen.cpp": pointwise(schema),
+    }
+
+
+# ---- enums and options
+
+
+def enums(schema: Schema) -> str:
+    parts = [_HEADER + _ENUMS_INTRO]
+    for e in schema.enums.values():
+        if e.core:
+            continue
+        parts.append(text.comment(e.doc))
+        parts.append(f"enum class {coretypes.enum_type(e)} : int32_t {{")
+        parts.append(f"  {text.constant('default')} = 0,")
+        parts += [f"  {text.constant(v.name)} = {v.number},  // {v.doc}" for v in e.values]
+        parts.append("};\n")
+    for c in schema.callbacks.values():
+        results = [coretypes.result_type(schema, r.kind) for r in c.results]
+        result = "void" if not results else results[0]
+        if len(results) > 1:
+            result = f"std::tuple<{', '.join(results)}>"
+        args = ", ".join(coretypes.parameter_type(schema, a.kind) for a in c.args)
+        parts.append(text.comment(c.doc))
+        parts.append(f"using {text.camel(c.name)} = std::function<{result}({args})>;\n")
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+_ENUMS_INTRO = """\
+// Choices that ops offer (kDefault: not given) and the functions of the user's that they call.
+#pragma once
+
+#include <functional>
+#include <tuple>
+
+#include "core/tensor/tensor.h"
+
+namespace dt {
+"""
+
+
+def options(schema: Schema) -> str:
+    # A struct that holds a handle's object needs its class whole.
+    headers = sorted(
+        {
+            schema.handles[a.kind.name].header
+            for o in schema.options.values()
+            for a in o.fields
+            if a.kind.base == "handle"
+        }
+    )
+    includes = "".join(f'#include "{h}"\n' for h in headers)
+    parts = [_HEADER + _OPTIONS_INTRO.replace("@HEADERS@\n", includes)]
+    for o in schema.options.values():
+        parts.append(text.comment(o.doc))
+        parts.append(f"struct {text.camel(o.name)}Options {{")
+        for a in o.fields:
+            kind = coretypes.field_type(schema, a.kind)
+            default = coretypes.literal(schema, a)
+            value = "" if default == "{}" else f" = {default}"
+            parts.append(text.comment(a.doc, "  "))
+            parts.append(f"  {kind} {a.name}{value};")
+        parts.append("};\n")
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+_OPTIONS_INTRO = """\
+// Named arguments of constructors, with their defaults.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ops/enums.h"
+@HEADERS@
+
+namespace dt {
+"""
+
+
+# ---- declarations
+
+
+def is_declared_here(f: Function) -> bool:
+    """Whether ops.h declares it: not if a row names another header or another C++ expression."""
+    return not f.header and not f.core
+
+
+def declarations(schema: Schema) -> str:
+    parts = [_HEADER + _OPS_INTRO]
+    last_file = None
+    for f in schema.functions.values():
+        if not is_declared_here(f):
+            continue
+        if f.file != last_file:
+            last_file = f.file
+            parts.append(f"// ---- {f.file}\n")
+        parts.append(text.comment(f.doc))
+        head = f"{coretypes.return_type(schema, f)} {f.name}("
+        parts.append(text.call(head, coretypes.parameters(schema, f, defaults=True), ");") + "\n")
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+_OPS_INTRO = """\
+// Every op of the library as a C++ function. Arguments, defaults and meanings are PyTorch's; an undefined Tensor is an
+// absent optional one. In-place ops write and return their first argument.
+// clang-format off
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/ops/enums.h"
+#include "core/runtime/generator.h"
+#include "core/tensor/tensor.h"
+
+namespace dt {
+"""
+
+
+# ---- elementwise ops
+
+
+def pointwise(schema: Schema) -> str:
+    rows = schema.elementwise
+    parts = [_HEADER + _POINTWISE_INTRO]
+    for f in rows:
+        parts.append(_gradient_function(f))
+        parts.append(_row(f))
+        parts.append(_definition(schema, f))
+        twin = schema.functions.get(f.name + "_")
+        if twin and twin.elementwise:
+            parts.append(_definition(schema, twin))
+    return "\n".join([*(p for p in parts if p), "}  // namespace dt\n"])
+
+
+_POINTWISE_INTRO = """\
+// The elementwise ops: one PointwiseRow each, and the functions that call it. The gradient functions here run while a
+// graph of the backward is being built; otherwise the same formulas run as one kernel (kernels/functors.gen.h).
+// clang-format off
+#include "core/ops/formula.h"
+#include "core/ops/ops.h"
+#include "core/ops/pointwise.h"
+
+namespace dt {
+namespace {
+using T = double;  // what a formula's literals are over Tensors
+}
+"""
+
+_CLASS = {"float": "kFloat", "num": "kNumber", "int": "kInteger", "bool": "kInteger"}
+
+
+def _row_name(f: Function) -> str:
+    return text.constant(f.name)
+
+
+def _gradient_function(f: Function) -> str:
+    e = f.elementwise
+    if not e.grad:
+        return ""
+    words = set(identifiers(" ".join([*e.grad.values(), *e.let.values()])))
+    names = ["const Tensor& grad = g.grad;"] if "grad" in words else []
+    names += [
+        f"const Tensor& {a.name} = g.input[{i}];"
+        for i, a in enumerate(e.inputs)
+        if a.name in words
+    ]
+    names += ["const Tensor& result = g.result;"] if "result" in words else []
+    names += [
+        f"const double {a.name} = g.number[{i}];"
+        for i, a in enumerate(e.attributes)
+        if a.name in words
+    ]
+    lines = [f"static void {f.name}_gradient(PointwiseGradient& g) {{"]
+    lines += ["  " + n for n in names]
+    lines += _gradient_body(e)
+    return "\n".join([*lines, "}"])
+
+
+def _gradient_body(e: Elementwise) -> list[str]:
+    lines = []
+    for i, a in enumerate(e.inputs):
+        if a.name not in e.grad:
+            continue
+        formula = e.grad[a.name]
+        let = _needed(formula, e.let)
+        if not let:
+            lines.append(f"  if (g.wants[{i}]) g.out[{i}] = {formula};")
+            continue
+        lines.append(f"  if (g.wants[{i}]) {{")
+        lines += [f"    const Tensor {name} = {value};" for name, value in let.items()]
+        lines += [f"    g.out[{i}] = {formula};", "  }"]
+    return lines
+
+
+def _needed(formula: str, let: dict[str, str]) -> dict[str, str]:
+    """The `let` parts that a formula uses, in order."""
+    words = set(identifiers(formula))
+    for name in reversed(let):
+        if name in words:
+            words |= set(identifiers(let[name]))
+    return {name: value for name, value in let.items() if name in words}
+
+
+def _row(f: Function) -> str:
+    e = f.elementwise
+    saved = set(e.saved)
+    bits = lambda test: sum(1 << i for i, a in enumerate(e.inputs) if test(a))  # noqa: E731
+    passes = ", ".join(str(_passes(e, a)) for a in e.inputs)
+    fields = [
+        f'"{f.name}"',
+        f'"{text.camel(f.name)}Backward0"',
+        f"DT_OP_{f.name}",
+        f"DT_OP_{f.name}_backward" if e.grad else "-1",
+        f"OpClass::{_CLASS[e.compute]}",
+        str(len(e.inputs)),
+        str(bits(lambda a: a.name in e.bools)),
+        "true" if e.bool_out else "false",
+        str(bits(lambda a: a.name in e.grad)),
+        str(bits(lambda a: a.name in saved)),
+        "true" if "result" in saved else "false",
+        f"{{{passes}}}",
+        f"{f.name}_gradient" if e.grad else "nullptr",
+    ]
+    if e.bool_error:
+        fields.append('"' + e.bool_error + '"')
+    return text.call(f"static constexpr PointwiseRow {_row_name(f)}{{", fields, "};")
+
+
+def _passes(e: Elementwise, a: Argument) -> int:
+    """1 if the gradient is grad itself, 2 + k if it is grad times attribute k, else 0."""
+    formula = e.grad.get(a.name, "")
+    if formula == "grad":
+        return 1
+    factor = re.fullmatch(r"grad \* conj\((\w+)\)", formula)
+    attributes = [x.name for x in e.attributes]
+    return 2 + attributes.index(factor[1]) if factor and factor[1] in attributes else 0
+
+
+def _definition(schema: Schema, f: Function) -> str:
+    e = f.elementwise
+    inputs = ", ".join(a.name for a in e.inputs)
+    numbers = ", ".join(a.name for a in e.attributes)
+    row = text.constant(f.name.removesuffix("_") if f.inplace else f.name)
+    arguments = f"{row}, {{{inputs}}}" + (f", {{{numbers}}}" if numbers else "")
+    head = f"{coretypes.return_type(schema, f)} {f.name}("
+    head = text.call(head, coretypes.parameters(schema, f, defaults=False), ") {")
+    if f.inplace:
+        return f"{head}\n  pointwise_({arguments});\n  return {e.inputs[0].name};\n}}\n"
+    return f"{head}\n  return pointwise({arguments});\n}}\n"

@@ -1,0 +1,146 @@
+"""Prints what the kernels are built from: kernels/ops.def and kernels/functors.gen.h."""
+
+from __future__ import annotations
+
+import re
+import zlib
+
+
+from .model import Argument, Function, Kernel, Schema, identifiers
+from .text import GENERATED
+
+BANNER = f"// {GENERATED}\n"
+# Compute classes as the list macro names them. "bool" rows take and give bools: one type is enough.
+_CLASS = {"float": "FLOAT", "num": "NUM", "int": "INT", "bool": "INT"}
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    return {"kernels/ops.def": ops(schema), "kernels/functors.gen.h": functors(schema)}
+
+
+def kernel_rows(schema: Schema) -> list[tuple[str, str]]:
+    """(name, what the signature hash covers) of every kernel, in table order."""
+    rows = [(k.name, _describe(k)) for k in schema.kernels.values()]
+    for f in schema.elementwise:
+        e = f.elementwise
+        attributes = [a.name for a in e.attributes]
+        rows.append((f.name, _describe_lists(["y"], [a.name for a in e.inputs], attributes)))
+        if e.grad:
+            outs = [a.name for a in e.differentiable]
+            rows.append((f.name + "_backward", _describe_lists(outs, ["grad", *e.saved], attributes)))
+    return rows
+
+
+def _describe(k: Kernel) -> str:
+    return ";".join(",".join(part) for part in (k.out, k.inputs, k.ints, k.floats))
+
+
+def _describe_lists(out, inputs, attributes) -> str:
+    return ";".join(",".join(part) for part in (out, inputs, ["compute", *attributes], attributes))
+
+
+def ops(schema: Schema) -> str:
+    lines = [BANNER + "// DT_OP(name, hash of operands and attributes): the slots of a backend's table."]
+    for name, description in kernel_rows(schema):
+        lines.append(f"DT_OP({name}, 0x{zlib.crc32(description.encode()):08x})")
+
+    return "\n".join(lines) + "\n"
+
+
+def functors(schema: Schema) -> str:
+    parts = [
+        BANNER + _FUNCTORS_INTRO,
+        *(text for f in schema.elementwise for text in _structs(f)),
+        "}  // namespace dt::fn\n",
+        _row_macro(schema),
+        "// clang-format on\n",
+    ]
+    return "\n".join(parts)
+
+
+_FUNCTORS_INTRO = """\
+// The elementwise kernels, one struct each: `y` is the op, `y0`, `y1`, ... of a backward struct are the gradients of
+// its inputs. Included by each instruction set's translation unit and by other backends, after kernels/math.h.
+// clang-format off
+#pragma once
+
+#include "kernels/math.h"
+
+namespace dt::fn {
+"""
+
+
+def _structs(f: Function):
+    e = f.elementwise
+    yield _struct(
+        f.name, f"{f.name}: {e.y}", [a.name for a in e.inputs], e.bools, e.bool_out, e.attributes,
+        {"y": (e.y, {})},
+    )  # fmt: skip
+    if e.grad:
+        outs = {f"y{i}": (e.grad[a.name], e.let) for i, a in enumerate(e.differentiable)}
+        comment = f"Gradients of {f.name} by {', '.join(a.name for a in e.differentiable)}."
+        yield _struct(
+            f.name + "_backward", comment, ["grad", *e.saved], e.bools, False, e.attributes, outs
+        )
+
+
+def _struct(name, comment, inputs, bools, bool_out, attributes, formulas) -> str:
+    mask = sum(1 << i for i, n in enumerate(inputs) if n in bools)
+    lines = [
+        f"// {comment}",
+        f"struct {name} {{",
+        f"  static constexpr int n_in = {len(inputs)}, n_out = {len(formulas)};",
+        f"  static constexpr unsigned bool_in = {mask};",
+        f"  static constexpr bool bool_out = {'true' if bool_out else 'false'};",
+    ]
+    lines += [
+        _member(member, formula, let, inputs, bools, bool_out, attributes)
+        for member, (formula, let) in formulas.items()
+    ]
+    return "\n".join(lines) + "\n};\n"
+
+
+def _member(member, formula, let, inputs, bools, bool_out, attributes: tuple[Argument, ...]) -> str:
+    words = _used(formula, let)
+    # A parameter that a formula does not use stays unnamed, so that no warning needs silencing.
+    parameters = [f"const T* {'p' if any(a.name in words for a in attributes) else ''}".rstrip()]
+    parameters += [
+        f"{'bool' if n in bools else 'T'}{' ' + n if n in words else ''}" for n in inputs
+    ]
+    body = [
+        f"    const T {a.name} = p[{i}];" for i, a in enumerate(attributes) if a.name in words
+    ]
+    body += [f"    const T {n} = {_scalar(v)};" for n, v in let.items() if n in words]
+    body.append(f"    return {_scalar(formula)};")
+    result = "bool" if bool_out else "T"
+    head = f"  template <class T> static DT_FN {result} {member}({', '.join(parameters)}) {{"
+    return "\n".join([head, *body, "  }"])
+
+
+def _used(formula: str, let: dict[str, str]) -> set[str]:
+    """The names that a formula needs, those of the `let` parts that it uses included."""
+    words = set(identifiers(_scalar(formula)))
+    for name in reversed(let):
+        if name in words:
+            words |= set(identifiers(let[name]))
+    return words
+
+
+def _scalar(formula: str) -> str:
+    """The scalar reading of a formula. Functions are qualified: inside `struct abs`, plain `abs(x)`
+    would name the struct."""
+    formula = re.sub(r"zeros_like\(\w+\)", "T(0)", formula)
+    return re.sub(r"\b(?!T\b)([A-Za-z_]\w*)(?=\()", r"math::\1", formula)
+
+
+def _row_macro(schema: Schema) -> str:
+    rows = []
+    for f in schema.elementwise:
+        rows.append(f"X({f.name}, {_CLASS[f.elementwise.compute]})")
+        if f.elementwise.grad:
+            rows.append(f"X({f.name}_backward, FLOAT)")
+    lines = " \\\n".join("  " + row for row in rows)
+    return (
+        "// X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.\n"
+        f"#define DT_POINTWISE_ROWS(X) \\\n{lines}\n"
+    )

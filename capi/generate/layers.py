@@ -1,0 +1,143 @@
+"""Reads layer rows: the grammar is in docs/schema.md.
+
+A layer becomes a `Layer` for languages that build modules of their own, and a constructor
+`nn_NAME(required arguments, options)` of the C API for all others."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from . import expr, signature
+from .model import Argument, Function, Kind, Layer, Options, SchemaError, Tensor
+
+_KEYS = {
+    "sig", "doc", "args", "let", "check", "parameters", "buffers",
+    "inputs", "check_input", "each_training_step", "forward", "extra_repr",
+}  # fmt: skip
+_STATE_KEYS = {"shape", "init", "when", "dtype"}
+
+# What every layer with parameters or buffers takes besides its own arguments.
+_PLACE = (
+    Argument("device", Kind("device", optional=True), "Where its tensors are made.", True),
+    Argument("dtype", Kind("enum", "dtype", optional=True), "Element type of its tensors.", True),
+)
+
+
+def snake_case(name: str) -> str:
+    """Conv2d -> conv2d, BatchNorm1d -> batch_norm1d, MSELoss -> mse_loss, ReLU -> relu,
+    BCEWithLogitsLoss -> bce_with_logits_loss."""
+    words = name.replace("LU", "lu")  # one word: ReLU, GELU, SiLU
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words).lower()
+
+
+def parse_layer(names, stem: str, file: dict, name: str, row: dict, document):
+    """(Layer, Options or None, constructor) of a row."""
+    _refuse_keys(row, _KEYS)
+    shared = file.get("args", {})
+    args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
+    args = document(args, row.get("args", {}), shared)
+    state = tuple(
+        _state(kind, n, r)
+        for kind in ("parameters", "buffers")
+        for n, r in row.get(kind, {}).items()
+    )
+    if state:
+        args += _PLACE
+    inputs = signature.parse_arguments(row.get("inputs", "input: tensor"), names)
+    layer = Layer(
+        name=name,
+        snake=snake_case(name),
+        doc=row.get("doc", ""),
+        args=args,
+        state=state,
+        forward_args=document(inputs, {}, shared),
+        forward=row["forward"],
+        file=stem,
+        let=row.get("let", {}),
+        checks=_pairs(row.get("check", [])),
+        input_checks=_pairs(row.get("check_input", [])),
+        each_training_step=row.get("each_training_step", ""),
+        extra_repr=row.get("extra_repr", ""),
+    )
+    _check_names(layer)
+    return layer, _options(layer), _constructor(layer)
+
+
+def _refuse_keys(row: dict, known: set[str]) -> None:
+    unknown = set(row) - known
+    if unknown:
+        raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
+
+
+def _pairs(rows: list[list[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((condition, message) for condition, message in rows)
+
+
+def _state(kind: str, name: str, row: dict) -> Tensor:
+    _refuse_keys(row, _STATE_KEYS)
+    init = row["init"]
+    return Tensor(
+        name=name,
+        shape=tuple(signature.split_list(row["shape"])),
+        init=tuple([init] if isinstance(init, str) else init),
+        when=row.get("when", ""),
+        dtype=row.get("dtype", ""),
+        buffer=kind == "buffers",
+    )
+
+
+def _check_names(layer: Layer) -> None:
+    """Every variable in an expression is an argument, a `let` or a tensor of the layer's."""
+    known = {a.name for a in layer.args} | {s.name for s in layer.state} | set(layer.let)
+    texts = [*layer.let.values(), *(condition for condition, _ in layer.checks)]
+    texts += [e for s in layer.state for e in (*map(dimension, s.shape), *s.init, s.when or "true")]
+    for text in texts:
+        _refuse_unknown(text, known)
+    known |= {a.name for a in layer.forward_args} | {"training"}
+    for text in [layer.forward, layer.each_training_step or "0", *(c for c, _ in layer.input_checks)]:
+        _refuse_unknown(text, known)
+
+
+def _refuse_unknown(text: str, known: set[str]) -> None:
+    unknown = [n for n in expr.names(text) if n not in known]
+    if unknown:
+        raise SchemaError(f"'{text}': '{unknown[0]}' is not known")
+
+
+def dimension(entry: str) -> str:
+    """A shape's entry as an expression: `*sizes` stands for all entries of a list."""
+    return entry.removeprefix("*")
+
+
+def required(layer: Layer) -> tuple[Argument, ...]:
+    return tuple(a for a in layer.args if not a.has_default)
+
+
+def optional(layer: Layer) -> tuple[Argument, ...]:
+    return tuple(a for a in layer.args if a.has_default)
+
+
+def _options(layer: Layer) -> Options | None:
+    fields = tuple(dataclasses.replace(a, keyword_only=False) for a in optional(layer))
+    doc = f"Named arguments of dt_nn_{layer.snake}."
+    return Options("nn_" + layer.snake, doc, fields, layer=layer.name) if fields else None
+
+
+def _constructor(layer: Layer) -> Function:
+    args = required(layer)
+    if optional(layer):
+        doc = "Named arguments; NULL for the defaults."
+        args += (Argument("options", Kind("options", "nn_" + layer.snake), doc),)
+    return Function(
+        name="nn_" + layer.snake,
+        file=layer.file,
+        doc=layer.doc,
+        args=args,
+        results=(Argument("out", Kind("handle", "module")),),
+        returns="The module.",
+        namespaces=("nn",),
+        python=layer.name,
+        header="core/nn/layers.h",
+        layer=layer.name,
+    )

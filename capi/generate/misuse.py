@@ -1,0 +1,151 @@
+"""Prints tests/capi/misuse_*_test.c: every function called with every kind of wrong argument.
+
+A call has one wrong argument and good ones before it, so it fails before the core is asked to do
+anything; the harness (tests/capi/misuse.h) checks the status, the message and the outputs."""
+
+from __future__ import annotations
+
+from . import cabi
+from .model import Argument, Function, Schema
+from .text import GENERATED
+
+Case = tuple[list[str], str]  # (C arguments, status without DT_STATUS_)
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    files = {}
+    for stem in dict.fromkeys(f.file for f in schema.public):
+        functions = [f for f in schema.public if f.file == stem and cabi.parameters(f)]
+        if functions:
+            files[f"tests/capi/misuse_{stem}_test.c"] = _program(schema, functions)
+    return files
+
+
+def _program(schema: Schema, functions: list[Function]) -> str:
+    parts = [f"/* {GENERATED} */", '#include "tests/capi/misuse.h"\n']
+    for f in functions:
+        parts.append(f"static void test_{f.name}(void) {{")
+        parts += [f"  {line}" for line in _calls(schema, f)]
+        parts.append("}\n")
+    parts.append("int main(void) {\n  misuse_begin();")
+    parts += [f"  test_{f.name}();" for f in functions]
+    parts.append("  return misuse_end();\n}\n")
+    return "\n".join(parts)
+
+
+def _calls(schema: Schema, f: Function) -> list[str]:
+    good = [_good(schema, a) for a in f.args]
+    outs = [_outs(r) for r in f.results]
+    calls = []
+
+    def call(arguments: list[list[str]], status: str) -> None:
+        text = ", ".join(x for group in arguments for x in group)
+        calls.append(f'EXPECT({status}, "{f.name}", {f.c_name}({text}));')
+
+    for i, a in enumerate(f.args):
+        for bad, status in _bad(schema, a):
+            call([*good[:i], bad, *good[i + 1 :], *outs], status)
+    for i, r in enumerate(f.results):
+        for j, name in enumerate(outs[i]):
+            if name.startswith("&"):
+                broken = [*outs[i][:j], "NULL", *outs[i][j + 1 :]]
+                call([*good, *outs[:i], broken, *outs[i + 1 :]], "TYPE_ERROR")
+    return calls
+
+
+def _good(schema: Schema, a: Argument) -> list[str]:
+    kind = a.kind
+    match kind.base:
+        case "tensor" if kind.list:
+            return ["good.tensors", "2"]
+        case "tensor":
+            return ["good.tensor"]
+        case "handle":
+            return [f"good.{kind.name}"]
+        case "operand":
+            return ["good.tensor", "0", "0", "0.0"]
+        case "scalar":
+            return ["DT_SCALAR_KIND_INT", "1", "0.0"]
+        case "i64" | "f64" | "bool" if kind.list:
+            return [f"good.{kind.base}s", "1"]
+        case "i64" | "f64" | "bool" if kind.optional:
+            return ["NULL"]
+        case "i64" | "f64" | "bool":
+            return ["1"]
+        case "str" if kind.list:
+            return ["good.strs", "1"]
+        case "str":
+            return ['"text"']
+        case "bytes":
+            return ["good.i64s", "8"]
+        case "enum":
+            return [cabi.enum_constant(kind.name, schema.enums[kind.name].values[0].name)]
+        case "device":
+            return ["DT_DEVICE_TYPE_CPU", "0"]
+        case "options":
+            return ["NULL"]
+        case "callback":
+            return [f"({cabi.type_name(kind)})good.callback", "&good.drops", "count_drop"]
+    raise KeyError(kind.key)
+
+
+def _bad(schema: Schema, a: Argument) -> list[Case]:
+    kind = a.kind
+    match kind.base:
+        case "tensor" if kind.list:
+            cases = [(["NULL", "2"], "VALUE_ERROR"), (["good.tensors", "-7"], "VALUE_ERROR")]
+            cases += [(["bad.released_tensors", "2"], "HANDLE"), (["bad.foreign_tensors", "2"], "HANDLE")]
+            return cases + ([] if kind.element_optional else [(["bad.null_tensors", "2"], "HANDLE")])
+        case "tensor" | "handle":
+            c = cabi.type_name(kind)
+            bad = ["bad.released", "bad.garbage", "bad.foreign" if c == "dt_tensor" else "good.tensor"]
+            if not kind.optional:
+                bad.append("NULL")
+            return [([f"({c} *){b}" if b != "NULL" else b], "HANDLE") for b in bad]
+        case "operand":
+            cases = [(["(dt_tensor *)bad.released", "0", "0", "0.0"], "HANDLE")]
+            cases.append((["(dt_tensor *)bad.foreign", "0", "0", "0.0"], "HANDLE"))
+            cases.append((["NULL", "99", "0", "0.0"], "TYPE_ERROR"))
+            return cases if kind.optional else [*cases, (["NULL", "0", "0", "0.0"], "HANDLE")]
+        case "scalar":
+            cases = [(["99", "0", "0.0"], "TYPE_ERROR")]
+            return cases if kind.optional else [*cases, (["0", "0", "0.0"], "TYPE_ERROR")]
+        case "i64" | "f64" | "bool" | "str" if kind.list:
+            name = f"good.{kind.base}s"
+            return [(["NULL", "2"], "VALUE_ERROR"), ([name, "-7"], "VALUE_ERROR")]
+        case "bytes":
+            return [(["NULL", "2"], "VALUE_ERROR"), (["good.i64s", "-7"], "VALUE_ERROR")]
+        case "str":
+            return [] if kind.optional else [(["NULL"], "TYPE_ERROR")]
+        case "enum":
+            cases = [(["99"], "VALUE_ERROR"), (["-1"], "VALUE_ERROR")]
+            return cases if kind.optional else [*cases, (["0"], "VALUE_ERROR")]
+        case "device":
+            cases = [(["99", "0"], "VALUE_ERROR"), (["DT_DEVICE_TYPE_CPU", "-1"], "VALUE_ERROR")]
+            return cases if kind.optional else [*cases, (["0", "0"], "VALUE_ERROR")]
+        case "options":
+            c = cabi.type_name(kind)
+            return [
+                ([f"(const {c} *)&bad.size_zero"], "VALUE_ERROR"),
+                ([f"(const {c} *)&bad.size_newer"], "NOT_IMPLEMENTED"),
+            ]
+        case "callback":
+            if kind.optional:
+                return []
+            return [(["NULL", "&good.drops", "count_drop"], "TYPE_ERROR")]
+        case "i64" | "f64" | "bool":
+            return []  # every number is well-formed: what it means is the core's business
+    raise KeyError(kind.key)
+
+
+def _outs(r: Argument) -> list[str]:
+    if r.kind.key == "i64[]":
+        return ["out.i64s", "4", "&out.i64[0]"]
+    outs = []
+    for i, (kind, _) in enumerate(cabi.result(r)):
+        if kind.endswith("**"):
+                outs.append("&out.pointer" if kind == "void **" else f"({kind})&out.pointer")
+        else:
+            base = {"int64_t *": "i64", "double *": "f64"}.get(kind, "i32")
+            outs.append(f"&out.{base}[{i}]")
+    return outs

@@ -1,0 +1,277 @@
+"""The parsed schema: what every output language is printed from.
+
+Read `docs/schema.md` for the grammar. `schema.load()` returns one `Schema`; its objects are plain
+and complete, so a language module never looks at TOML.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+# Every kind of argument that may cross the C API; `Kind.key` is one of these. A generator module
+# holds one table with these keys and raises KeyError for a kind it forgot: nothing is skipped.
+ARGUMENT_KINDS = (
+    "tensor", "tensor?", "tensor[]", "tensor[]?", "tensor?[]",
+    "operand", "operand?", "scalar", "scalar?",
+    "i64", "i64?", "i64[]", "i64[]?",
+    "f64", "f64?", "f64[]", "f64[]?",
+    "bool", "bool?",
+    "str", "str?", "str[]", "bytes",
+    "enum", "enum?", "device", "device?",
+    "handle", "handle?", "options", "callback", "callback?",
+)  # fmt: skip
+
+# What a function (or a callback) may give back.
+RESULT_KINDS = (
+    "tensor", "tensor?", "tensor[]", "handle", "handle?",
+    "i64", "f64", "bool", "enum", "device", "scalar", "i64[]",
+    "str", "str[]", "bytes", "pointer",
+)  # fmt: skip
+
+# Kinds of an options struct's fields.
+FIELD_KINDS = (
+    "i64", "i64?", "i64[]", "i64[]?", "f64", "f64?", "f64[]", "bool", "enum", "enum?", "device?", "str", "str?",
+    "tensor?", "handle?",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The type of an argument, result or field."""
+
+    base: str  # tensor operand scalar i64 f64 bool str bytes pointer device enum handle options callback
+    name: str = ""  # which enum, handle, options struct or callback
+    list: bool = False
+    optional: bool = False  # the argument may be absent
+    element_optional: bool = False  # tensor?[]: entries may be absent
+    mutable: bool = False  # tensor!: the call writes it
+    count: int = 0  # i64[2]: wrappers also take one number, which stands for two equal ones
+
+    @property
+    def key(self) -> str:
+        """The kind without names, counts and mutability: an entry of ARGUMENT_KINDS."""
+        element = self.base + ("?" if self.element_optional else "")
+        return element + ("[]" if self.list else "") + ("?" if self.optional else "")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument, a result, an attribute of an options struct."""
+
+    name: str
+    kind: Kind
+    doc: str = ""
+    has_default: bool = False
+    # None, bool, int, float, str or list. The default of an enum is the value's name.
+    default: object = None
+    keyword_only: bool = False  # after `*` in the signature
+
+
+@dataclass(frozen=True)
+class EnumValue:
+    name: str
+    number: int
+    doc: str
+
+
+@dataclass(frozen=True)
+class Enum:
+    """Numbers are fixed for ever and start at 1: in C, 0 says that an optional enum is absent."""
+
+    name: str
+    doc: str
+    values: tuple[EnumValue, ...]
+    core: str = ""  # the hand-written C++ enum that it is, e.g. "DType"; otherwise core/ops/enums.h has it
+    zero: str = ""  # "OK" for dt_status alone: the name of 0
+
+    def number(self, value: str) -> int:
+        return next(v.number for v in self.values if v.name == value)
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An opaque object of the C API; each handle owns one reference."""
+
+    name: str
+    doc: str
+    core: str  # the C++ class: "Tensor"
+    header: str  # where it is declared: "core/tensor/tensor.h"
+
+
+@dataclass(frozen=True)
+class Options:
+    """A struct of named arguments: constructors and whatever will grow."""
+
+    name: str
+    doc: str
+    fields: tuple[Argument, ...]
+    since: int = 1
+    layer: str = ""  # the layer whose constructor it serves
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A function of the user's that the library calls; `(fn, user_data, drop)` in C."""
+
+    name: str
+    doc: str
+    args: tuple[Argument, ...]
+    results: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """The formulas of a row that generates its own kernel."""
+
+    compute: str  # float | num | int | bool: which compute types the kernel has
+    y: str  # scalar C++ over argument names
+    inputs: tuple[Argument, ...]  # tensors and operands, in signature order
+    attributes: tuple[Argument, ...]  # scalars, in signature order
+    bools: tuple[str, ...]  # inputs that are loaded as bool
+    bool_out: bool
+    let: dict[str, str]  # named parts of the gradient formulas
+    grad: dict[str, str]  # gradient formula by input name
+    # PyTorch's sentence if all inputs are bool; "" when bool is fine.
+    bool_error: str = ""
+
+    @property
+    def differentiable(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.inputs if a.name in self.grad)
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """Inputs that the gradient formulas mention, in signature order, then `result` if they do."""
+        words = set(identifiers(" ".join([*self.grad.values(), *self.let.values()])))
+        names = [a.name for a in self.inputs if a.name in words]
+        return tuple(names + (["result"] if "result" in words else []))
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: one C entry point, one C++ function of namespace dt."""
+
+    name: str
+    file: str  # the schema file that lists it: "pointwise"
+    doc: str
+    args: tuple[Argument, ...]
+    results: tuple[Argument, ...]  # empty for functions that only act
+    returns: str = ""  # what comes back, in words
+    since: int = 1
+    inplace: bool = False  # `-> self`: writes and returns its first argument
+    method: str = ""  # the handle whose method it is; its first argument is the object
+    method_name: str = ""  # the method's name without the prefix: "size" for tensor_size
+    namespaces: tuple[str, ...] = ()  # PyTorch's: "torch", "functional", ...; () for methods only
+    python: str = ""  # the name in wrappers that merge overloads: "max" for max_dim
+    operator: str = ""  # Python's special method without underscores: "add"
+    as_property: bool = False  # wrappers show it as an attribute
+    public: bool = True  # False: kernel and core function only
+    header: str = ""  # where core declares it, when not in the generated core/ops/ops.h
+    core: str = ""  # how the shim calls it, when not dt::NAME(args): "{input}.numel()"
+    elementwise: Elementwise | None = None
+    errors: tuple[str, ...] = ()
+    layer: str = ""  # the layer that it constructs
+
+    @property
+    def c_name(self) -> str:
+        return "dt_" + self.name
+
+    @property
+    def torch_name(self) -> str:
+        """The name that users of Python, C++ and Lua see."""
+        return self.python or self.name
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A parameter or a buffer of a layer. Shapes, init and when are expressions (expr.py)."""
+
+    name: str
+    shape: tuple[str, ...]
+    init: tuple[str, ...]  # expressions that run in order
+    when: str = ""  # it exists only if this is true; "" = always
+    dtype: str = ""  # "" = the layer's dtype
+    buffer: bool = False
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A module of torch.nn: its constructor, state and forward."""
+
+    name: str  # "Linear"
+    snake: str  # "linear": the C constructor is dt_nn_linear
+    doc: str
+    args: tuple[Argument, ...]
+    state: tuple[Tensor, ...]
+    forward_args: tuple[Argument, ...]
+    forward: str  # an expression in functional ops over arguments and state
+    file: str = ""
+    checks: tuple[tuple[str, str], ...] = ()  # (condition on the arguments, message)
+    input_checks: tuple[tuple[str, str], ...] = ()  # (condition on the inputs, message)
+    each_training_step: str = ""  # an expression that runs before forward in training
+    let: dict[str, str] = field(default_factory=dict)  # numbers computed once, by name
+    extra_repr: str = ""  # "in_features={in_features}": what print shows
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An irregular kernel: operands and attributes of a `dt_call`."""
+
+    name: str
+    doc: str
+    out: tuple[str, ...]
+    inputs: tuple[str, ...]
+    ints: tuple[str, ...]
+    floats: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A hand-written function of capi/shim that is not of the uniform shape: errors, contexts, release.
+    Wrappers use these in their hand-written runtime."""
+
+    name: str  # without dt_
+    returns: str  # a C type
+    args: tuple[str, ...]  # C declarations
+    doc: str
+    since: int = 1
+
+    @property
+    def declaration(self) -> str:
+        space = "" if self.returns.endswith("*") else " "
+        return f"{self.returns}{space}dt_{self.name}({', '.join(self.args) or 'void'})"
+
+
+@dataclass
+class Schema:
+    enums: dict[str, Enum] = field(default_factory=dict)
+    handles: dict[str, Handle] = field(default_factory=dict)
+    options: dict[str, Options] = field(default_factory=dict)
+    callbacks: dict[str, Callback] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    layers: dict[str, Layer] = field(default_factory=dict)
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    c_functions: dict[str, CFunction] = field(default_factory=dict)
+    api_level: int = 1
+
+    @property
+    def public(self) -> list[Function]:
+        """The functions of the C API, in the order of the schema."""
+        return [f for f in self.functions.values() if f.public]
+
+    @property
+    def elementwise(self) -> list[Function]:
+        """Rows with formulas that own a kernel (an in-place twin shares its parent's)."""
+        return [f for f in self.functions.values() if f.elementwise and not f.inplace]
+
+    def methods(self, handle: str) -> list[Function]:
+        return [f for f in self.public if f.method == handle]
+
+
+def identifiers(text: str) -> list[str]:
+    """The C++ names in a formula; members (after a dot) do not count."""
+    return re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
+
+
+class SchemaError(Exception):
+    """The schema says something that cannot be expressed. The message names the row."""

@@ -1,0 +1,179 @@
+"""Prints core/nn/layers.h and layers.gen.cpp: the layers of the schema as modules of the core.
+
+A generated class keeps the arguments that it needs later, registers its tensors with `Module`
+(core/nn/module.h) and computes its forward in functional ops."""
+
+from __future__ import annotations
+
+from . import coretypes, expr, layers, text
+from .model import Argument, Layer, Schema, Tensor
+
+_HEADER = f"// {text.GENERATED}\n"
+_CPP = expr.Cpp({"training": "training()"})
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    if not schema.layers:
+        return {}
+    return {"core/nn/layers.h": _header(schema), "core/nn/layers.gen.cpp": _source(schema)}
+
+
+def _parameters(schema: Schema, layer: Layer) -> str:
+    constructor = schema.functions["nn_" + layer.snake]
+    return ", ".join(coretypes.parameters(schema, constructor, defaults=False))
+
+
+def _header(schema: Schema) -> str:
+    parts = [_HEADER + _HEADER_INTRO]
+    for layer in schema.layers.values():
+        parts.append(text.comment(layer.doc))
+        parts.append(f"Ref<Module> nn_{layer.snake}({_parameters(schema, layer)});\n")
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+_HEADER_INTRO = """\
+// The layers of torch.nn as modules. An options struct holds the arguments that have defaults.
+// clang-format off
+#pragma once
+
+#include "core/nn/module.h"
+#include "core/ops/options.h"
+
+namespace dt {
+"""
+
+
+def _source(schema: Schema) -> str:
+    parts = [_HEADER + _SOURCE_INTRO]
+    parts += [_class(schema, layer) for layer in schema.layers.values()]
+    parts.append("}  // namespace\n")
+    for layer in schema.layers.values():
+        names = ", ".join(a.name for a in schema.functions["nn_" + layer.snake].args)
+        parts.append(f"Ref<Module> nn_{layer.snake}({_parameters(schema, layer)}) {{")
+        parts.append(f"  return Ref<Module>::adopt(new {layer.name}({names}));\n}}\n")
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+_SOURCE_INTRO = """\
+// The classes behind core/nn/layers.h. A layer registers its tensors in a fixed order; state(i) is the i-th.
+// clang-format off
+#include <cmath>
+
+#include "core/nn/layer_support.h"
+#include "core/nn/layers.h"
+#include "core/ops/ops.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+using std::sqrt;
+"""
+
+
+def _class(schema: Schema, layer: Layer) -> str:
+    lines = [f"class {layer.name} final : public Module {{", " public:"]
+    lines += [*_constructor(schema, layer), "", *_forward(layer)]
+    members = [f"  {coretypes.field_type(schema, a.kind)} {a.name};" for a in _kept(layer)]
+    members += [f"  double {n};" for n in layer.let]
+    private = [*_initialize(layer), *members]
+    lines += ["", " private:", *private] if private else []
+    return "\n".join([*lines, "};\n"])
+
+
+def _is_pair(a: Argument) -> bool:
+    """A list of fixed length, which may be given as one number."""
+    return a.kind.key == "i64[]" and a.kind.count > 1
+
+
+def _kept(layer: Layer) -> list[Argument]:
+    """The arguments that become members: what forward or the initialisation will need, and lists
+    that are written out in full."""
+    later = [layer.forward, *(e for s in layer.state for e in s.init)]
+    used = {n for t in later for n in expr.names(t)} - {s.name for s in layer.state}
+    return [a for a in layer.args if a.name in used or _is_pair(a)]
+
+
+def _constructor(schema: Schema, layer: Layer) -> list[str]:
+    parameters = _parameters(schema, layer)
+    kept = _kept(layer)
+    # The parameter may be one number where the member is the full list.
+    cpp = expr.Cpp({a.name: f"this->{a.name}" for a in kept if _is_pair(a)})
+    inits = [f'Module("{layer.name}")'] + [f"{a.name}({_source_of(layer, a)})" for a in kept]
+    early = [*(c for c, _ in layer.checks), *layer.let.values()]
+    early += [e for s in layer.state for e in (*map(layers.dimension, s.shape), s.when or "true")]
+    used = {n for t in early for n in expr.names(t)} | ({"device", "dtype"} if layer.state else set())
+    body = [
+        f"    const auto& {a.name} = options.{a.name};"
+        for a in layers.optional(layer)
+        if a not in kept and a.name in used
+    ]
+    body += [f"    {_check(cpp, c, m)}" for c, m in layer.checks]
+    body += [f"    {n} = {cpp.print(e)};" for n, e in layer.let.items()]
+    body += [f"    {_register(cpp, s)}" for s in layer.state]
+    body += ["    initialize();"] if layer.state else []
+    explicit = "explicit " if parameters and ", " not in parameters else ""
+    head = f"  {explicit}{layer.name}({parameters})\n      : " + ",\n        ".join(inits)
+    return [head + " {", *body, "  }"]
+
+
+def _source_of(layer: Layer, a: Argument) -> str:
+    """What a member is made from. A list of fixed length is written out in full."""
+    source = f"options.{a.name}" if a.has_default else a.name
+    if _is_pair(a):
+        return f'expand_list({source}, {a.kind.count}, "{layer.name}", "{a.name}")'
+    return f"{source}.to_vector()" if a.kind.key == "i64[]" and not a.has_default else source
+
+
+def _check(cpp: expr.Cpp, condition: str, message: str) -> str:
+    return f'DT_CHECK({cpp.print(condition)}, kValueError, "{message}");'
+
+
+def _register(cpp: expr.Cpp, s: Tensor) -> str:
+    shape = ", ".join(cpp.print(layers.dimension(e)) for e in s.shape)
+    if not any(e.startswith("*") for e in s.shape):
+        shape = f"{{{shape}}}"
+    dtype = f"DType::{s.dtype.upper()}" if s.dtype else "dtype"
+    tensor = f"empty({shape}, {dtype}, device)"
+    if s.when:
+        tensor = f"{cpp.print(s.when)} ? {tensor} : Tensor()"
+    return f'register_{"buffer" if s.buffer else "parameter"}("{s.name}", {tensor});'
+
+
+def _locals(layer: Layer, texts: list[str]) -> list[str]:
+    """Names for the tensors that expressions mention."""
+    used = {n for t in texts for n in expr.names(t)}
+    return [
+        f"    const Tensor& {s.name} = state({i});"
+        for i, s in enumerate(layer.state)
+        if s.name in used
+    ]
+
+
+def _initialize(layer: Layer) -> list[str]:
+    if not layer.state:
+        return []
+    lines = ["  void initialize() {", "    const GradMode off(false);"]
+    lines += _locals(layer, [e for s in layer.state for e in s.init])
+    for s in layer.state:
+        given = f"if ({s.name}.defined()) " if s.when else ""
+        lines += [f"    {given}{_CPP.print(e)};" for e in s.init]
+    return [*lines, "  }", ""]
+
+
+def _forward(layer: Layer) -> list[str]:
+    takes_target = len(layer.forward_args) > 1
+    lines = ["  Tensor forward(const Tensor& input, const Tensor& target) override {"]
+    if takes_target:
+        lines.append("    if (!target.defined()) fail_target(true);")
+    else:
+        lines.append("    if (target.defined()) fail_target(false);")
+    lines += [f"    {_check(_CPP, c, m)}" for c, m in layer.input_checks]
+    step = layer.each_training_step
+    lines += _locals(layer, [layer.forward, step or "0"])
+    if step:
+        lines.append("    if (training()) {")
+        tensors = [s.name for s in layer.state if s.name in expr.names(step)]
+        given = " && ".join(f"{n}.defined()" for n in tensors)
+        lines += ["      const GradMode off(false);", f"      if ({given}) {_CPP.print(step)};", "    }"]
+    return [*lines, f"    return {_CPP.print(layer.forward)};", "  }"]

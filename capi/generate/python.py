@@ -1,0 +1,450 @@
+"""Prints the Python functions: wrappers/python/dumbtorch/_ops.py.
+
+One function per row of the schema: it turns Python values into what the shims of python_native take,
+calls, and turns the result into Python objects. Tensor's methods are the same functions. Where PyTorch
+overloads a name in a way that one signature cannot say, `_overloads.py` has the public function, written
+by hand over these.
+"""
+
+from __future__ import annotations
+
+import keyword
+import textwrap
+
+from .model import Argument, Function, Kind, Schema, SchemaError
+from .text import GENERATED
+
+INDENT = "    "
+
+_IMPORTS = """\
+# ruff: noqa
+from . import _enums
+from ._native import ffi, lib
+from ._runtime import (
+    BAD_ARGUMENTS,
+    CALLBACKS,
+    NULL,
+    Handle,
+    borrow,
+    borrow_list,
+    c_strings,
+    complain,
+    device_from,
+    device_parts,
+    fail,
+    ffi_new,
+    float_or_fail,
+    give_list,
+    give_optional,
+    handle_list,
+    int_list,
+    int_or_fail,
+    keep,
+    on_callback_error,
+    optional_handle_list,
+    optional_ints,
+    read_operand,
+    read_operand_or_none,
+    read_scalar,
+    read_scalar_or_none,
+    read_sizes,
+    result_type,
+    scalar_from,
+    shape_list,
+    take_bytes,
+    take_ints,
+    take_tensors,
+    take_text,
+    take_texts,
+    wrap,
+)
+from ._types import DTYPE, MEMORY_FORMAT, Choice
+"""
+
+# Enums whose values are objects in Python; the others are strings.
+_OBJECT_ENUMS = ("dtype", "memory_format")
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    folder = "wrappers/python/dumbtorch"
+    return {f"{folder}/_ops.py": module(schema), f"{folder}/_enums.py": enums(schema)}
+
+
+def enums(schema: Schema) -> str:
+    lines = [f'"""{GENERATED}"""', ""]
+    for e in schema.enums.values():
+        zero = {e.zero: 0} if e.zero else {}
+        lines.append(f"{e.name.upper()} = {zero | {v.name: v.number for v in e.values}}")
+    return "\n".join(lines).replace("'", '"') + "\n"
+
+
+def module(schema: Schema) -> str:
+    parts = [f'"""{GENERATED}"""\n', _IMPORTS]
+    choices = [e.upper() for e in schema.enums if e not in _OBJECT_ENUMS]
+    parts.append("\n".join(f'{e} = Choice("{e.lower()}", _enums.{e})' for e in choices))
+    parts += [_callback(c) for c in schema.callbacks.values()]
+    parts += [function(schema, f) for f in schema.public if f.method in ("", "tensor")]
+    parts += [handle_class(schema, h) for h in schema.handles if _is_object(schema, h)]
+    parts.append(_exports(schema))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _is_object(schema: Schema, handle: str) -> bool:
+    """Handles that Python shows as objects; the others only carry results."""
+    return handle not in ("tensor", "tensor_list", "bytes", "string_list")
+
+
+# ---- names
+
+
+def safe(name: str) -> str:
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def flat_arguments(schema: Schema, f: Function) -> list[Argument]:
+    """The arguments as Python sees them: the fields of options are arguments of the function."""
+    out: list[Argument] = []
+    for a in f.args:
+        if a.kind.base == "options":
+            out += [
+                Argument(x.name, x.kind, x.doc, True, x.default, True)
+                for x in schema.options[a.kind.name].fields
+            ]
+        else:
+            out.append(a)
+    return out
+
+
+def variadic(f: Function) -> Argument | None:
+    """The list that may also be given as single integers: `x.view(2, 3)`, `zeros(2, 3)`."""
+    places = [a for a in f.args if not a.keyword_only and a.name not in ("input", "self")]
+    if len(places) != 1 or places[0].has_default or places[0].kind.key != "i64[]":
+        return None
+    return places[0]
+
+
+# ---- signatures
+
+
+def signature(schema: Schema, f: Function) -> str:
+    """`input, dim=None, *, dtype=None`"""
+    parts, star = [], False
+    many = variadic(f)
+    for a in flat_arguments(schema, f):
+        if a is many:
+            parts += ["*args", f"{safe(a.name)}=None"]
+            star = True
+            continue
+        if a.keyword_only and not star:
+            parts.append("*")
+            star = True
+        parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
+    return ", ".join(parts)
+
+
+def default(a: Argument) -> str:
+    value, kind = a.default, a.kind
+    if value is None or (isinstance(value, list) and not value):
+        return "None" if value is None else "()"
+    if isinstance(value, list):
+        # A list of equal numbers is shown as PyTorch does: stride=1.
+        same = kind.count and len(set(value)) == 1
+        return repr(value[0]) if same else repr(tuple(value))
+    if kind.base == "enum" and kind.name == "memory_format":
+        return f'MEMORY_FORMAT.named("{value}")'
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return f'float("{value}")'
+    return repr(value)
+
+
+def docstring(schema: Schema, f: Function) -> list[str]:
+    lines = textwrap.wrap(f.doc, 88)
+    shown = [a for a in flat_arguments(schema, f) if a.name not in ("input", "self") and a.doc]
+    lines += ["", "Args:"] if shown else []
+    for a in shown:
+        lines += textwrap.wrap(
+            f"{a.name}: {a.doc}", 88, initial_indent=INDENT, subsequent_indent=INDENT * 2
+        )
+    if f.returns:
+        lines += ["", "Returns:"]
+        lines += textwrap.wrap(f.returns, 88, initial_indent=INDENT, subsequent_indent=INDENT)
+    lines = [line.replace("\\", "\\\\") for line in lines]
+    if len(lines) == 1 and not lines[0].endswith('"'):
+        return [f'"""{lines[0]}"""']
+    return [f'"""{lines[0]}', *lines[1:], '"""']
+
+
+# ---- one function
+
+
+def function(schema: Schema, f: Function, method: bool = False) -> str:
+    name = safe(f.method_name if method else f.name)
+    args = flat_arguments(schema, f)
+    lines = [f"def {name}({signature(schema, f)}):"]
+    lines += [INDENT + line if line else "" for line in docstring(schema, f)]
+    body, call = _call(schema, f, args)
+    before, after = _result(schema, f, call)
+    lines.append(f"{INDENT}try:")
+    lines += [INDENT * 2 + line for line in [*body, *before]]
+    lines.append(f"{INDENT}except BAD_ARGUMENTS as error:")
+    values = ", ".join([f'"{f.torch_name}"', f'"{_kinds(args)}"', *(safe(a.name) for a in args)])
+    lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
+    lines += [INDENT + line for line in after]
+    return "\n".join(lines)
+
+
+def _kinds(args: list[Argument]) -> str:
+    """What `complain` needs to say which argument is wrong: "input:tensor dim:i64[]?"."""
+    return " ".join(f"{a.name}:{a.kind.key}" for a in args)
+
+
+def _call(schema: Schema, f: Function, args: list[Argument]) -> tuple[list[str], str]:
+    """(statements that convert, the call of the shim without its last bracket)."""
+    prepare, passed = [], []
+    many = variadic(f)
+    for a in args:
+        if a is many:
+            prepare.append(f"{a.name} = read_sizes(args, {a.name})")
+            passed += [a.name, f"len({a.name})"]
+            continue
+        lines, values = argument(a)
+        prepare += lines
+        passed += values
+    # What the library keeps is registered last: nothing may fail between that and the call.
+    keeps = [line for line in prepare if " = keep(" in line]
+    prepare = [line for line in prepare if line not in keeps] + keeps
+    return prepare, f"lib.py_{f.name}({', '.join(passed)}"
+
+
+def argument(a: Argument) -> tuple[list[str], list[str]]:
+    """(statements, what is passed) for one argument: the kind table of Python."""
+    n, kind = safe(a.name), a.kind
+    match kind.key:
+        case "tensor" | "handle":
+            return [], [f"{n}._h"]
+        case "tensor?" | "handle?":
+            return [], [f"0 if {n} is None else {n}._h"]
+        case "tensor[]":
+            return [f"{n} = handle_list({n})"], [n, f"len({n})"]
+        case "tensor?[]":
+            return [f"{n} = optional_handle_list({n})"], [n, f"len({n})"]
+        case "tensor[]?":
+            return [
+                f"{n}_n = -1 if {n} is None else len({n})",
+                f"{n} = NULL if {n} is None else handle_list({n})",
+            ], [n, f"{n}_n"]
+        case "operand" | "operand?":
+            parts = [n, f"{n}_kind", f"{n}_i", f"{n}_f"]
+            return [f"{', '.join(parts)} = {_or_none('read_operand', kind)}({n})"], parts
+        case "scalar" | "scalar?":
+            parts = [f"{n}_kind", f"{n}_i", f"{n}_f"]
+            return [f"{', '.join(parts)} = {_or_none('read_scalar', kind)}({n})"], parts
+        case "i64" | "f64" | "bool":
+            return [], [n]
+        case "i64?":
+            return [], [f"{n} is not None", f"0 if {n} is None else {n}"]
+        case "f64?":
+            return [], [f"{n} is not None", f"0.0 if {n} is None else {n}"]
+        case "bool?":
+            return [], [f"-1 if {n} is None else {n}"]
+        case "i64[]":
+            convert = [f"{n} = int_list({n}, {kind.count})"] if kind.count else [f"{n} = shape_list({n})"]
+            return convert, [n, f"len({n})"]
+        case "i64[]?":
+            return [f"{n}, {n}_n = optional_ints({n}, {kind.count})"], [n, f"{n}_n"]
+        case "f64[]":
+            return [], [n, f"len({n})"]
+        case "f64[]?":
+            return [f"{n}, {n}_n = (NULL, -1) if {n} is None else ({n}, len({n}))"], [n, f"{n}_n"]
+        case "str":
+            return [], [f"{n}.encode()"]
+        case "str?":
+            return [], [f"NULL if {n} is None else {n}.encode()"]
+        case "str[]":
+            return [f"{n} = c_strings({n})"], [n, f"len({n})"]
+        case "bytes":
+            return [f"{n} = ffi.from_buffer({n})"], [n, f"len({n})"]
+        case "enum" | "enum?":
+            return [], [f"{kind.name.upper()}[{n}]"]
+        case "device" | "device?":
+            parts = [f"{n}_type", f"{n}_index"]
+            return [f"{', '.join(parts)} = device_parts({n})"], parts
+        case "callback" | "callback?":
+            return [f"{n} = keep({n})"], [n]
+    raise SchemaError(f"python: argument '{a.name}' of kind {kind.key}")
+
+
+def _or_none(helper: str, kind: Kind) -> str:
+    return helper + ("_or_none" if kind.optional else "")
+
+
+def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str]]:
+    """(statements that call, statements that make the result)."""
+    if not f.results:
+        back = ["return input" if f.args[0].name == "input" else "return self"] if f.inplace else []
+        return [f"status = {call})"], ["if status:", f"{INDENT}raise fail()", *back]
+    many = "" if call.endswith("(") else ", "
+    if len(f.results) > 1:
+        buffer = [f'out = ffi_new("int64_t[{len(f.results)}]")', f"status = {call}{many}out)"]
+        made = ", ".join(_several(schema, r, i) for i, r in enumerate(f.results))
+        return buffer, ["if status:", f"{INDENT}raise fail()", f"return {f.name}_result(({made}))"]
+    r = f.results[0]
+    match r.kind.key:
+        case "tensor":
+            return [f"out = {call})"], ["return wrap(out)"]
+        case "tensor?":
+            return [f"out = {call})"], [
+                "if out > 1:", f"{INDENT}return wrap(out)",
+                "if out:", f"{INDENT}raise fail()", "return None",
+            ]  # fmt: skip
+        case "handle":
+            return [f"out = {call})"], [f"return {camel(r.kind.name)}.own(out)"]
+        case "tensor[]":
+            return [f"out = {call})"], ["return take_tensors(out)"]
+        case "str":
+            return [f"out = {call})"], ["return take_text(out)"]
+        case "str[]":
+            return [f"out = {call})"], ["return take_texts(out)"]
+        case "bytes":
+            return [f"out = {call})"], ["return take_bytes(out)"]
+        case "i64":
+            return [f"out = {call})"], ["return int_or_fail(out)"]
+        case "f64":
+            return [f"out = {call})"], ["return float_or_fail(out)"]
+        case "bool":
+            return [f"out = {call})"], ["if out < 0:", f"{INDENT}raise fail()", "return out != 0"]
+        case "enum":
+            made = f"return {r.kind.name.upper()}.value(out)"
+            return [f"out = {call})"], ["if not out:", f"{INDENT}raise fail()", made]
+        case "device":
+            return [f"out = {call})"], ["return device_from(out)"]
+        case "pointer":
+            return [f"out = {call})"], ["if out < 0:", f"{INDENT}raise fail()", "return out"]
+        case "scalar":
+            out = ['out = ffi_new("py_scalar *")', f"status = {call}{many}out)"]
+            return out, ["if status:", f"{INDENT}raise fail()", "return scalar_from(out)"]
+        case "i64[]":
+            return ['out = ffi_new("int64_t[16]")', f"count = {call}{many}out, 16)"], [
+                "return take_ints(out, count)"
+            ]
+    raise SchemaError(f"python: {f.name}: a result of kind {r.kind.key}")
+
+
+def _several(schema: Schema, r: Argument, i: int) -> str:
+    match r.kind.key:
+        case "tensor":
+            return f"wrap(out[{i}])"
+        case "tensor?":
+            return f"wrap(out[{i}]) if out[{i}] else None"
+        case "i64":
+            return f"out[{i}]"
+        case "bool":
+            return f"out[{i}] != 0"
+        case "enum":
+            return f"{r.kind.name.upper()}.value(out[{i}])"
+        case "handle":
+            return f"{camel(r.kind.name)}.own(out[{i}])"
+        case "tensor[]":
+            return f"take_tensors(out[{i}])"
+        case "str[]":
+            return f"take_texts(out[{i}])"
+    raise SchemaError(f"python: several results with a {r.kind.key} among them")
+
+
+# ---- callbacks, handles
+
+
+def _callback(c) -> str:
+    """The function that C calls: it finds the user's function by number."""
+    taken, passed = ["id"], []
+    for a in c.args:
+        match a.kind.key:
+            case "tensor":
+                taken.append(a.name)
+                passed.append(f"borrow({a.name})")
+            case "tensor[]" | "tensor?[]":
+                taken += [a.name, f"{a.name}_n"]
+                passed.append(f"borrow_list({a.name}, {a.name}_n)")
+            case "i64" | "f64":
+                taken.append(a.name)
+                passed.append(a.name)
+            case "bool":
+                taken.append(a.name)
+                passed.append(f"{a.name} != 0")
+            case "str":
+                taken.append(a.name)
+                passed.append(f"ffi.string({a.name}).decode()")
+            case _:
+                raise SchemaError(f"python: callback {c.name}: an argument of kind {a.kind.key}")
+    taken += [r.name for r in c.results]
+    call = f"CALLBACKS[id]({', '.join(passed)})"
+    lines = [
+        f'@ffi.def_extern("py_on_{c.name}", error=9, onerror=on_callback_error)',
+        f"def _on_{c.name}({', '.join(taken)}):",
+        f"{INDENT}result = {call}" if c.results else f"{INDENT}{call}",
+    ]
+    for i, r in enumerate(c.results):
+        value = "result" if len(c.results) == 1 else f"result[{i}]"
+        match r.kind.key:
+            case "tensor" | "tensor?":
+                given = f"give_optional({value})" if r.kind.optional else f"lib.py_tensor_alias({value}._h)"
+            case "tensor[]":
+                given = f"give_list({value})"
+            case "i64" | "f64" | "bool":
+                given = value
+            case _:
+                raise SchemaError(f"python: callback {c.name}: a result of kind {r.kind.key}")
+        lines.append(f"{INDENT}{r.name}[0] = {given}")
+    return "\n".join([*lines, f"{INDENT}return 0"])
+
+
+def handle_class(schema: Schema, handle: str) -> str:
+    """Everything but tensors: objects with generated methods."""
+    h = schema.handles[handle]
+    lines = [f"class {camel(handle)}(Handle):", f'{INDENT}"""{h.doc}"""', ""]
+    lines += [f"{INDENT}__slots__ = ()", f"{INDENT}_release = lib.py_{handle}_release"]
+    for f in schema.methods(handle):
+        lines.append("")
+        if f.as_property:
+            lines.append(f"{INDENT}@property")
+        lines += [INDENT + line if line else "" for line in function(schema, f, True).split("\n")]
+    return "\n".join(lines)
+
+
+# ---- tables at the end of the module
+
+
+def _exports(schema: Schema) -> str:
+    """Result types, Tensor's methods and properties, and what each namespace shows."""
+    lines = []
+    for f in schema.public:
+        if len(f.results) > 1:
+            fields = " ".join(r.name for r in f.results)
+            lines.append(f'{f.name}_result = result_type("{f.torch_name}", "{fields}")')
+    functions = [f for f in schema.methods("tensor") if not f.as_property]
+    properties = [f for f in schema.methods("tensor") if f.as_property]
+    lines += ["METHODS = {", *(_entry(f.method_name, f) for f in functions if not _shadowed(schema, f)), "}"]
+    lines += ["PROPERTIES = {", *(_entry(f.method_name, f) for f in properties), "}"]
+    names = sorted({n for f in schema.public for n in f.namespaces})
+    lines.append("NAMESPACES = {")
+    for n in names:
+        rows = [f for f in schema.public if n in f.namespaces and not _shadowed(schema, f)]
+        lines.append(f'{INDENT}"{n}": {{')
+        lines += [INDENT + _entry(f.torch_name, f) for f in rows if f.method in ("", "tensor")]
+        lines.append(f"{INDENT}}},")
+    lines.append("}")
+    return "\n".join(lines)
+
+
+def _entry(name: str, f: Function) -> str:
+    return f'{INDENT}"{name}": {safe(f.name)},'
+
+
+def _shadowed(schema: Schema, f: Function) -> bool:
+    """An overload of another row: `_overloads.py` merges the two under the name of the first."""
+    other = schema.functions.get(f.torch_name)
+    return bool(f.python) and other is not None and other is not f and other.public

@@ -1,0 +1,249 @@
+"""Reads capi/schema/*.toml into one `model.Schema`."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import tomllib
+
+from . import layers, signature
+from .model import (
+    Argument,
+    Callback,
+    CFunction,
+    Elementwise,
+    Enum,
+    EnumValue,
+    Function,
+    Handle,
+    Kernel,
+    Kind,
+    Layer,
+    Options,
+    Schema,
+    SchemaError,
+)
+
+_TABLES = {"defaults", "args", "enum", "handle", "options", "callback", "fn", "c", "layer", "kernel"}
+_FUNCTION_KEYS = {
+    "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
+    "public", "header", "core", "errors",
+    "class", "y", "out", "bool", "let", "grad", "inplace", "bool_error",
+}  # fmt: skip
+
+
+def load(folder: pathlib.Path) -> Schema:
+    files = {path.stem: _read(path) for path in sorted(folder.glob("*.toml"))}
+    schema = Schema()
+    names = signature.Names(
+        _keys(files, "enum"),
+        _keys(files, "handle"),
+        [*_keys(files, "options"), *("nn_" + layers.snake_case(n) for n in _keys(files, "layer"))],
+        _keys(files, "callback"),
+    )
+    for kind, parse in _PARSERS:
+        for stem, file in files.items():
+            for name, row in file.get(kind, {}).items():
+                try:
+                    parse(schema, names, stem, file, name, row)
+                except SchemaError as error:
+                    raise SchemaError(f"{stem}.toml: [{kind}.{name}]: {error}") from None
+    return schema
+
+
+def _read(path: pathlib.Path) -> dict:
+    with path.open("rb") as file:
+        try:
+            content = tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"{path.name}: {error}") from None
+    unknown = set(content) - _TABLES
+    if unknown:
+        raise SchemaError(f"{path.name}: unknown table '{sorted(unknown)[0]}'")
+    return content
+
+
+def _keys(files: dict, kind: str) -> list[str]:
+    return [name for file in files.values() for name in file.get(kind, {})]
+
+
+def _add(table: dict, name: str, value) -> None:
+    if name in table:
+        raise SchemaError("the name is taken")
+    table[name] = value
+
+
+def _refuse_unknown(row: dict, known: set[str]) -> None:
+    unknown = set(row) - known
+    if unknown:
+        raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
+
+
+def _document(args, docs: dict, shared: dict) -> tuple[Argument, ...]:
+    """Gives each argument its sentence: the row's own, or the one that the file's rows share."""
+    unused = set(docs) - {a.name for a in args}
+    if unused:
+        raise SchemaError(f"args documents '{unused.pop()}', which is no argument")
+    return tuple(
+        dataclasses.replace(a, doc=docs.get(a.name, shared.get(a.name, ""))) for a in args
+    )
+
+
+def _parse_enum(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, {"doc", "values", "core", "zero"})
+    values = []
+    for value, entry in row["values"].items():
+        number, doc = entry
+        values.append(EnumValue(value, number, doc))
+    if len({v.number for v in values}) < len(values) or any(v.number < 1 for v in values):
+        raise SchemaError("numbers start at 1 and differ")
+    enum = Enum(name, row.get("doc", ""), tuple(values), row.get("core", ""), row.get("zero", ""))
+    _add(schema.enums, name, enum)
+
+
+def _parse_handle(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, {"doc", "core", "header"})
+    _add(schema.handles, name, Handle(name, row.get("doc", ""), row["core"], row["header"]))
+
+
+def _parse_options(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, {"doc", "fields", "args", "since"})
+    fields = tuple(signature.parse_argument(text, names) for text in row["fields"])
+    fields = _document(fields, row.get("args", {}), file.get("args", {}))
+    options = Options(name, row.get("doc", ""), fields, row.get("since", 1))
+    _add(schema.options, name, options)
+
+
+def _parse_callback(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, {"doc", "sig", "args"})
+    args, results, _ = signature.parse_signature(row["sig"], names)
+    args = _document(args, row.get("args", {}), file.get("args", {}))
+    _add(schema.callbacks, name, Callback(name, row.get("doc", ""), args, results))
+
+
+def _parse_c(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, {"returns", "args", "doc", "since"})
+    function = CFunction(
+        name, row["returns"], tuple(row.get("args", [])), row.get("doc", ""), row.get("since", 1)
+    )
+    _add(schema.c_functions, name, function)
+
+
+def _parse_kernel(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, {"doc", "out", "in", "ints", "floats"})
+    lists = (tuple(row.get(key, ())) for key in ("out", "in", "ints", "floats"))
+    _add(schema.kernels, name, Kernel(name, row.get("doc", ""), *lists))
+
+
+def _parse_function(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, _FUNCTION_KEYS)
+    row = {**file.get("defaults", {}), **row}
+    args, results, inplace = signature.parse_signature(row["sig"], names)
+    args = _document(args, row.get("args", {}), file.get("args", {}))
+    method, method_name = _method(schema, name, row, args)
+    function = Function(
+        name=name,
+        file=stem,
+        doc=row.get("doc", ""),
+        args=args,
+        results=results,
+        returns=row.get("returns", ""),
+        since=row.get("since", 1),
+        inplace=inplace,
+        method=method,
+        method_name=method_name,
+        namespaces=tuple(row.get("in", ())),
+        python=row.get("python", ""),
+        operator=row.get("operator", ""),
+        as_property=row.get("property", False),
+        public=row.get("public", True),
+        header=row.get("header", ""),
+        core=row.get("core", ""),
+        elementwise=_elementwise(row, args) if "y" in row else None,
+        errors=tuple(row.get("errors", ())),
+    )
+    _add(schema.functions, name, function)
+    if row.get("inplace"):
+        _add(schema.functions, name + "_", _inplace_twin(function))
+
+
+def _method(schema, name: str, row: dict, args) -> tuple[str, str]:
+    """A function whose first argument is called input or self is that handle's method, unless the
+    row says `method = false`."""
+    first = args[0] if args else None
+    is_object = first is not None and first.name in ("input", "self")
+    if not row.get("method", is_object):
+        return "", ""
+    if not is_object:
+        raise SchemaError("a method's first argument is called input or self")
+    handle = first.kind.name or "tensor"
+    return handle, (row.get("python") or name.removeprefix(handle + "_"))
+
+
+def _elementwise(row: dict, args) -> Elementwise:
+    inputs = tuple(a for a in args if a.kind.base in ("tensor", "operand"))
+    attributes = tuple(a for a in args if a not in inputs)
+    for a in attributes:
+        if a.kind.key not in ("scalar", "i64", "f64", "bool"):
+            raise SchemaError(f"'{a.name}': an attribute of an elementwise op is a number")
+    bools = row.get("bool", [])
+    unknown = (set(bools) | set(row.get("grad", {}))) - {a.name for a in inputs}
+    if unknown:
+        raise SchemaError(f"'{unknown.pop()}' is no input")
+    if row["class"] not in ("float", "num", "int", "bool"):
+        raise SchemaError(f"class '{row['class']}' is not float, num, int or bool")
+    return Elementwise(
+        compute=row["class"],
+        y=row["y"],
+        inputs=inputs,
+        attributes=attributes,
+        bools=tuple(bools),
+        bool_out=row.get("out") == "bool",
+        let=row.get("let", {}),
+        grad=row.get("grad", {}),
+        bool_error=row.get("bool_error", ""),
+    )
+
+
+def _inplace_twin(f: Function) -> Function:
+    """`add_` of `add`: the same op, written into its first argument."""
+    # Also where the op's first argument may be a number: only a tensor can be written.
+    target = dataclasses.replace(
+        f.args[0],
+        kind=Kind("tensor", mutable=True),
+        doc="The tensor that is written.",
+    )
+    return dataclasses.replace(
+        f,
+        name=f.name + "_",
+        doc=f"In-place version of `{f.name}`.",
+        args=(target, *f.args[1:]),
+        results=(),
+        returns="",
+        inplace=True,
+        namespaces=(),
+        method_name=f.method_name + "_",
+        python=f.python + "_" if f.python else "",
+        operator="i" + f.operator if f.operator else "",
+    )
+
+
+def _parse_layer(schema, names, stem, file, name, row) -> None:
+    layer, options, constructor = layers.parse_layer(names, stem, file, name, row, _document)
+    _add(schema.layers, name, layer)
+    if options:
+        _add(schema.options, options.name, options)
+    _add(schema.functions, constructor.name, constructor)
+
+
+# Functions refer to everything else, so they come last.
+_PARSERS = (
+    ("enum", _parse_enum),
+    ("handle", _parse_handle),
+    ("options", _parse_options),
+    ("callback", _parse_callback),
+    ("kernel", _parse_kernel),
+    ("c", _parse_c),
+    ("layer", _parse_layer),
+    ("fn", _parse_function),
+)

@@ -1,0 +1,329 @@
+"""Prints capi/shim/*.gen.*: the C functions, which turn C arguments into C++ ones and back.
+
+Every function has one shape: outputs are cleared, callbacks are taken over, arguments are checked in
+their order, outputs are checked, the core is called, its results become handles. What a function
+needs for that (Pin, list, put, ...) is hand-written in capi/shim/*.h."""
+
+from __future__ import annotations
+
+import re
+
+from . import cabi, coretypes, text
+from .model import Argument, Callback, Enum, Function, Options, Schema
+
+_HEADER = f"// {text.GENERATED}\n// clang-format off\n"
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    files = {
+        "capi/shim/kinds.gen.h": kinds(schema),
+        "capi/shim/release.gen.cpp": release(schema),
+        "capi/shim/types.gen.h": types(schema),
+    }
+    stems = dict.fromkeys(f.file for f in schema.public)
+    for stem in stems:
+        functions = [f for f in schema.public if f.file == stem]
+        files[f"capi/shim/{stem}.gen.cpp"] = shim(schema, functions)
+    return files
+
+
+# ---- handle kinds
+
+
+def kinds(schema: Schema) -> str:
+    headers = sorted({h.header for h in schema.handles.values()})
+    parts = [_HEADER + "// The kinds of handles and the C++ classes behind them.\n#pragma once\n"]
+    parts += ["#include <string>\n#include <vector>\n", '#include "dumbtorch.h"']
+    parts += [f'#include "{h}"' for h in headers]
+    parts.append("\nnamespace dt::capi {\n\ntemplate <class C>\nstruct HandleKind;\n")
+    for number, h in enumerate(schema.handles.values(), 1):
+        parts.append(
+            f"template <>\nstruct HandleKind<dt_{h.name}> {{\n"
+            f"  using Object = {h.core};\n"
+            f"  static constexpr uint32_t number = {number};\n"
+            f'  static constexpr const char* name = "{h.name}";\n}};\n'
+        )
+    names = ", ".join(f'"{h}"' for h in ("", *schema.handles))
+    parts.append(f"inline constexpr const char* kKindNames[] = {{{names}}};")
+    parts.append(f"inline constexpr uint32_t kKindCount = {len(schema.handles)};\n")
+    macro = " ".join(f"X(dt_{h})" for h in schema.handles)
+    parts.append(f"#define DT_HANDLE_KINDS(X) {macro}\n")
+    return "\n".join([*parts, "}  // namespace dt::capi\n"])
+
+
+def release(schema: Schema) -> str:
+    parts = [_HEADER + '#include "capi/shim/handles.h"\n\nusing namespace dt::capi;\n']
+    for h in schema.handles:
+        parts.append(
+            f"void dt_{h}_release(dt_{h}* handle) noexcept {{\n"
+            f'  release_handle("{h}_release", handle);\n}}\n'
+        )
+    return "\n".join(parts)
+
+
+# ---- enums, options and callbacks
+
+
+def types(schema: Schema) -> str:
+    parts = [_HEADER + _TYPES_INTRO]
+    parts += [_enum_limit(e) for e in schema.enums.values()]
+    parts.append("")
+    parts += [_options_reader(schema, o) for o in schema.options.values()]
+    parts += [_callback_class(schema, c) for c in schema.callbacks.values()]
+    return "\n".join([*parts, "}  // namespace dt::capi\n"])
+
+
+_TYPES_INTRO = """\
+// The schema's enums, options and callbacks as the shims read them.
+#pragma once
+
+#include "capi/shim/arguments.h"
+#include "capi/shim/callbacks.h"
+#include "capi/shim/results.h"
+#include "core/ops/options.h"
+#include "core/runtime/log.h"
+
+namespace dt::capi {
+"""
+
+
+def _enum_limit(e: Enum) -> str:
+    return (
+        f"template <> struct EnumLimit<{coretypes.enum_type(e)}> "
+        f"{{ static constexpr int32_t last = {max(v.number for v in e.values)}; }};"
+    )
+
+
+def _options_reader(schema: Schema, o: Options) -> str:
+    cpp = f"{text.camel(o.name)}Options"
+    lines = [f"inline {cpp} read(const dt_{o.name}_options* given, const char* name) {{"]
+    lines.append(f"  dt_{o.name}_options c = DT_{o.name.upper()}_OPTIONS_INIT;")
+    lines.append("  read_struct(&c, sizeof c, given, name);")
+    lines.append(f"  {cpp} o;")
+    for a in o.fields:
+        value = _options_field(schema, a)
+        lines.append(f"  {value}")
+    return "\n".join([*lines, "  return o;", "}\n"])
+
+
+def _options_field(schema: Schema, a: Argument) -> str:
+    c, key = f"c.{a.name}", a.kind.key
+    name = f'"{a.name}"'
+    match key:
+        case "i64[]" | "f64[]":
+            return f"if ({c}_n > 0) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
+        case "i64[]?":
+            return f"if ({c}_n != DT_ABSENT) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
+        case "tensor?" | "handle?":
+            return f"if ({c}) o.{a.name} = *Pin<{cabi.type_name(a.kind)}>({c}, {name});"
+        case "str":
+            return f"o.{a.name} = string({c}, {name});"
+        case "str?":
+            return f"if ({c}) o.{a.name} = string({c}, {name});"
+        case "device?":
+            return f"o.{a.name} = optional_device({c}_type, {c}_index, {name});"
+        case "i64?" | "f64?":
+            return f"if ({c}) o.{a.name} = *{c};"
+        case "enum" | "enum?":
+            function = "enum_value" if key == "enum" else "optional_enum"
+            return f"o.{a.name} = {function}<{coretypes.type_name(schema, a.kind)}>({c}, {name});"
+        case "bool":
+            return f"o.{a.name} = {c} != 0;"
+        case "i64" | "f64":
+            return f"o.{a.name} = {c};"
+    raise KeyError(key)
+
+
+def _callback_class(schema: Schema, c: Callback) -> str:
+    """`wrap_NAME`: a C triple as the std::function that core calls."""
+    parameters = [
+        f"{coretypes.parameter_type(schema, a.kind)} {a.name}" for a in c.args
+    ]
+    prepare, passed = [], []
+    for a in c.args:
+        match a.kind.key:
+            case "tensor" | "tensor?" | "handle" | "handle?":
+                prepare.append(f"Lent<{cabi.type_name(a.kind)}> {a.name}_({a.name});")
+                passed.append(f"{a.name}_.get()")
+            case "tensor[]" | "tensor?[]":
+                prepare.append(f"LentList {a.name}_({a.name});")
+                passed += [f"{a.name}_.data()", f"{a.name}.size()"]
+            case "i64" | "f64":
+                passed.append(a.name)
+            case "bool":
+                passed.append(f"int32_t({a.name})")
+            case "str":
+                passed.append(f"{a.name}.c_str()")
+            case _:
+                raise KeyError(f"callback {c.name}: argument kind {a.kind.key}")
+    results = [_callback_result(schema, r) for r in c.results]
+    prepare += [declare for declare, _, _ in results]
+    passed += [out for _, out, _ in results]
+    values = [value for _, _, value in results]
+    returned = "" if not values else values[0] if len(values) == 1 else f"{{{', '.join(values)}}}"
+    result_types = [coretypes.result_type(schema, r.kind) for r in c.results]
+    result = "void" if not result_types else result_types[0]
+    if len(result_types) > 1:
+        result = f"std::tuple<{', '.join(result_types)}>"
+    lines = [
+        f"inline {text.camel(c.name)} wrap(dt_{c.name} fn, UserData data, const char* name) {{",
+        '  DT_CHECK(fn, kTypeError, name, " is NULL");',
+        f"  return [fn, data]({', '.join(parameters)}) -> {result} {{",
+        *(f"    {line}" for line in prepare),
+        f"    check_callback([&] {{ return fn({', '.join(['data.get()', *passed])}); }});",
+    ]
+    lines += [f"    return {returned};"] if returned else []
+    return "\n".join([*lines, "  };", "}\n"])
+
+
+def _callback_result(schema: Schema, r: Argument) -> tuple[str, str, str]:
+    """(declaration, what the callback gets, the C++ value) of one result."""
+    match r.kind.key:
+        case "tensor":
+            return f'Given<dt_tensor> {r.name}("{r.name}");', f"{r.name}.slot()", f"{r.name}.take()"
+        case "tensor?":
+            return (
+                f'Given<dt_tensor> {r.name}("{r.name}");',
+                f"{r.name}.slot()",
+                f"{r.name}.take_optional()",
+            )
+        case "tensor[]":
+            return (
+                f'Given<dt_tensor_list> {r.name}("{r.name}");',
+                f"{r.name}.slot()",
+                f"{r.name}.take()",
+            )
+        case "i64" | "f64" | "bool":
+            kind = {"i64": "int64_t", "f64": "double", "bool": "int32_t"}[r.kind.base]
+            return f"{kind} {r.name} = 0;", f"&{r.name}", r.name
+    raise KeyError(f"callback result of kind {r.kind.key}")
+
+
+# ---- functions
+
+
+def shim(schema: Schema, functions: list[Function]) -> str:
+    headers = sorted({f.header for f in functions if f.header})
+    parts = [_HEADER]
+    parts += ['#include "capi/shim/adapters.h"\n#include "capi/shim/guard.h"']
+    parts += ['#include "capi/shim/types.gen.h"\n#include "core/ops/ops.h"']
+    parts += [f'#include "{h}"' for h in headers]
+    parts.append("\nusing namespace dt;\nusing namespace dt::capi;\n")
+    parts += [_function(schema, f) for f in functions]
+    return "\n".join(parts)
+
+
+def _function(schema: Schema, f: Function) -> str:
+    head = text.call(
+        f"dt_status {f.c_name}(", [cabi.declare(p) for p in cabi.parameters(f)], ") noexcept {"
+    )
+    outs = [name for r in f.results for name in _out_names(r)]
+    body = [f"  clear_all({', '.join(outs)});"] if outs else []
+    body.append(f'  return guard("{f.name}", [&] {{')
+    # Callbacks first: their user data is ours from here on, whatever fails.
+    for a in f.args:
+        if a.kind.base == "callback":
+            body.append(f"    const UserData {a.name}_owner({a.name}_data, {a.name}_drop);")
+    body += [f"    {_argument(schema, a)}" for a in f.args]
+    body += [f'    need({name}, "{name}");' for name in outs]
+    body += [f"    {line}" for line in _call(f)]
+    return "\n".join([head, *body, "  });", "}\n"])
+
+
+def _out_names(r: Argument) -> list[str]:
+    """The out-parameters that must not be NULL."""
+    if r.kind.key == "i64[]":
+        return [f"{r.name}_n"]
+    return [name for _, name in cabi.result(r)]
+
+
+def _argument(schema: Schema, a: Argument) -> str:
+    n, name, kind = a.name, f'"{a.name}"', a.kind
+    cpp = coretypes.type_name(schema, kind) if kind.base in ("enum", "handle") else ""
+    c = cabi.type_name(kind)
+    match kind.key:
+        case "tensor" | "handle":
+            return f"const Pin<{c}> {n}_pin({n}, {name}); auto& {n}_ = *{n}_pin;"
+        case "tensor?" | "handle?":
+            return f"const OptionalPin<{c}> {n}_pin({n}, {name}); auto& {n}_ = *{n}_pin;"
+        case "tensor[]":
+            return f"const TensorArray {n}_array({n}, {n}_n, {name}); const TensorList {n}_ = {n}_array;"
+        case "tensor?[]":
+            return (
+                f"const TensorArray {n}_array({n}, {n}_n, {name}, kMayBeAbsent); "
+                f"const TensorList {n}_ = {n}_array;"
+            )
+        case "tensor[]?":
+            return f"const OptionalTensorArray {n}_array({n}, {n}_n, {name}); const auto {n}_ = {n}_array.list();"
+        case "operand":
+            return f"const Operand {n}_ = operand({n}, {n}_kind, {n}_i, {n}_f, {name});"
+        case "operand?":
+            return f"const auto {n}_ = optional_operand({n}, {n}_kind, {n}_i, {n}_f, {name});"
+        case "scalar":
+            return f"const Scalar {n}_ = scalar({n}_kind, {n}_i, {n}_f, {name});"
+        case "scalar?":
+            return f"const auto {n}_ = optional_scalar({n}_kind, {n}_i, {n}_f, {name});"
+        case "i64[]" | "f64[]":
+            return f"const auto {n}_ = list({n}, {n}_n, {name});"
+        case "i64[]?" | "f64[]?":
+            return f"const auto {n}_ = optional_list({n}, {n}_n, {name});"
+        case "i64?" | "f64?":
+            return f"const auto {n}_ = optional_number({n});"
+        case "bool?":
+            return f"const auto {n}_ = optional_bool({n});"
+        case "bool":
+            return f"const bool {n}_ = {n} != 0;"
+        case "i64" | "f64":
+            return f"const auto {n}_ = {n};"
+        case "str":
+            return f"const std::string {n}_ = string({n}, {name});"
+        case "str?":
+            return f"const auto {n}_ = optional_string({n});"
+        case "str[]":
+            return f"const auto {n}_ = strings({n}, {n}_n, {name});"
+        case "bytes":
+            return f"const Bytes {n}_ = bytes({n}, {n}_n, {name});"
+        case "enum":
+            return f"const {cpp} {n}_ = enum_value<{cpp}>({n}, {name});"
+        case "enum?":
+            return f"const {cpp} {n}_ = optional_enum<{cpp}>({n}, {name});"
+        case "device":
+            return f"const Device {n}_ = device({n}_type, {n}_index, {name});"
+        case "device?":
+            return f"const Device {n}_ = optional_device({n}_type, {n}_index, {name});"
+        case "options":
+            return f"const auto {n}_ = read({n}, {name});"
+        case "callback":
+            return f"const auto {n}_ = wrap({n}, {n}_owner, {name});"
+        case "callback?":
+            return f"const auto {n}_ = wrap_optional({n}, {n}_owner, {name});"
+    raise KeyError(kind.key)
+
+
+def _call(f: Function) -> list[str]:
+    if f.core:
+        call = re.sub(r"\{(\w+)\}", r"\1_", f.core)
+    else:
+        call = f"dt::{f.name}({', '.join(a.name + '_' for a in f.args)})"
+    if not f.results:
+        return [f"{call};"]
+    if len(f.results) == 1:
+        return [f"{_put(f.results[0], call)};"]
+    lines = [f"auto results = {call};"]
+    handles = [i for i, r in enumerate(f.results) if cabi.result(r)[0][0].endswith("**")]
+    # All handles exist before one is given out: a failure leaves none behind.
+    for i in handles:
+        kind = cabi.result(f.results[i])[0][0].removesuffix(" **")
+        lines.append(f"Owned<{kind}> owned{i}(std::get<{i}>(std::move(results)));")
+    for i, r in enumerate(f.results):
+        if i in handles:
+            lines.append(f"*{r.name} = owned{i}.detach();")
+        else:
+            lines.append(f"{_put(r, f'std::get<{i}>(results)')};")
+    return lines
+
+
+def _put(r: Argument, value: str) -> str:
+    outs = [name for _, name in cabi.result(r)]
+    function = "put_optional" if r.kind.optional else "put"
+    return f"{function}({', '.join([*outs, value])})"

@@ -1,0 +1,96 @@
+// The thread's last error, which lives in its context.
+#include <new>
+
+#include "capi/shim/guard.h"
+#include "core/runtime/context.h"
+
+namespace dt::capi {
+namespace {
+
+// "matmul: ..." names its op already: a word, then a colon.
+bool names_op(const std::string& message) {
+  size_t i = 0;
+  while (i < message.size() && (isalnum(static_cast<unsigned char>(message[i])) || message[i] == '_' ||
+                                message[i] == '.')) {
+    ++i;
+  }
+  return i > 0 && i + 1 < message.size() && message[i] == ':' && message[i + 1] == ' ';
+}
+
+void set_error(Code code, std::string message) {
+  LastError& error = context().error;
+  error.code = code;
+  error.message = std::move(message);
+  ++error.serial;
+}
+
+dt_status record(const char* function, Code code, const char* message) noexcept {
+  try {
+    std::string text = message;
+    if (!names_op(text)) text = std::string(function) + ": " + text;
+    set_error(code, std::move(text));
+  } catch (...) {
+    // No memory for the words. These fit into the string itself.
+    try {
+      set_error(code = Code::kOutOfMemory, "out of memory");
+    } catch (...) {
+    }
+  }
+  return static_cast<dt_status>(code);
+}
+
+}  // namespace
+
+dt_status record_exception(const char* function) noexcept {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return record(function, e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    return record(function, Code::kOutOfMemory, "out of memory");
+  } catch (const std::exception& e) {
+    return record(function, Code::kInternal, e.what());
+  } catch (...) {
+    return record(function, Code::kInternal, "unknown C++ exception");
+  }
+}
+
+}  // namespace dt::capi
+
+using namespace dt;
+using namespace dt::capi;
+
+dt_status dt_error_code(void) noexcept {
+  try {
+    return static_cast<dt_status>(context().error.code);
+  } catch (...) {
+    return DT_STATUS_OUT_OF_MEMORY;
+  }
+}
+
+const char* dt_error_message(void) noexcept {
+  try {
+    return context().error.message.c_str();
+  } catch (...) {
+    return "out of memory";
+  }
+}
+
+dt_status dt_error_set(dt_status code, const char* message) noexcept {
+  // Success is no error: a callback that reports one must not look as if it had worked.
+  const bool known = code > DT_STATUS_OK && code <= DT_STATUS_INTERNAL;
+  const Code kept = known ? static_cast<Code>(code) : Code::kCallback;
+  try {
+    set_error(kept, message ? message : "");
+  } catch (...) {
+    return DT_STATUS_OUT_OF_MEMORY;
+  }
+  return static_cast<dt_status>(kept);
+}
+
+void dt_error_clear(void) noexcept {
+  try {
+    context().error = LastError();
+  } catch (...) {
+  }
+}

@@ -1,0 +1,34 @@
+// The border: C++ exceptions on one side, status codes on the other.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "dumbtorch.h"
+#include "core/base/error.h"
+
+namespace dt::capi {
+
+// Makes the exception that is being handled the thread's last error. `function` is the C name without dt_.
+dt_status record_exception(const char* function) noexcept;
+
+// User data whose last user is gone, waiting for a thread on which drop may run.
+extern std::atomic<bool> drops_pending;
+void run_drops() noexcept;
+inline void run_pending_drops() noexcept {
+  if (__builtin_expect(drops_pending.load(std::memory_order_relaxed), 0)) run_drops();
+}
+
+template <class F>
+dt_status guard(const char* function, F&& body) noexcept {
+  dt_status status = DT_STATUS_OK;
+  try {
+    body();
+  } catch (...) {
+    status = record_exception(function);
+  }
+  run_pending_drops();
+  return status;
+}
+
+}  // namespace dt::capi

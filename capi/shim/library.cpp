@@ -1,0 +1,98 @@
+// Functions of the library as a whole: version, handles alive, contexts, log, and what is in text results.
+#include <cstring>
+
+#include "capi/shim/arguments.h"
+#include "capi/shim/callbacks.h"
+#include "capi/shim/guard.h"
+#include "capi/shim/results.h"
+#include "core/runtime/context.h"
+#include "core/runtime/log.h"
+
+using namespace dt;
+using namespace dt::capi;
+
+int64_t dt_abi_version(void) noexcept { return DT_API_VERSION; }
+
+int64_t dt_live_handles(const char* kind) noexcept {
+  if (!kind) return count_handles(0);
+  for (uint32_t i = 1; i <= kKindCount; ++i) {
+    if (!std::strcmp(kind, kKindNames[i])) return count_handles(i);
+  }
+  return -1;
+}
+
+// ---- contexts
+
+dt_status dt_context_new(dt_context** out) noexcept {
+  clear_all(out);
+  return guard("context_new", [&] {
+    need(out, "out");
+    put(out, Ref<Context>::adopt(new Context));
+  });
+}
+
+dt_status dt_context_swap(dt_context* next, dt_context** out) noexcept {
+  clear_all(out);
+  return guard("context_swap", [&] {
+    const OptionalPin<dt_context> next_pin(next, "next");
+    need(out, "out");
+    // The handle first: a swap that cannot be undone must not happen.
+    Owned<dt_context> before(Ref<Context>::share(&context()));
+    swap_context(*next_pin);
+    *out = before.detach();
+  });
+}
+
+// ---- log
+
+namespace {
+
+struct LogTarget {
+  void (*fn)(void*, dt_log_level, const char*);
+  UserData data;
+};
+
+void pass_on(void* target, LogLevel level, const char* message) {
+  const auto* t = static_cast<LogTarget*>(target);
+  t->fn(t->data.get(), static_cast<dt_log_level>(level), message);
+}
+
+}  // namespace
+
+dt_status dt_set_log(void (*fn)(void* user_data, dt_log_level level, const char* message), void* user_data,
+                     void (*drop)(void* user_data)) noexcept {
+  return guard("set_log", [&] {
+    UserData data(user_data, drop);
+    if (!fn) {
+      set_log_sink(nullptr, nullptr, nullptr);
+      return;
+    }
+    auto target = std::make_unique<LogTarget>(LogTarget{fn, std::move(data)});
+    set_log_sink(pass_on, target.get(), [](void* t) { delete static_cast<LogTarget*>(t); });
+    target.release();
+  });
+}
+
+// ---- text results
+
+dt_status dt_bytes_data(dt_bytes* self, const void** data, int64_t* data_n) noexcept {
+  clear_all(data, data_n);
+  return guard("bytes_data", [&] {
+    const Pin<dt_bytes> pin(self, "self");
+    need(data, "data");
+    need(data_n, "data_n");
+    *data = (*pin).c_str();
+    *data_n = static_cast<int64_t>((*pin).size());
+  });
+}
+
+dt_status dt_string_list_get(dt_string_list* self, int64_t index, const char** out) noexcept {
+  clear_all(out);
+  return guard("string_list_get", [&] {
+    const Pin<dt_string_list> pin(self, "self");
+    need(out, "out");
+    const auto n = static_cast<int64_t>((*pin).size());
+    DT_CHECK(index >= 0 && index < n, kIndexError, "index ", index, " is out of range for a list of ", n);
+    *out = (*pin)[static_cast<size_t>(index)].c_str();
+  });
+}

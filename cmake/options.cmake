@@ -1,0 +1,61 @@
+# Options, and the compiler flags that hold for every target. kernels/CMakeLists.txt adds its own.
+
+string(COMPARE EQUAL "${CMAKE_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" DT_IS_TOP_LEVEL)
+
+option(DT_BUILD_TESTS "Build the C and C++ tests (target dt_tests)" ${DT_IS_TOP_LEVEL})
+option(DT_BUILD_EXAMPLES "Build the C and C++ examples" ${DT_IS_TOP_LEVEL})
+option(DT_BUILD_STATIC "Build libdumbtorch.a beside libdumbtorch.so" ON)
+option(DT_BUILD_LUA "Build the Lua modules for the Lua headers that are found" ${DT_IS_TOP_LEVEL})
+option(DT_BUILD_PYTHON "Build the Python module beside its sources in wrappers/python" OFF)
+option(DT_PYTHON_WHEEL "Build and install only what a Python wheel holds (pyproject.toml)" OFF)
+option(DT_WERROR "Treat warnings as errors" OFF)
+option(DT_INSTALL "Make the install rules" ${DT_IS_TOP_LEVEL})
+set(DT_KERNEL_OPTIMIZATION -O3 CACHE STRING "How hard the compiler tries on the CPU kernels")
+set(DT_SANITIZE "" CACHE STRING "Sanitizers for every target: address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# -O2 and checks stay on: an internal check that fails is an error for the caller, never a silent
+# wrong number.
+set(CMAKE_C_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Every object is hidden by default: the C API is what capi/dumbtorch.map lists, nothing else.
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+add_compile_options(-Wall -Wextra)
+# gcc's guess about uninitialized values is wrong about lists that keep few elements inline, of which
+# this code is full.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+if(DT_WERROR)
+  add_compile_options(-Werror)
+endif()
+# File names in messages and debug information are relative to the repository, wherever it was
+# built.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
+if(DT_SANITIZE)
+  add_compile_options(-fsanitize=${DT_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${DT_SANITIZE})
+endif()
+
+find_program(DT_CCACHE ccache)
+mark_as_advanced(DT_CCACHE)
+if(DT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${DT_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${DT_CCACHE})
+endif()

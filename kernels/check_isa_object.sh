@@ -1,0 +1,35 @@
+#!/bin/sh
+# Usage: check_isa_object.sh OBJECT ENTRY
+# Fails unless ENTRY is the object's only global symbol and the object holds nothing that could leak
+# into another instruction set's code or run before main: no weak, unique or mutable symbols, no
+# static constructors.
+set -eu
+object=$1
+entry=$2
+nm=${NM:-nm}
+
+fail() {
+  echo "$object: $1" >&2
+  rm -f "$object"  # so that the next build tries again
+  exit 1
+}
+
+symbols=$("$nm" "$object")
+
+globals=$(printf '%s\n' "$symbols" | awk '$2 == "T" { print $3 }')
+[ "$globals" = "$entry" ] || fail "the global functions are not just $entry: $globals"
+
+# W, V: weak; u: unique; B, D and b: data that could be written. (d is left out: gcc files constant
+# tables that hold addresses, such as arrays of function pointers, under it.)
+leaks=$(printf '%s\n' "$symbols" | awk '$2 ~ /^[WVuBDb]$/ { print $2, $3 }')
+[ -z "$leaks" ] || fail "these symbols are weak or mutable: $leaks"
+
+# The compiler itself calls the mem functions; anything else would be a call out of the instruction
+# set's own code.
+allowed='^(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_)$'
+calls=$(printf '%s\n' "$symbols" | awk '$1 == "U" { print $2 }' | grep -vE "$allowed" || true)
+[ -z "$calls" ] || fail "kernels call functions outside their own object: $calls"
+
+case $(objdump -h "$object") in
+  *.init_array*) fail "it has static constructors (.init_array)" ;;
+esac

@@ -1,0 +1,206 @@
+// max_dim and min_dim: the largest or smallest element along one dimension and its first position.
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/reduce_plan.h"
+#include "kernels/cpu/register.h"
+
+namespace dt::cpu {
+namespace {
+
+// Whether `candidate`, which comes later, replaces `best`: it must be strictly better, or the first NaN. Branch-free.
+template <class Op, class T>
+bool replaces(T candidate, T best) {
+  return (Op::apply(best, candidate) != best) & (best == best);
+}
+
+// An integer as wide as T, so that values and positions move through vectors together.
+template <class T>
+struct PositionOf {
+  using type = int32_t;
+};
+template <>
+struct PositionOf<double> {
+  using type = int64_t;
+};
+template <>
+struct PositionOf<int64_t> {
+  using type = int64_t;
+};
+
+template <class T>
+struct Best {
+  T value;
+  int64_t position;
+};
+
+template <class Op>
+class ArgReduce {
+ public:
+  using T = typename Op::Value;
+  using Position = typename PositionOf<T>::type;
+  static constexpr int64_t kColumns = 256;
+
+  ArgReduce(const dt_stream* stream, const dt_call* call)
+      : stream_(stream),
+        x_(call->in[0]),
+        values_(call->out[0]),
+        indices_(call->out[1]),
+        plan_(plan(call)),
+        partial_(static_cast<Best<T>*>(call->workspace)) {}
+
+  // Positions along a dimension must keep their order, so the one reduced axis is as core gave it.
+  static Plan plan(const dt_call* call) {
+    Plan p = make_plan(call->in[0], call->out[0], &call->out[1], sizeof(T), false);
+    if (p.columns && p.length > INT32_MAX) {  // positions of columns must fit into Position
+      p.columns = false;
+      p.chunks = 1;
+      cut_rows(&p);
+    }
+    return p;
+  }
+
+  static int64_t workspace(const dt_call* call) {
+    const Plan p = plan(call);
+    if (p.columns || p.chunks == 1) return 0;
+    return p.blocks * p.chunks * static_cast<int64_t>(sizeof(Best<T>));
+  }
+
+  void run() const {
+    if (plan_.columns) {
+      const int64_t per_line = ceil_div(plan_.kept.inner().size, kColumns);
+      const int64_t blocks = plan_.outputs / plan_.kept.inner().size * per_line;
+      parallel_for(stream_, blocks, plan_.work(), [&](int64_t block) { reduce_columns(block, per_line); });
+    } else if (plan_.chunks > 1) {
+      parallel_for(stream_, plan_.blocks * plan_.chunks, plan_.work(), [&](int64_t tile) {
+        const int64_t begin = tile % plan_.chunks * plan_.chunk_length;
+        const int64_t end = min(plan_.length, begin + plan_.chunk_length);
+        partial_[tile] = reduce_row(Walk(plan_.kept, plan_.kept.n, tile / plan_.chunks).x, begin, end);
+      });
+      for (int64_t i = 0; i < plan_.outputs; ++i) combine(i);
+    } else {
+      parallel_for(stream_, plan_.blocks, plan_.work(), [&](int64_t block) {
+        const int64_t end = min(plan_.outputs, (block + 1) * plan_.width);
+        Walk at(plan_.kept, plan_.kept.n, block * plan_.width);
+        for (int64_t i = block * plan_.width; i < end; ++i, at.next()) put(at, reduce_row(at.x, 0, plan_.length));
+      });
+    }
+  }
+
+ private:
+  const char* x_at(int64_t offset) const { return data<const char>(x_) + offset * bytes_of(x_.dtype); }
+  char* value_at(int64_t offset) const { return data<char>(values_) + offset * bytes_of(values_.dtype); }
+
+  void put(const Walk& at, const Best<T>& best) const {
+    store_run(value_at(at.y), values_.dtype, 1, &best.value, 1);
+    data<int64_t>(indices_)[at.z] = best.position;
+  }
+
+  void combine(int64_t output) const {
+    const Best<T>* parts = partial_ + output * plan_.chunks;
+    Best<T> best = parts[0];
+    for (int64_t c = 1; c < plan_.chunks; ++c) {
+      if (replaces<Op>(parts[c].value, best.value)) best = parts[c];
+    }
+    put(Walk(plan_.kept, plan_.kept.n, output), best);
+  }
+
+  // Finds the best of a tile with vectors, and its place only in the few tiles that improve on those before.
+  Best<T> reduce_row(int64_t x, int64_t begin, int64_t end) const {
+    const int64_t stride = plan_.reduced.inner().x;
+    const bool is_dense = x_.dtype == DtypeOf<T>::value && stride == 1;
+    T buffer[Plan::kTile];
+    Best<T> best{};
+    for (int64_t at = begin; at < end; at += Plan::kTile) {
+      const int64_t n = min(end - at, Plan::kTile);
+      const char* source = x_at(x + at * stride);
+      if (!is_dense) load_run(buffer, source, x_.dtype, stride, n);
+      const T* tile = is_dense ? reinterpret_cast<const T*>(source) : buffer;
+      const T value = reduce_span<Op>(tile, n);
+      if (at == begin || replaces<Op>(value, best.value)) best = {value, at + first_of(tile, value)};
+    }
+    return best;
+  }
+
+  static int64_t first_of(const T* x, T value) {
+    int64_t i = 0;
+    if (value != value) {  // NaN
+      while (x[i] == x[i]) ++i;
+    } else {
+      while (x[i] != value) ++i;
+    }
+    return i;
+  }
+
+  void reduce_columns(int64_t block, int64_t per_line) const {
+    const Axis& kept = plan_.kept.inner();
+    const Axis& reduced = plan_.reduced.inner();
+    const Walk outer(plan_.kept, plan_.kept.n - 1, block / per_line);
+    const int64_t first = block % per_line * kColumns, width = min(kColumns, kept.size - first);
+    const bool is_dense = x_.dtype == DtypeOf<T>::value && kept.x == 1;
+    T best[kColumns], buffer[kColumns];
+    Position position[kColumns];
+    for (int64_t r = 0; r < reduced.size; ++r) {
+      const char* source = x_at(outer.x + first * kept.x + r * reduced.x);
+      if (!is_dense) load_run(buffer, source, x_.dtype, kept.x, width);
+      const T* row = is_dense ? reinterpret_cast<const T*>(source) : buffer;
+      if (r == 0) {
+        for (int64_t j = 0; j < width; ++j) best[j] = row[j], position[j] = 0;
+      } else {
+        improve(best, position, row, static_cast<Position>(r), width);
+      }
+    }
+    store_run(value_at(outer.y + first * kept.y), values_.dtype, kept.y, best, width);
+    store_run(data<int64_t>(indices_) + outer.z + first * kept.z, DT_INT64, kept.z, position, width);
+  }
+
+  static void improve(T* best, Position* position, const T* row, Position r, int64_t width) {
+    for (int64_t j = 0; j < width; ++j) {
+      const bool improves = replaces<Op>(row[j], best[j]);
+      best[j] = improves ? row[j] : best[j];
+      position[j] = improves ? r : position[j];
+    }
+  }
+
+  const dt_stream* stream_;
+  const dt_view& x_;
+  const dt_view& values_;
+  const dt_view& indices_;
+  const Plan plan_;
+  Best<T>* partial_;
+};
+
+template <class Op>
+int32_t arg_reduce(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+  const bool is_empty = count(call->in[0]) == 0;
+  if (bytes) {
+    *bytes = is_empty ? 0 : ArgReduce<Op>::workspace(call);
+  } else if (!is_empty) {
+    ArgReduce<Op>(stream, call).run();
+  }
+  return DT_KERNEL_OK;
+}
+
+template <template <class> class Op>
+int32_t arg_reduce_numbers(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+  switch (call->ints[0]) {
+    case DT_FLOAT32:
+      return arg_reduce<Op<float>>(stream, call, bytes);
+    case DT_FLOAT64:
+      return arg_reduce<Op<double>>(stream, call, bytes);
+    case DT_INT64:
+      return arg_reduce<Op<int64_t>>(stream, call, bytes);
+    default:
+      return arg_reduce<Op<int32_t>>(stream, call, bytes);
+  }
+}
+
+}  // namespace
+
+void register_arg_reduce(dt_backend* table) {
+  table->kernel[DT_OP_max_dim] = run_kernel<arg_reduce_numbers<Largest>>;
+  table->workspace[DT_OP_max_dim] = workspace_of<arg_reduce_numbers<Largest>>;
+  table->kernel[DT_OP_min_dim] = run_kernel<arg_reduce_numbers<Smallest>>;
+  table->workspace[DT_OP_min_dim] = workspace_of<arg_reduce_numbers<Smallest>>;
+}
+
+}  // namespace dt::cpu

@@ -1,0 +1,395 @@
+// batch_norm of [N,C,L] per channel, and its gradients.
+//
+// Planes (contiguous [N,C,L]): a run along L belongs to one channel, so channels are reduced one at a time.
+// Columns (channels-last, and [N,C] with L = 1): a run along C holds all channels of one position, so all channels
+// are reduced side by side. Sums over the batch are taken in double, in chunks that the shape fixes.
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/register.h"
+
+namespace dt::cpu {
+namespace {
+
+constexpr int64_t kRun = 512;  // elements that are handled at once
+constexpr int64_t kPieces = 64;
+
+// The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c. Columns: a = n, b = l.
+template <class T>
+struct Operand {
+  T* data;
+  int64_t stride_a, stride_b, stride;
+
+  T* run(int64_t a, int64_t b) const { return data + a * stride_a + b * stride_b; }
+};
+
+struct Shape {
+  int64_t batch, channels, length;
+  bool columns;
+  int64_t chunks, per_chunk;  // planes: chunks of n; columns: chunks of positions n * length + l
+
+  int64_t count() const { return batch * length; }                 // elements of a channel
+  int64_t positions() const { return columns ? count() : batch; }  // what chunks are made of
+  int64_t work() const { return count() * channels; }
+  int64_t chunk_count(int64_t chunk) const {                       // elements of a channel in a chunk
+    const int64_t end = min(positions(), (chunk + 1) * per_chunk);
+    return (end - chunk * per_chunk) * (columns ? 1 : length);
+  }
+};
+
+inline Shape make_shape(const dt_view& x) {
+  Shape s;
+  s.batch = x.sizes[0], s.channels = x.sizes[1], s.length = x.sizes[2];
+  s.columns = s.length == 1 || (s.channels > 1 && x.strides[1] < x.strides[2]);
+  const int64_t others = s.columns ? 1 : max<int64_t>(1, s.channels);
+  const int64_t worth = max<int64_t>(1, s.work() / (kSerialWork / 2));
+  const int64_t wanted = min(min(worth, max<int64_t>(1, kPieces / others)), max<int64_t>(1, s.positions()));
+  s.per_chunk = max<int64_t>(1, ceil_div(s.positions(), wanted));
+  s.chunks = max<int64_t>(1, ceil_div(s.positions(), s.per_chunk));
+  return s;
+}
+
+template <class T>
+Operand<T> make_operand(const Shape& s, const dt_view& v) {
+  if (s.columns) return {data<T>(v), v.strides[0], v.strides[2], v.strides[1]};
+  return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
+}
+
+template <class T>
+const T* optional(const dt_view* operands, int n, int which) {
+  return which < n && operands[which].dtype != 0 ? data<const T>(operands[which]) : nullptr;
+}
+
+// Part of a run: where it is if it is dense, else a copy.
+template <class T>
+const T* read_run(const T* p, int64_t stride, int64_t n, T* copy) {
+  if (stride == 1) return p;
+  for (int64_t i = 0; i < n; ++i) copy[i] = p[i * stride];
+  return copy;
+}
+
+// Lets compute(run) write part of a run, in place if it is dense.
+template <class T, class Compute>
+void write_run(T* p, int64_t stride, int64_t n, const Compute& compute) {
+  if (stride == 1) return compute(p);
+  T run[kRun];
+  compute(run);
+  for (int64_t i = 0; i < n; ++i) p[i * stride] = run[i];
+}
+
+// Calls body(a, b, c, first, n) for each part of a run, in memory order: a and b pick the run, elements [first, first +
+// n) of it are meant, and c is the channel of the first of them.
+template <class Body>
+void for_each_run(const dt_stream* stream, const Shape& s, const Body& body) {
+  const int64_t inner = s.columns ? s.length : s.channels, run = s.columns ? s.channels : s.length;
+  const int64_t lines = s.batch * inner;
+  const int64_t group = max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, run));
+  parallel_for(stream, ceil_div(lines, group), 2 * s.work(), [&](int64_t tile) {
+    const int64_t end = min(lines, (tile + 1) * group);
+    for (int64_t line = tile * group; line < end; ++line) {
+      const int64_t a = line / inner, b = line % inner;
+      for (int64_t first = 0; first < run; first += kRun) {
+        body(a, b, s.columns ? first : b, first, min(kRun, run - first));
+      }
+    }
+  });
+}
+
+// ---- statistics: mean and sum of squared deviations, merged as by Chan, Golub and LeVeque
+
+struct Moments {
+  double count = 0, mean = 0, squares = 0;
+
+  void merge(double other_count, double other_mean, double other_squares) {
+    const double total = count + other_count, delta = other_mean - mean, weight = other_count / total;
+    mean += delta * weight;
+    squares += other_squares + delta * delta * count * weight;
+    count = total;
+  }
+};
+
+// The scratch memory of the sums: two doubles for each chunk and channel.
+struct Partials {
+  double* sums;
+  int64_t channels;
+
+  double* first(int64_t chunk) const { return sums + 2 * chunk * channels; }
+  double* second(int64_t chunk) const { return first(chunk) + channels; }
+};
+
+template <class T>
+void plane_moments(const Shape& s, const Operand<const T>& x, int64_t c, int64_t chunk, const Partials& out) {
+  Moments total;
+  T copy[kRun];
+  const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
+  for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
+    for (int64_t first = 0; first < s.length; first += kRun) {
+      const int64_t count = min(kRun, s.length - first);
+      const T* run = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy);
+      const T mean = reduce_span<Sum<T>>(run, count) / static_cast<T>(count);
+      const T off = reduce_span<Sum<T>>(run, count, [mean](auto v) { return v - mean; });
+      const T squares = reduce_span<Sum<T>>(run, count, [mean](auto v) { return (v - mean) * (v - mean); });
+      const double size = static_cast<double>(count), shift = static_cast<double>(off) / size;
+      total.merge(size, static_cast<double>(mean) + shift, static_cast<double>(squares) - shift * shift * size);
+    }
+  }
+  out.first(chunk)[c] = total.mean;
+  out.second(chunk)[c] = total.squares;
+}
+
+// Welford's update, the same for all channels of a position.
+template <class T>
+void column_moments(const Shape& s, const Operand<const T>& x, int64_t chunk, const Partials& out) {
+  double *mean = out.first(chunk), *squares = out.second(chunk);
+  for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
+  T copy[kRun];
+  const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
+  for (int64_t position = begin; position < end; ++position) {
+    const double weight = 1.0 / static_cast<double>(position - begin + 1);
+    const T* line = x.run(position / s.length, position % s.length);
+    for (int64_t first = 0; first < s.channels; first += kRun) {
+      const int64_t count = min(kRun, s.channels - first);
+      const T* run = read_run(line + first * x.stride, x.stride, count, copy);
+      double *to_mean = mean + first, *to_squares = squares + first;
+      for (int64_t i = 0; i < count; ++i) {
+        const double value = static_cast<double>(run[i]), delta = value - to_mean[i];
+        to_mean[i] += delta * weight;
+        to_squares[i] += delta * (value - to_mean[i]);
+      }
+    }
+  }
+}
+
+template <class T>
+void batch_statistics(const dt_stream* stream, const dt_call* call, const Shape& s, T* mean, T* rstd) {
+  const Operand<const T> x = make_operand<const T>(s, call->in[0]);
+  const Partials partials{static_cast<double*>(call->workspace), s.channels};
+  const int64_t planes = s.columns ? 1 : s.channels;
+  parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
+    const int64_t chunk = tile / planes;
+    s.columns ? column_moments(s, x, chunk, partials) : plane_moments(s, x, tile % planes, chunk, partials);
+  });
+  for (int64_t c = 0; c < s.channels; ++c) {
+    Moments total;
+    for (int64_t chunk = 0; chunk < s.chunks; ++chunk) {
+      total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c], partials.second(chunk)[c]);
+    }
+    const double variance = max(0.0, total.squares / total.count);
+    mean[c] = static_cast<T>(total.mean);
+    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(variance + call->floats[0]));
+  }
+}
+
+// ---- forward: y = (x - mean) * scale + shift
+
+template <class T>
+void running_statistics(const dt_call* call, int64_t channels, T* mean, T* rstd) {
+  const T* running_mean = data<const T>(call->in[3]);
+  const T* running_var = data<const T>(call->in[4]);
+  for (int64_t c = 0; c < channels; ++c) {
+    mean[c] = running_mean[c];
+    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call->floats[0]));
+  }
+}
+
+template <class T>
+void normalize(const dt_stream* stream, const dt_call* call, const Shape& s, const T* mean, const T* scale,
+               const T* bias) {
+  const Operand<const T> x = make_operand<const T>(s, call->in[0]);
+  const Operand<T> y = make_operand<T>(s, call->out[0]);
+  for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+    T copy[kRun];
+    const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
+    write_run(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
+      if (s.columns && bias) {
+        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean[c + i]) * scale[c + i] + bias[c + i];
+      } else if (s.columns) {
+        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean[c + i]) * scale[c + i];
+      } else {
+        const T center = mean[c], factor = scale[c], shift = bias ? bias[c] : T(0);
+        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - center) * factor + shift;
+      }
+    });
+  });
+}
+
+template <class T>
+int32_t forward(const dt_stream* stream, const dt_call* call) {
+  const Shape s = make_shape(call->in[0]);
+  T *mean = data<T>(call->out[1]), *rstd = data<T>(call->out[2]);
+  if (call->ints[0]) {
+    batch_statistics(stream, call, s, mean, rstd);
+  } else {
+    running_statistics(call, s.channels, mean, rstd);
+  }
+  const T* weight = optional<T>(call->in, call->n_in, 1);
+  T* scale = static_cast<T*>(call->workspace);  // the partial sums are done with
+  for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
+  normalize(stream, call, s, mean, scale, optional<T>(call->in, call->n_in, 2));
+  return DT_KERNEL_OK;
+}
+
+// ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) * scale
+
+template <class T>
+void plane_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x, T mean, int64_t c,
+                int64_t chunk, const Partials& out) {
+  double sum_g = 0, sum_gx = 0;
+  T copy_g[kRun], copy_x[kRun], product[kRun];
+  const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
+  for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
+    for (int64_t first = 0; first < s.length; first += kRun) {
+      const int64_t count = min(kRun, s.length - first);
+      const T* run_g = read_run(g.run(n, c) + first * g.stride, g.stride, count, copy_g);
+      const T* run_x = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy_x);
+      for (int64_t i = 0; i < count; ++i) product[i] = run_g[i] * (run_x[i] - mean);
+      sum_g += static_cast<double>(reduce_span<Sum<T>>(run_g, count));
+      sum_gx += static_cast<double>(reduce_span<Sum<T>>(product, count));
+    }
+  }
+  out.first(chunk)[c] = sum_g;
+  out.second(chunk)[c] = sum_gx;
+}
+
+template <class T>
+void column_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x, const T* mean, int64_t chunk,
+                 const Partials& out) {
+  double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
+  for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
+  T copy_g[kRun], copy_x[kRun];
+  const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
+  for (int64_t position = begin; position < end; ++position) {
+    const int64_t n = position / s.length, l = position % s.length;
+    for (int64_t first = 0; first < s.channels; first += kRun) {
+      const int64_t count = min(kRun, s.channels - first);
+      const T* run_g = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g);
+      const T* run_x = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x);
+      double *to_g = sum_g + first, *to_gx = sum_gx + first;
+      const T* center = mean + first;
+      for (int64_t i = 0; i < count; ++i) {
+        to_g[i] += static_cast<double>(run_g[i]);
+        to_gx[i] += static_cast<double>(run_g[i] * (run_x[i] - center[i]));
+      }
+    }
+  }
+}
+
+// Adds the chunks' sums up in order, into those of chunk 0.
+inline void combine_sums(const Shape& s, const Partials& partials) {
+  double* total = partials.first(0);
+  for (int64_t chunk = 1; chunk < s.chunks; ++chunk) {
+    const double* sums = partials.first(chunk);
+    for (int64_t i = 0; i < 2 * s.channels; ++i) total[i] += sums[i];
+  }
+}
+
+// The per-channel numbers of the input gradient.
+template <class T>
+struct Coefficients {
+  T *scale, *slope, *level;
+};
+
+template <class T>
+void input_gradient(const dt_stream* stream, const dt_call* call, const Shape& s, const Coefficients<T>& k) {
+  const Operand<const T> g = make_operand<const T>(s, call->in[0]), x = make_operand<const T>(s, call->in[1]);
+  const Operand<T> gx = make_operand<T>(s, call->out[0]);
+  const T* mean = data<const T>(call->in[2]);
+  for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+    T copy_g[kRun], copy_x[kRun];
+    const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
+    const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
+    write_run(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
+      if (s.columns) {
+        const T *center = mean + c, *scale = k.scale + c, *slope = k.slope + c, *level = k.level + c;
+        for (int64_t i = 0; i < n; ++i) {
+          to[i] = (run_g[i] - (run_x[i] - center[i]) * slope[i] - level[i]) * scale[i];
+        }
+      } else {
+        const T center = mean[c], scale = k.scale[c], slope = k.slope[c], level = k.level[c];
+        for (int64_t i = 0; i < n; ++i) to[i] = (run_g[i] - (run_x[i] - center) * slope - level) * scale;
+      }
+    });
+  });
+}
+
+inline bool wants(const dt_call* call, int which) { return which < call->n_out && call->out[which].dtype != 0; }
+
+template <class T>
+void gradient_sums(const dt_stream* stream, const dt_call* call, const Shape& s, const Partials& partials) {
+  const Operand<const T> g = make_operand<const T>(s, call->in[0]), x = make_operand<const T>(s, call->in[1]);
+  const T* mean = data<const T>(call->in[2]);
+  const int64_t planes = s.columns ? 1 : s.channels;
+  parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
+    const int64_t chunk = tile / planes, c = tile % planes;
+    s.columns ? column_sums(s, g, x, mean, chunk, partials) : plane_sums(s, g, x, mean[c], c, chunk, partials);
+  });
+  combine_sums(s, partials);
+}
+
+template <class T>
+int32_t backward(const dt_stream* stream, const dt_call* call) {
+  const Shape s = make_shape(call->in[1]);
+  const bool training = call->ints[0] != 0;
+  const Partials partials{static_cast<double*>(call->workspace), s.channels};
+  T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
+  const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels};
+  const bool needs_sums = training || wants(call, 1) || wants(call, 2);
+  if (needs_sums) gradient_sums<T>(stream, call, s, partials);
+
+  const T* rstd = data<const T>(call->in[3]);
+  const T* weight = optional<T>(call->in, call->n_in, 4);
+  const double per_element = training ? 1.0 / static_cast<double>(s.count()) : 0.0;
+  for (int64_t c = 0; c < s.channels; ++c) {
+    const double sum_g = needs_sums ? partials.first(0)[c] : 0, sum_gx = needs_sums ? partials.second(0)[c] : 0;
+    const double r = static_cast<double>(rstd[c]);
+    if (wants(call, 1)) data<T>(call->out[1])[c] = static_cast<T>(sum_gx * r);
+    if (wants(call, 2)) data<T>(call->out[2])[c] = static_cast<T>(sum_g);
+    k.scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
+    k.slope[c] = static_cast<T>(sum_gx * r * r * per_element);
+    k.level[c] = static_cast<T>(sum_g * per_element);
+  }
+  if (wants(call, 0)) input_gradient(stream, call, s, k);
+  return DT_KERNEL_OK;
+}
+
+// ---- kernels
+
+int32_t batch_norm(const dt_stream* stream, const dt_call* call) {
+  switch (call->in[0].dtype) {
+    case DT_FLOAT32:
+      return forward<float>(stream, call);
+    case DT_FLOAT64:
+      return forward<double>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int32_t batch_norm_backward(const dt_stream* stream, const dt_call* call) {
+  switch (call->in[1].dtype) {
+    case DT_FLOAT32:
+      return backward<float>(stream, call);
+    case DT_FLOAT64:
+      return backward<double>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int64_t sums_bytes(const Shape& s) { return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double)); }
+
+int64_t batch_norm_workspace(const dt_stream*, const dt_call* call) { return sums_bytes(make_shape(call->in[0])); }
+
+int64_t batch_norm_backward_workspace(const dt_stream*, const dt_call* call) {
+  const Shape s = make_shape(call->in[1]);
+  return sums_bytes(s) + 3 * s.channels * bytes_of(call->in[1].dtype);
+}
+
+}  // namespace
+
+void register_batch_norm(dt_backend* table) {
+  table->kernel[DT_OP_batch_norm] = batch_norm;
+  table->workspace[DT_OP_batch_norm] = batch_norm_workspace;
+  table->kernel[DT_OP_batch_norm_backward] = batch_norm_backward;
+  table->workspace[DT_OP_batch_norm_backward] = batch_norm_backward_workspace;
+}
+
+}  // namespace dt::cpu

@@ -1,0 +1,341 @@
+// How an elementwise call is cut into tiles, and how each operand gets to the tile function.
+#pragma once
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/tile_move.h"
+#include "kernels/cpu/workers.h"
+
+namespace dt::cpu {
+namespace {
+
+// A tile buffer: small enough for the buffers of an op to stay in L1, large enough for the cost of a call per tile to
+// vanish.
+constexpr int64_t kBufferBytes = 8192;
+// Rows at least this long get a loop of their own; shorter ones are packed into one loop by way of buffers.
+constexpr int64_t kShortRow = 17;
+// Elements of a tile that needs no buffers, and cycles of a task, when threads share the work.
+constexpr int64_t kGrain = 16384, kTaskCycles = 30000;
+constexpr int kTasksPerThread = 16;
+// Outputs of this size do not stay in the caches.
+constexpr int64_t kStreamBytes = int64_t(32) << 20;
+
+enum { kPlanDims = DT_MAX_DIMS + 3, kMaxOperands = kMaxElementwiseOut + kMaxElementwiseIn };
+
+enum Access {
+  kAbsent,
+  kDirect,    // the tile function works on the tensor itself
+  kScalar,    // one element per row, in the scalar form
+  kConstant,  // the same in all tiles: copied to a buffer once per task
+  kBuffered,  // copied for every tile
+  kStreamed   // an output that is written past the caches, through a buffer
+};
+
+struct Operand {
+  char* data;
+  int64_t bytes;          // of an element in memory
+  int64_t stride[kPlanDims];  // in bytes
+  int64_t tile_stride[3];     // of the last three dimensions
+  TileFunction* convert;      // between the dtype in memory and the tile function's; NULL: they are the same
+  Access access;
+  bool immediate;
+  uint64_t number;            // the value of an immediate operand, in the tile function's dtype
+
+  BoxStrides tile_strides() const {
+    return {tile_stride[0] / bytes, tile_stride[1] / bytes, tile_stride[2] / bytes};
+  }
+};
+
+// The last three dimensions (planes, rows, elements) are cut into tiles of `step`; in the others a tile is 1 wide.
+struct Plan {
+  const Elementwise* op;
+  int n_operands;
+  Operand operand[kMaxOperands];  // outputs first
+  int form;
+  int ndim;
+  int64_t size[kPlanDims], step[kPlanDims];
+  int order[kPlanDims];  // of the walk over tiles, fastest dimension first
+  bool flat;             // a tile is one run of elements; otherwise rows
+  bool blocked;          // an operand runs along the rows: tiles are blocks that suit both directions
+  bool constants;        // there are kConstant operands
+  bool streams;          // there are kStreamed ones
+  int64_t tiles, tasks;
+};
+
+constexpr bool is_floating(int32_t dtype) { return dtype == DT_FLOAT32 || dtype == DT_FLOAT64; }
+
+template <class T>
+inline void put(void* to, T value) {
+  __builtin_memcpy(to, &value, sizeof(value));
+}
+
+// Writes an immediate operand's value as `dtype`.
+inline void put_number(void* to, int32_t dtype, const dt_view& view) {
+  const bool floating = is_floating(view.dtype);
+  const double f = floating ? view.number.f : static_cast<double>(view.number.i);
+  const int64_t i = floating ? static_cast<int64_t>(view.number.f) : view.number.i;
+  switch (dtype) {
+    case DT_FLOAT32:
+      return put(to, floating ? static_cast<float>(f) : static_cast<float>(i));
+    case DT_FLOAT64:
+      return put(to, f);
+    case DT_INT64:
+      return put(to, i);
+    case DT_INT32:
+      return put(to, static_cast<int32_t>(i));
+    case DT_UINT8:
+      return put(to, static_cast<uint8_t>(i));
+    case DT_BOOL:
+      return put(to, static_cast<uint8_t>(floating ? f != 0 : i != 0));
+  }
+}
+
+// ---- operands
+
+inline void add_operand(Plan& plan, const dt_view& view, int32_t tile_dtype, bool output) {
+  Operand& x = plan.operand[plan.n_operands++];
+  x.immediate = view.immediate != 0;
+  x.access = view.dtype == 0 ? kAbsent : kBuffered;
+  x.convert = nullptr;
+  x.data = static_cast<char*>(view.data);
+  x.bytes = bytes_of(x.immediate || view.dtype == 0 ? tile_dtype : view.dtype);
+  if (x.immediate) {
+    put_number(&x.number, tile_dtype, view);
+    x.data = reinterpret_cast<char*>(&x.number);
+  } else if (view.dtype != 0 && view.dtype != tile_dtype) {
+    x.convert = output ? conversion(tile_dtype, view.dtype) : conversion(view.dtype, tile_dtype);
+  }
+  const int padding = plan.ndim - view.ndim;
+  for (int d = 0; d < plan.ndim; ++d) {
+    const bool real = !x.immediate && view.dtype != 0 && d >= padding && plan.size[d] > 1;
+    x.stride[d] = real ? view.strides[d - padding] * x.bytes : 0;
+  }
+}
+
+// Sizes, and all operands. False if there is nothing to do.
+inline bool add_operands(Plan& plan, const dt_call* call, const Elementwise& op) {
+  const dt_view* y = call->out;
+  while (y->dtype == 0 && y < call->out + op.n_out - 1) ++y;
+  const int padding = max(0, 3 - y->ndim);
+  plan.ndim = y->ndim + padding;
+  int64_t total = y->dtype == 0 ? 0 : 1;
+  for (int d = 0; d < plan.ndim; ++d) {
+    plan.size[d] = d < padding ? 1 : y->sizes[d - padding];
+    total *= plan.size[d];
+  }
+  plan.n_operands = 0;
+  for (int j = 0; j < op.n_out; ++j) add_operand(plan, call->out[j], op.out_dtype, true);
+  for (int i = 0; i < op.n_in; ++i) add_operand(plan, call->in[i], op.in_dtype[i], false);
+  return total > 0;
+}
+
+// ---- the dimensions of a tile
+
+inline void move_dimension(Plan& plan, int from, int to) {
+  const auto rotate = [from, to](int64_t* values) {
+    const int64_t moved = values[from];
+    for (int d = from; d < to; ++d) values[d] = values[d + 1];
+    values[to] = moved;
+  };
+  rotate(plan.size);
+  for (int k = 0; k < plan.n_operands; ++k) rotate(plan.operand[k].stride);
+}
+
+// If an operand runs along another dimension than the last, that one becomes the tile's rows, so that the operand is
+// read in blocks. Returns the operand's element size, or 0.
+inline int64_t find_transposed(Plan& plan) {
+  const int last = plan.ndim - 1;
+  if (plan.size[last] < 2) return 0;
+  for (int k = plan.n_operands - 1; k >= 0; --k) {
+    const Operand& x = plan.operand[k];
+    if (x.access == kAbsent || x.stride[last] == 0 || x.stride[last] == x.bytes) continue;
+    for (int d = last - 1; d >= 0; --d) {
+      if (x.stride[d] != x.bytes || plan.size[d] < 4) continue;
+      move_dimension(plan, d, last - 1);
+      return x.bytes;
+    }
+  }
+  return 0;
+}
+
+// Whether the operand's elements within a tile are one contiguous run.
+inline bool is_dense(const Plan& plan, const Operand& x) {
+  int64_t run = x.bytes;
+  for (int d = plan.ndim - 1; d >= plan.ndim - 3; --d) {
+    if (plan.step[d] > 1 && x.stride[d] != run) return false;
+    run *= plan.size[d];
+  }
+  return true;
+}
+
+// Whether the operand is the same in all tiles: it does not move in any direction that tiles are stepped along. In a
+// plan by rows, one row must serve for all.
+inline bool is_constant(const Plan& plan, const Operand& x) {
+  for (int d = 0; d < plan.ndim; ++d) {
+    const bool stepped = plan.step[d] < plan.size[d] || (!plan.flat && d < plan.ndim - 1);
+    if (stepped && x.stride[d] != 0) return false;
+  }
+  return true;
+}
+
+inline bool is_uniform(const Plan& plan, const Operand& x) {
+  for (int d = 0; d < plan.ndim; ++d) {
+    if (x.stride[d] != 0) return false;
+  }
+  return true;
+}
+
+inline bool has_scalar_form(const Plan& plan, int input) {
+  return plan.op->function[0][kSecondScalar] != nullptr && input < 2 && plan.form == kVectors;
+}
+
+// Decides how inputs get to the tile function. Depends on plan.flat and plan.step.
+inline void choose_input_access(Plan& plan) {
+  plan.form = kVectors;
+  plan.constants = false;
+  for (int i = plan.op->n_in - 1; i >= 0; --i) {
+    Operand& x = plan.operand[plan.op->n_out + i];
+    const bool one_per_row = plan.flat ? is_uniform(plan, x) : x.stride[plan.ndim - 1] == 0;
+    const bool in_place = plan.flat ? is_dense(plan, x) : x.stride[plan.ndim - 1] == x.bytes;
+    if (x.convert == nullptr && one_per_row && has_scalar_form(plan, i)) {
+      x.access = kScalar;
+      plan.form = i == 0 ? kFirstScalar : kSecondScalar;
+    } else if (x.convert == nullptr && in_place) {
+      x.access = kDirect;
+    } else if (is_constant(plan, x)) {
+      x.access = kConstant;
+      plan.constants = true;
+    } else {
+      x.access = kBuffered;
+    }
+  }
+}
+
+// With several outputs, one that is written over an input must wait for the others.
+inline bool overwrites_input(const Plan& plan, int output) {
+  if (plan.op->n_out == 1) return false;
+  for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
+    if (plan.operand[k].data == plan.operand[output].data) return true;
+  }
+  return false;
+}
+
+// Whole cache lines only: a line that is streamed in parts is slower than an ordinary store.
+inline bool worth_streaming(const Plan& plan, const Operand& y) {
+  const int last = plan.ndim - 1;
+  int64_t bytes = y.bytes;
+  bool aligned = reinterpret_cast<uintptr_t>(y.data) % 64 == 0 && y.stride[last] == y.bytes;
+  for (int d = 0; d < plan.ndim; ++d) {
+    bytes *= plan.size[d];
+    aligned = aligned && (d == last || y.stride[d] % 64 == 0);
+  }
+  return y.access != kAbsent && aligned && bytes >= kStreamBytes;
+}
+
+inline void choose_output_access(Plan& plan) {
+  for (int j = 0; j < plan.op->n_out; ++j) {
+    Operand& y = plan.operand[j];
+    if (y.access == kAbsent) continue;
+    const int last = plan.ndim - 1;
+    const bool in_place =
+        plan.flat ? is_dense(plan, y) : y.stride[last] == y.bytes || plan.size[last] == 1;
+    const bool direct = y.convert == nullptr && in_place && !overwrites_input(plan, j);
+    const bool whole_lines = !plan.flat && plan.step[last] * y.bytes % 64 == 0;
+    y.access = !direct ? kBuffered : whole_lines && worth_streaming(plan, y) ? kStreamed : kDirect;
+  }
+}
+
+inline bool has_access(const Plan& plan, Access access) {
+  for (int k = 0; k < plan.n_operands; ++k) {
+    if (plan.operand[k].access == access) return true;
+  }
+  return false;
+}
+
+// How many elements of every operand fit in a buffer.
+inline int64_t buffer_elements(const Plan& plan, const Elementwise& op) {
+  int64_t widest = bytes_of(op.out_dtype);
+  for (int i = 0; i < op.n_in; ++i) widest = max(widest, bytes_of(op.in_dtype[i]));
+  for (int k = 0; k < plan.n_operands; ++k) widest = max(widest, plan.operand[k].bytes);
+  return kBufferBytes / widest;
+}
+
+inline void set_step(Plan& plan, int64_t planes, int64_t rows, int64_t n) {
+  const int last = plan.ndim - 1;
+  for (int d = 0; d < last - 2; ++d) plan.step[d] = 1;
+  plan.step[last - 2] = planes;
+  plan.step[last - 1] = rows;
+  plan.step[last] = n;
+}
+
+// The shape of a tile that is read across: a cache line of the transposed operand wide, and as long as the buffer lets
+// it be; two lines each way if the output is streamed, because processors fetch lines in pairs and follow no more than
+// some 32 streams.
+inline void set_blocked_step(Plan& plan, int64_t transposed_bytes, int64_t capacity) {
+  const int64_t n = plan.size[plan.ndim - 1], rows = plan.size[plan.ndim - 2];
+  if (worth_streaming(plan, plan.operand[0])) {
+    const int64_t lines = 128 / min(transposed_bytes, plan.operand[0].bytes);
+    set_step(plan, 1, min(rows, min(lines, capacity / lines)), min(n, lines));
+  } else {
+    const int64_t tile_n = min(n, capacity / min(rows, 64 / transposed_bytes));
+    set_step(plan, 1, min(rows, capacity / tile_n), tile_n);
+  }
+}
+
+// `grain`: how many elements a tile may have if it needs no buffers.
+inline void choose_tile(Plan& plan, int64_t grain) {
+  const int last = plan.ndim - 1;
+  const int64_t capacity = buffer_elements(plan, *plan.op);
+  const int64_t transposed_bytes = find_transposed(plan);
+  const int64_t n = plan.size[last], rows = plan.size[last - 1], planes = plan.size[last - 2];
+  plan.flat = n < kShortRow;
+  plan.blocked = !plan.flat && transposed_bytes != 0;
+  if (plan.flat) {
+    const int64_t tile_rows = min(rows, capacity / n);
+    set_step(plan, tile_rows == rows ? min(planes, capacity / (n * rows)) : 1, tile_rows, n);
+  } else if (plan.blocked) {
+    set_blocked_step(plan, transposed_bytes, capacity);
+  } else {
+    set_step(plan, 1, 1, min(n, capacity));
+  }
+  choose_input_access(plan);
+  choose_output_access(plan);
+  plan.streams = has_access(plan, kStreamed);
+  if (plan.flat || plan.blocked) return;
+  const bool buffered = has_access(plan, kBuffered) || plan.streams;
+  const int64_t tile_n = buffered || plan.constants ? min(n, capacity) : min(n, grain);
+  set_step(plan, 1, tile_n < n ? 1 : min(rows, max<int64_t>(1, (buffered ? capacity : grain) / n)), tile_n);
+}
+
+// Along the last dimension first, except that blocks of a transposed operand follow its own direction: neighbouring
+// tiles then read neighbouring cache lines of the same pages.
+inline void choose_order(Plan& plan) {
+  const int last = plan.ndim - 1;
+  for (int i = 0; i < plan.ndim; ++i) plan.order[i] = last - i;
+  if (plan.blocked) {
+    plan.order[0] = last - 1;
+    plan.order[1] = last;
+  }
+}
+
+// False if the call has no elements.
+inline bool make_plan(Plan& plan, const dt_stream* stream, const dt_call* call, const Elementwise& op) {
+  plan.op = &op;
+  if (!add_operands(plan, call, op)) return false;
+  int64_t total = 1;
+  for (int d = 0; d < plan.ndim; ++d) total *= plan.size[d];
+  const int64_t cycles = total * op.cycles / 8;
+  const bool parallel = worth_threads(stream, cycles);
+  choose_tile(plan, parallel ? kGrain : total);
+  choose_order(plan);
+  plan.tiles = 1;
+  for (int d = 0; d < plan.ndim; ++d) plan.tiles *= ceil_div(plan.size[d], plan.step[d]);
+  const int64_t most = static_cast<int64_t>(stream->threads) * kTasksPerThread;
+  plan.tasks = parallel ? min(plan.tiles, min(most, cycles / kTaskCycles)) : 1;
+  for (int k = 0; k < plan.n_operands; ++k) {
+    for (int i = 0; i < 3; ++i) plan.operand[k].tile_stride[i] = plan.operand[k].stride[plan.ndim - 3 + i];
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace dt::cpu

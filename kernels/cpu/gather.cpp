@@ -1,0 +1,216 @@
+// gather and scatter along one dimension. All index values are checked before anything is written.
+//
+// Positions that differ outside the dimension never touch the same element, so they are spread over the threads; along
+// the dimension the order is kept, which makes scatter deterministic.
+#include "kernels/cpu/index_plan.h"
+#include "kernels/cpu/reduce_plan.h"
+#include "kernels/cpu/register.h"
+
+namespace dt::cpu {
+namespace {
+
+constexpr int64_t kColumns = 512;
+
+// Axes hold the strides of the plain operand (gather's y, scatter's source) as x, of the index as y and of the indexed
+// operand as z.
+struct Lines {
+  Axes kept;
+  Axis along;
+
+  int64_t work() const { return 2 * kept.count() * along.size; }
+  // Whether to walk the innermost kept axis inside the dimension, because it is the denser one.
+  bool is_columns() const { return kept.inner().size > 1 && magnitude(kept.inner().y) < magnitude(along.y); }
+};
+
+inline Lines make_lines(const dt_view& plain, const dt_view& index, const dt_view& indexed, int64_t dim) {
+  Lines lines;
+  lines.along = Axis{1, 0, 0, 0};
+  for (int d = 0; d < index.ndim; ++d) {
+    const Axis axis{index.sizes[d], plain.strides[d], index.strides[d], indexed.strides[d]};
+    if (d == dim) {
+      lines.along = axis;
+    } else if (axis.size != 1) {
+      lines.kept.axis[lines.kept.n++] = axis;
+    }
+  }
+  coalesce(&lines.kept);
+  if (lines.kept.n == 0) lines.kept.axis[lines.kept.n++] = Axis{1, 0, 0, 0};
+  return lines;
+}
+
+// Calls move(plain offset, index offset, indexed offset) for each position.
+template <class Move>
+void for_each_position(const dt_stream* stream, const Lines& lines, const Move& move) {
+  const Axis &along = lines.along, &inner = lines.kept.inner();
+  const int64_t count = lines.kept.count();
+  if (lines.is_columns()) {
+    const int64_t per_line = ceil_div(inner.size, kColumns);
+    parallel_for(stream, count / inner.size * per_line, lines.work(), [&](int64_t tile) {
+      const Walk outer(lines.kept, lines.kept.n - 1, tile / per_line);
+      const int64_t begin = tile % per_line * kColumns, end = min(inner.size, begin + kColumns);
+      for (int64_t r = 0; r < along.size; ++r) {
+        const int64_t x = outer.x + r * along.x, y = outer.y + r * along.y;
+        for (int64_t j = begin; j < end; ++j) move(x + j * inner.x, y + j * inner.y, outer.z + j * inner.z);
+      }
+    });
+    return;
+  }
+  const int64_t group = max<int64_t>(1, kSerialWork / 4 / along.size);
+  parallel_for(stream, ceil_div(count, group), lines.work(), [&](int64_t tile) {
+    Walk at(lines.kept, lines.kept.n, tile * group);
+    const int64_t end = min(count, (tile + 1) * group);
+    for (int64_t i = tile * group; i < end; ++i, at.next()) {
+      for (int64_t r = 0; r < along.size; ++r) move(at.x + r * along.x, at.y + r * along.y, at.z);
+    }
+  });
+}
+
+// The indexed operand's dimension.
+struct Target {
+  int64_t size, stride;
+};
+
+inline Target target_of(const dt_view& indexed, int64_t dim) {
+  if (indexed.ndim == 0) return {1, 0};
+  return {indexed.sizes[dim], indexed.strides[dim]};
+}
+
+// ---- gather: elements are moved as bits
+
+template <class T>
+int32_t gather_elements(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &x = call->in[0], &index = call->in[1];
+  const Lines lines = make_lines(y, index, x, call->ints[0]);
+  const int64_t stride = target_of(x, call->ints[0]).stride;
+  T* to = data<T>(y);
+  const T* from = data<const T>(x);
+  const int64_t* at = data<const int64_t>(index);
+  for_each_position(stream, lines, [=](int64_t plain, int64_t which, int64_t base) {
+    to[plain] = from[base + at[which] * stride];
+  });
+  return DT_KERNEL_OK;
+}
+
+int32_t gather(const dt_stream* stream, const dt_call* call) {
+  const dt_view& index = call->in[1];
+  if (!check_index(stream, index, 0, target_of(call->in[0], call->ints[0]).size)) return DT_KERNEL_INDEX;
+  if (count(index) == 0) return DT_KERNEL_OK;
+  switch (bytes_of(call->out[0].dtype)) {
+    case 1:
+      return gather_elements<uint8_t>(stream, call);
+    case 4:
+      return gather_elements<uint32_t>(stream, call);
+    case 8:
+      return gather_elements<uint64_t>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+// ---- scatter
+
+struct Assign {
+  template <class T>
+  static T apply(T, T value) {
+    return value;
+  }
+};
+
+struct Add {
+  template <class T>
+  static T apply(T old, T value) {
+    return static_cast<T>(old + value);
+  }
+};
+
+// bool's addition.
+struct Unite {
+  template <class T>
+  static T apply(T old, T value) {
+    return old | value;
+  }
+};
+
+// An immediate number as an element of y's dtype.
+template <class T>
+T immediate(const dt_view& source, int32_t dtype) {
+  const bool is_floating = source.dtype == DT_FLOAT32 || source.dtype == DT_FLOAT64;
+  if (dtype == DT_BOOL) return static_cast<T>(is_floating ? source.number.f != 0 : source.number.i != 0);
+  if (!is_floating) return static_cast<T>(source.number.i);
+  if (dtype == DT_FLOAT32 || dtype == DT_FLOAT64) return static_cast<T>(source.number.f);
+  return static_cast<T>(static_cast<int64_t>(source.number.f));  // T may be unsigned, the number negative
+}
+
+template <class Op, class T>
+int32_t scatter_elements(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &source = call->in[0], &index = call->in[1];
+  Lines lines = make_lines(source, index, y, call->ints[0]);
+  const T number = source.immediate ? immediate<T>(source, y.dtype) : T(0);
+  const T* from = data<const T>(source);
+  if (source.immediate) {
+    from = &number;
+    lines.along.x = 0;
+    for (int d = 0; d < lines.kept.n; ++d) lines.kept.axis[d].x = 0;
+  }
+  const int64_t stride = target_of(y, call->ints[0]).stride;
+  T* to = data<T>(y);
+  const int64_t* at = data<const int64_t>(index);
+  for_each_position(stream, lines, [=](int64_t plain, int64_t which, int64_t base) {
+    T& element = to[base + at[which] * stride];
+    element = Op::apply(element, from[plain]);
+  });
+  return DT_KERNEL_OK;
+}
+
+int32_t scatter_add(const dt_stream* stream, const dt_call* call) {
+  switch (call->out[0].dtype) {
+    case DT_FLOAT32:
+      return scatter_elements<Add, float>(stream, call);
+    case DT_FLOAT64:
+      return scatter_elements<Add, double>(stream, call);
+    case DT_INT64:
+      return scatter_elements<Add, uint64_t>(stream, call);
+    case DT_INT32:
+      return scatter_elements<Add, uint32_t>(stream, call);
+    case DT_UINT8:
+      return scatter_elements<Add, uint8_t>(stream, call);
+    case DT_BOOL:
+      return scatter_elements<Unite, uint8_t>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int32_t scatter_assign(const dt_stream* stream, const dt_call* call) {
+  switch (call->out[0].dtype) {
+    case DT_FLOAT32:
+      return scatter_elements<Assign, float>(stream, call);
+    case DT_FLOAT64:
+      return scatter_elements<Assign, double>(stream, call);
+    case DT_INT64:
+      return scatter_elements<Assign, int64_t>(stream, call);
+    case DT_INT32:
+      return scatter_elements<Assign, int32_t>(stream, call);
+    case DT_UINT8:
+    case DT_BOOL:
+      return scatter_elements<Assign, uint8_t>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int32_t scatter(const dt_stream* stream, const dt_call* call) {
+  const dt_view& index = call->in[1];
+  if (!check_index(stream, index, 0, target_of(call->out[0], call->ints[0]).size)) return DT_KERNEL_INDEX;
+  if (count(index) == 0) return DT_KERNEL_OK;
+  return call->ints[1] ? scatter_add(stream, call) : scatter_assign(stream, call);
+}
+
+}  // namespace
+
+void register_gather(dt_backend* table) {
+  table->kernel[DT_OP_gather] = gather;
+  table->kernel[DT_OP_scatter] = scatter;
+}
+
+}  // namespace dt::cpu

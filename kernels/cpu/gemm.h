@@ -1,0 +1,329 @@
+// Matrix products over arbitrary strides, blocked for the caches.
+//
+// y is cut into items, blocks of rows and columns that any thread may take. An item walks over k in
+// blocks; in a block it meets panels of b, kTileCols wide, which stay in the first-level cache
+// while panels of a, up to kTileRows high, pass by from the second level. An operand whose strides
+// the tile kernel cannot use well is packed first: b once, by all threads together; a block by
+// block, by the item that needs it. How the work is cut does not change the order in which an
+// element's products are added, so results do not depend on the number of threads.
+#pragma once
+
+#include "kernels/cpu/micro.h"
+#include "kernels/cpu/workers.h"
+
+namespace dt::cpu {
+namespace {
+
+// A batch of matrices: element (i, j) of matrix n is data[n * batch + i * row + j * col].
+template <class T>
+struct Matrices {
+  T* data;
+  int64_t batch, row, col;
+
+  T* at(int64_t n, int64_t i, int64_t j) const { return data + n * batch + i * row + j * col; }
+};
+
+// y = alpha * a @ b + beta * c; y.col is 1, c.data is NULL if there is no c.
+template <class T>
+struct Gemm {
+  int64_t batch, m, n, k;
+  Matrices<const T> a, b, c;
+  Matrices<T> y;
+  T alpha, beta;
+};
+
+struct GemmPlan {
+  int64_t height, a_panels, b_panels;    // panels of a are `height` rows high
+  int64_t b_in_place;                    // the panels of b before this one are used where they are
+  int64_t k_block;                       // how much of k a tile kernel works off at a time
+  int64_t rows_per_item, cols_per_item;  // whole panels
+  int64_t row_items, col_items;
+  int64_t batch_group,
+      k_group;       // what of b is packed and multiplied before the next part is packed
+  int64_t b_copies;  // packed matrices: 1 when the batch shares b
+  int64_t workers;
+  bool pack_a, parallel;
+};
+
+// Packed areas beyond this size would only push useful data out of the caches.
+constexpr int64_t kPackedBytes = int64_t{1} << 25;
+
+// Rows that lie far apart are fetched this many ahead, because the hardware does not foresee them.
+constexpr int64_t kPrefetchRows = 12;
+
+// dst[k * width + i] = src[i * i_stride + k * k_stride], zero for i in [i_count, width).
+template <class T>
+void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride, int64_t i_count,
+                int64_t k_stride, int64_t k_count) {
+  if (i_stride == 1) {
+    for (int64_t k = 0; k < k_count; ++k) {
+      T* to = dst + k * width;
+      const T* from = src + k * k_stride;
+      int64_t i = 0;
+      for (; i + kLanes<T> <= i_count; i += kLanes<T>) {
+        __builtin_prefetch(from + kPrefetchRows * k_stride + i);
+        store(to + i, load(from + i));
+      }
+      if (i < i_count) store_first(to + i, load_first(from + i, i_count - i), i_count - i);
+    }
+  } else if (k_stride == 1) {
+    copy_transposed(dst, width, src, i_stride, i_count, k_count);
+  } else {
+    for (int64_t k = 0; k < k_count; ++k) {
+      for (int64_t i = 0; i < i_count; ++i) dst[k * width + i] = src[i * i_stride + k * k_stride];
+    }
+  }
+  if (i_count == width) return;
+  for (int64_t k = 0; k < k_count; ++k) {
+    for (int64_t i = i_count; i < width; ++i) dst[k * width + i] = 0;
+  }
+}
+
+// Whether rows that lie `stride` elements apart crowd into a few sets of a first-level cache.
+template <class T>
+inline bool crowds_cache(int64_t stride) {
+  return stride * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
+}
+
+// a can stay where it is unless many panels of b will read it.
+template <class T>
+inline bool use_a_in_place(const Gemm<T>& g) {
+  if (g.n <= kTileCols<T>) return true;
+  if (g.k * g.a.row * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
+  return g.a.col == 1 && !crowds_cache<T>(g.a.row) && g.n <= 8 * kTileCols<T>;
+}
+
+// b can stay where it is if its rows are contiguous, and it pays if few panels of a will read it or
+// it is small.
+template <class T>
+inline bool use_b_in_place(const Gemm<T>& g) {
+  if (g.b.col != 1) return false;
+  if (g.m <= 2 * kTileRows) return true;
+  if (g.k * g.b.row * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
+  return g.m <= 6 * kTileRows && !crowds_cache<T>(g.b.row);
+}
+
+// Halves items until every thread gets several. They start so that the second-level cache holds a
+// block of a.
+template <class T>
+void divide_items(const Gemm<T>& g, int64_t wanted, GemmPlan* plan) {
+  int64_t rows = min<int64_t>(20, plan->a_panels), cols = min<int64_t>(64, plan->b_panels);
+  const auto items = [&] {
+    return g.batch * ceil_div(plan->a_panels, rows) * ceil_div(plan->b_panels, cols);
+  };
+  while (items() < wanted && (rows > 1 || cols > 1)) {
+    const bool halve_rows = cols == 1 || rows > 5 || (rows > 1 && cols < 4);
+    int64_t& part = halve_rows ? rows : cols;
+    part = ceil_div(part, 2);
+  }
+  plan->rows_per_item = rows * plan->height;
+  plan->cols_per_item = cols * kTileCols<T>;
+  plan->row_items = ceil_div(g.m, plan->rows_per_item);
+  plan->col_items = ceil_div(g.n, plan->cols_per_item);
+}
+
+// Chooses how much of b is packed at a time.
+template <class T>
+void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
+  const int64_t lanes = (plan->b_panels - plan->b_in_place) * kTileCols<T>;
+  const int64_t room = kPackedBytes / static_cast<int64_t>(sizeof(T)) / max<int64_t>(1, lanes);
+  plan->k_group = g.k;
+  plan->batch_group = g.batch;
+  if (room < g.k) {
+    plan->k_group = max<int64_t>(1, room / plan->k_block) * plan->k_block;
+    plan->batch_group = 1;
+  } else if (g.b.batch != 0) {
+    plan->batch_group = min(g.batch, max<int64_t>(1, room / max<int64_t>(1, g.k)));
+  }
+  plan->b_copies = g.b.batch == 0 ? 1 : plan->batch_group;
+}
+
+template <class T>
+GemmPlan plan_gemm(const dt_stream* stream, const Gemm<T>& g) {
+  constexpr int64_t kBlock = 256;
+  GemmPlan plan = {};
+  plan.height = ceil_div(g.m, ceil_div(g.m, kTileRows));
+  plan.a_panels = ceil_div(g.m, plan.height);
+  plan.b_panels = ceil_div(g.n, kTileCols<T>);
+  // Tiles read whole vectors of b, so an incomplete last panel is packed, with zeros behind its
+  // columns.
+  plan.b_in_place = use_b_in_place(g) ? g.n / kTileCols<T> : 0;
+  const int64_t blocks = max<int64_t>(1, ceil_div(g.k, kBlock));
+  plan.k_block = max<int64_t>(1, ceil_div(g.k, blocks));
+  plan.parallel =
+      worth_threads(stream, g.batch * plan.a_panels * plan.b_panels * plan.height * (g.k + 20));
+  plan.workers = plan.parallel ? stream->threads : 1;
+  plan.pack_a = !use_a_in_place(g);
+  divide_items(g, plan.parallel ? 4 * stream->threads : 1, &plan);
+  divide_packing(g, &plan);
+  return plan;
+}
+
+template <class T>
+struct GemmScratch {
+  T* packed_b;
+  T* packed_a;  // one area for each worker
+
+  GemmScratch(const GemmPlan& plan, Workspace* workspace) {
+    packed_b = workspace->take<T>(plan.b_copies * (plan.b_panels - plan.b_in_place) * kTileCols<T> *
+                                  plan.k_group);
+    packed_a =
+        workspace->take<T>(plan.pack_a ? plan.workers * plan.rows_per_item * plan.k_block : 0);
+  }
+};
+
+// A panel of a or b from some k on. A lane is a row of a or a column of b.
+template <class T>
+struct Panel {
+  const T* data;
+  int64_t lane, k;  // strides
+};
+
+// One part of a product: the batches and the range of k whose b is packed at a time.
+template <class T>
+struct GemmPart {
+  const Gemm<T>& g;
+  const GemmPlan& plan;
+  const GemmScratch<T>& scratch;
+  int64_t batch_begin, batch_end, k_begin, k_end;
+
+  T* packed_b(int64_t batch, int64_t panel, int64_t k) const {
+    const int64_t copy = plan.b_copies == 1 ? 0 : batch - batch_begin;
+    const int64_t index = copy * (plan.b_panels - plan.b_in_place) + panel - plan.b_in_place;
+    return scratch.packed_b + (index * (k_end - k_begin) + k - k_begin) * kTileCols<T>;
+  }
+
+  Panel<T> b_panel(int64_t batch, int64_t panel, int64_t k) const {
+    if (panel >= plan.b_in_place) return {packed_b(batch, panel, k), 1, kTileCols<T>};
+    return {g.b.at(batch, k, panel * kTileCols<T>), g.b.col, g.b.row};
+  }
+
+  // The rows that one item covers, in the block [k0, k1) of k.
+  struct Block {
+    int64_t batch, i0, i1, j0, j1, k0, k1;
+  };
+
+  void pack_b(const dt_stream* stream) const;
+  Panel<T> pack_a(const Block& at, int64_t worker) const;
+  TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
+  void multiply_block(const Block& at, const Panel<T>& a) const;
+  void multiply_item(int64_t item, int64_t worker) const;
+};
+
+template <class T>
+void GemmPart<T>::pack_b(const dt_stream* stream) const {
+  const int64_t panels = plan.b_panels - plan.b_in_place,
+                blocks = ceil_div(k_end - k_begin, plan.k_block);
+  const int64_t copies = plan.b_copies == 1 ? 1 : batch_end - batch_begin;
+  const int64_t elements = copies * panels * kTileCols<T> * (k_end - k_begin);
+  const bool parallel = plan.parallel && worth_threads(stream, elements / 2);
+  for_each_item(stream, copies * panels * blocks, parallel, [&](int64_t tile, int64_t) {
+    const int64_t panel = plan.b_in_place + tile / blocks % panels,
+                  batch = batch_begin + tile / blocks / panels;
+    const int64_t k0 = k_begin + tile % blocks * plan.k_block, k1 = min(k0 + plan.k_block, k_end);
+    const int64_t j = panel * kTileCols<T>;
+    pack_panel(packed_b(batch, panel, k0), kTileCols<T>, g.b.at(batch, k0, j), g.b.col,
+               min<int64_t>(kTileCols<T>, g.n - j), g.b.row, k1 - k0);
+  });
+}
+
+// The first panel of the block's rows of a; the others follow it at a distance of height * lane, or
+// are packed densely.
+template <class T>
+Panel<T> GemmPart<T>::pack_a(const Block& at, int64_t worker) const {
+  if (!plan.pack_a) return {g.a.at(at.batch, at.i0, at.k0), g.a.row, g.a.col};
+  T* area = scratch.packed_a + worker * plan.rows_per_item * plan.k_block;
+  for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+    pack_panel(area + (i - at.i0) * (at.k1 - at.k0), plan.height, g.a.at(at.batch, i, at.k0),
+               g.a.row, min(plan.height, at.i1 - i), g.a.col, at.k1 - at.k0);
+  }
+  return {area, 1, plan.height};
+}
+
+// Where the sums of a tile go. All but the first block of k add to what is there; so does the first
+// when y already holds beta * c.
+template <class T>
+TileOutput<T> GemmPart<T>::output(int64_t batch, int64_t i, int64_t j, int64_t k) const {
+  TileOutput<T> out = {g.y.at(batch, i, j), g.y.row, nullptr, 0, nullptr, g.alpha, T(1)};
+  if (k == 0 && g.c.data != nullptr && g.c.col == 1) {
+    out.c = g.c.at(batch, i, j), out.c_row = g.c.row, out.beta = g.beta;
+  } else if (k > 0 || g.c.data != nullptr) {
+    out.c = out.y, out.c_row = out.y_row;
+  }
+  return out;
+}
+
+// y[i0:i1, j0:j1] (+)= alpha * a[:, k0:k1] @ b[k0:k1, :].
+template <class T>
+void GemmPart<T>::multiply_block(const Block& at, const Panel<T>& a) const {
+  const int64_t length = at.k1 - at.k0;
+  const int64_t a_panel = plan.pack_a ? plan.height * length : plan.height * a.lane;
+  for (int64_t j = at.j0; j < at.j1; j += kTileCols<T>) {
+    const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
+    const int64_t cols = min<int64_t>(kTileCols<T>, g.n - j);
+    const T* a_data = a.data;
+    for (int64_t i = at.i0; i < at.i1; i += plan.height, a_data += a_panel) {
+      const int64_t rows = min(plan.height, at.i1 - i);
+      const TileOutput<T> out = output(at.batch, i, j, at.k0);
+      if (cols <= kLanes<T>) {
+        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out);
+      } else {
+        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out);
+      }
+    }
+  }
+}
+
+// y = beta * c, for a c that the tile kernel cannot read in vectors.
+template <class T>
+void scale_c(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+  for (int64_t i = i0; i < i1; ++i) {
+    for (int64_t j = j0; j < j1; ++j) *g.y.at(batch, i, j) = g.beta * *g.c.at(batch, i, j);
+  }
+}
+
+template <class T>
+void GemmPart<T>::multiply_item(int64_t item, int64_t worker) const {
+  Block at;
+  at.batch = batch_begin + item / (plan.row_items * plan.col_items);
+  at.i0 = item % plan.row_items * plan.rows_per_item, at.i1 = min(at.i0 + plan.rows_per_item, g.m);
+  at.j0 = item / plan.row_items % plan.col_items * plan.cols_per_item;
+  at.j1 = min(at.j0 + plan.cols_per_item, g.n);
+  if (k_begin == 0 && g.c.data != nullptr && g.c.col != 1)
+    scale_c(g, at.batch, at.i0, at.i1, at.j0, at.j1);
+  at.k0 = k_begin;
+  do {  // once even if k is empty: y = beta * c
+    at.k1 = min(at.k0 + plan.k_block, k_end);
+    multiply_block(at, pack_a(at, worker));
+    at.k0 = at.k1;
+  } while (at.k0 < k_end);
+}
+
+template <class T>
+int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g) {
+  Workspace workspace(nullptr);
+  GemmScratch<T>(plan_gemm(stream, g), &workspace);
+  return workspace.bytes();
+}
+
+template <class T>
+void run_gemm(const dt_stream* stream, const Gemm<T>& g, Workspace workspace) {
+  const GemmPlan plan = plan_gemm(stream, g);
+  const GemmScratch<T> scratch(plan, &workspace);
+  for (int64_t batch = 0; batch < g.batch; batch += plan.batch_group) {
+    const int64_t batch_end = min(batch + plan.batch_group, g.batch);
+    int64_t k = 0;
+    do {
+      const int64_t k_end = min(k + plan.k_group, g.k);
+      const GemmPart<T> part = {g, plan, scratch, batch, batch_end, k, k_end};
+      if (plan.b_in_place < plan.b_panels) part.pack_b(stream);
+      const int64_t items = (batch_end - batch) * plan.row_items * plan.col_items;
+      for_each_item(stream, items, plan.parallel,
+                    [&](int64_t item, int64_t worker) { part.multiply_item(item, worker); });
+      k = k_end;
+    } while (k < g.k);
+  }
+}
+
+}  // namespace
+}  // namespace dt::cpu

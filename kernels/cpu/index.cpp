@@ -1,0 +1,260 @@
+// index, index_put, index_select and index_add. All index values are checked before anything is written.
+#include "kernels/cpu/index_plan.h"
+#include "kernels/cpu/register.h"
+
+namespace dt::cpu {
+namespace {
+
+// ---- reading: elements are moved as bits, so only their size matters
+
+template <class T>
+void copy_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n) {
+  if (y_stride == 1 && x_stride == 1) {
+    __builtin_memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
+  }
+}
+
+template <class T>
+void read_line(const IndexPlan& plan, const IndexWalk& line, int64_t begin, int64_t end, T* y, const T* x) {
+  const int last = plan.ndim - 1;
+  const int64_t y_stride = plan.plain[last], x_stride = plan.indexed[last];
+  y += line.plain;
+  if (plan.is_slice(last)) {
+    x += slice_offset(plan, line) + begin * x_stride;
+    copy_run(y + begin * y_stride, y_stride, x, x_stride, end - begin);
+    return;
+  }
+  int64_t offsets[kIndexTile];
+  for (int64_t first = begin; first < end; first += kIndexTile) {
+    const int64_t n = min(kIndexTile, end - first);
+    selected_offsets(plan, line, first, n, offsets);
+    for (int64_t i = 0; i < n; ++i) y[(first + i) * y_stride] = x[offsets[i]];
+  }
+}
+
+template <class T>
+void read_elements(const dt_stream* stream, const IndexPlan& plan, void* y, const void* x) {
+  const int64_t length = plan.sizes[plan.ndim - 1], lines = plan.count() / length;
+  const int64_t piece = min(length, kSerialWork / 2), pieces = ceil_div(length, piece);
+  const int64_t group = max<int64_t>(1, kSerialWork / 2 / piece);  // pieces in a tile
+  parallel_for(stream, ceil_div(lines * pieces, group), plan.count(), [&](int64_t tile) {
+    const int64_t end = min(lines * pieces, (tile + 1) * group);
+    IndexWalk line(plan, tile * group / pieces);
+    for (int64_t i = tile * group; i < end; ++i) {
+      const int64_t begin = i % pieces * piece;
+      read_line(plan, line, begin, min(length, begin + piece), static_cast<T*>(y), static_cast<const T*>(x));
+      if (i % pieces == pieces - 1) line.next();
+    }
+  });
+}
+
+int32_t read(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x) {
+  if (plan.count() == 0) return DT_KERNEL_OK;
+  switch (bytes_of(y.dtype)) {
+    case 1:
+      read_elements<uint8_t>(stream, plan, y.data, x.data);
+      return DT_KERNEL_OK;
+    case 4:
+      read_elements<uint32_t>(stream, plan, y.data, x.data);
+      return DT_KERNEL_OK;
+    case 8:
+      read_elements<uint64_t>(stream, plan, y.data, x.data);
+      return DT_KERNEL_OK;
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+// ---- writing: strictly in logical order, since indices may repeat
+
+struct Assign {
+  template <class T>
+  static T apply(T, T value, T) {
+    return value;
+  }
+};
+
+struct Accumulate {
+  template <class T>
+  static T apply(T old, T value, T alpha) {
+    return static_cast<T>(old + alpha * value);
+  }
+};
+
+// bool's addition.
+struct Unite {
+  template <class T>
+  static T apply(T old, T value, T) {
+    return old | value;
+  }
+};
+
+template <class Op, class T>
+void write_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n, T alpha) {
+  if (y_stride == 1 && x_stride == 1) {
+    for (int64_t i = 0; i < n; ++i) y[i] = Op::apply(y[i], x[i], alpha);
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = Op::apply(y[i * y_stride], x[i * x_stride], alpha);
+  }
+}
+
+template <class Op, class T>
+void write_line(const IndexPlan& plan, const IndexWalk& line, T* y, const T* x, T alpha) {
+  const int last = plan.ndim - 1;
+  const int64_t n = plan.sizes[last], x_stride = plan.plain[last];
+  x += line.plain;
+  if (plan.is_slice(last)) {
+    write_run<Op>(y + slice_offset(plan, line), plan.indexed[last], x, x_stride, n, alpha);
+    return;
+  }
+  int64_t offsets[kIndexTile];
+  for (int64_t first = 0; first < n; first += kIndexTile) {
+    const int64_t count = min(kIndexTile, n - first);
+    selected_offsets(plan, line, first, count, offsets);
+    for (int64_t i = 0; i < count; ++i) {
+      y[offsets[i]] = Op::apply(y[offsets[i]], x[(first + i) * x_stride], alpha);
+    }
+  }
+}
+
+// The part of a plan with positions [begin, end) of dimension d, and where its operands start.
+struct Part {
+  IndexPlan plan;
+  int64_t plain, indexed;
+
+  Part(const IndexPlan& whole, int d, int64_t begin, int64_t end) : plan(whole) {
+    plan.sizes[d] = end - begin;
+    plain = begin * plan.plain[d];
+    indexed = begin * plan.indexed[d];
+  }
+};
+
+// The largest dimension along which only slices lie: its positions never write the same element.
+inline int independent_dim(const IndexPlan& plan) {
+  int best = -1;
+  for (int d = 0; d < plan.ndim; ++d) {
+    if (plan.is_slice(d) && (best < 0 || plan.sizes[d] >= plan.sizes[best])) best = d;
+  }
+  return best;
+}
+
+template <class Op, class T>
+void write_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const T* x, T alpha) {
+  const int d = independent_dim(plan);
+  const int64_t size = d < 0 ? 1 : plan.sizes[d];
+  // A tile walks all indices, so there are only as many as keep the threads busy. Their number does not change a bit.
+  const int64_t wanted = stream->threads > 1 ? 2 * stream->threads : 1;
+  const int64_t width = max<int64_t>(ceil_div(size, wanted), d == plan.ndim - 1 ? 16 : 1);
+  parallel_for(stream, ceil_div(size, width), plan.count(), [&](int64_t tile) {
+    const Part part(plan, max(d, 0), d < 0 ? 0 : tile * width,
+                    d < 0 ? plan.sizes[0] : min(size, (tile + 1) * width));
+    const int64_t lines = part.plan.count() / part.plan.sizes[plan.ndim - 1];
+    IndexWalk line(part.plan, 0);
+    for (int64_t i = 0; i < lines; ++i, line.next()) {
+      write_line<Op>(part.plan, line, y + part.indexed, x + part.plain, alpha);
+    }
+  });
+}
+
+template <class Op, class T>
+int32_t write_typed(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x, double alpha) {
+  write_elements<Op>(stream, plan, data<T>(y), data<const T>(x), static_cast<T>(alpha));
+  return DT_KERNEL_OK;
+}
+
+int32_t assign(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x) {
+  if (plan.count() == 0) return DT_KERNEL_OK;
+  switch (bytes_of(y.dtype)) {
+    case 1:
+      return write_typed<Assign, uint8_t>(stream, plan, y, x, 0);
+    case 4:
+      return write_typed<Assign, uint32_t>(stream, plan, y, x, 0);
+    case 8:
+      return write_typed<Assign, uint64_t>(stream, plan, y, x, 0);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+// y += alpha * x. Integers wrap around: their arithmetic is unsigned.
+int32_t accumulate(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x, double alpha) {
+  if (plan.count() == 0) return DT_KERNEL_OK;
+  const double whole = y.dtype == DT_FLOAT32 || y.dtype == DT_FLOAT64 ? 0 : alpha;
+  switch (y.dtype) {
+    case DT_FLOAT32:
+      return write_typed<Accumulate, float>(stream, plan, y, x, alpha);
+    case DT_FLOAT64:
+      return write_typed<Accumulate, double>(stream, plan, y, x, alpha);
+    case DT_INT64:
+      write_elements<Accumulate>(stream, plan, data<uint64_t>(y), data<const uint64_t>(x),
+                                 static_cast<uint64_t>(static_cast<int64_t>(whole)));
+      return DT_KERNEL_OK;
+    case DT_INT32:
+      write_elements<Accumulate>(stream, plan, data<uint32_t>(y), data<const uint32_t>(x),
+                                 static_cast<uint32_t>(static_cast<int64_t>(whole)));
+      return DT_KERNEL_OK;
+    case DT_UINT8:
+      write_elements<Accumulate>(stream, plan, data<uint8_t>(y), data<const uint8_t>(x),
+                                 static_cast<uint8_t>(static_cast<int64_t>(whole)));
+      return DT_KERNEL_OK;
+    case DT_BOOL:
+      return write_typed<Unite, uint8_t>(stream, plan, y, x, 0);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+// ---- kernels
+
+bool check_indices(const dt_stream* stream, const dt_view* indices, int n, const int64_t* dims) {
+  for (int k = 0; k < n; ++k) {
+    if (!check_index(stream, indices[k], -dims[2 * k], dims[2 * k])) return false;
+  }
+  return true;
+}
+
+int32_t index(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &x = call->in[0];
+  const dt_view* indices = call->in + 1;
+  const int n = call->n_in - 1;
+  if (!check_indices(stream, indices, n, call->ints)) return DT_KERNEL_INDEX;
+  return read(stream, plan_index(y, x, y, indices, n, call->ints), y, x);
+}
+
+int32_t index_put(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &values = call->in[0];
+  const dt_view* indices = call->in + 1;
+  const int n = call->n_in - 1;
+  const int64_t* dims = call->ints + 1;
+  if (!check_indices(stream, indices, n, dims)) return DT_KERNEL_INDEX;
+  const IndexPlan plan = plan_index(values, y, values, indices, n, dims);
+  return call->ints[0] ? accumulate(stream, plan, y, values, 1) : assign(stream, plan, y, values);
+}
+
+// The size of dimension `dim`; a 0-d tensor behaves as if it had one of size 1.
+int64_t size_of(const dt_view& x, int64_t dim) { return x.ndim == 0 ? 1 : x.sizes[dim]; }
+
+int32_t index_select(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &x = call->in[0], &index = call->in[1];
+  if (!check_index(stream, index, 0, size_of(x, call->ints[0]))) return DT_KERNEL_INDEX;
+  return read(stream, plan_select(y, x, index, call->ints[0]), y, x);
+}
+
+int32_t index_add(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &source = call->in[0], &index = call->in[1];
+  if (!check_index(stream, index, 0, size_of(y, call->ints[0]))) return DT_KERNEL_INDEX;
+  return accumulate(stream, plan_select(source, y, index, call->ints[0]), y, source, call->floats[0]);
+}
+
+}  // namespace
+
+void register_index(dt_backend* table) {
+  table->kernel[DT_OP_index] = index;
+  table->kernel[DT_OP_index_put] = index_put;
+  table->kernel[DT_OP_index_select] = index_select;
+  table->kernel[DT_OP_index_add] = index_add;
+}
+
+}  // namespace dt::cpu

@@ -1,0 +1,209 @@
+// What index, index_put, index_select and index_add share: positions of a common shape, at which some operands are read
+// or written directly and one through index tensors.
+#pragma once
+
+#include "kernels/cpu/common.h"
+
+namespace dt::cpu {
+namespace {
+
+// Index values select along one dimension of the indexed tensor.
+struct Selector {
+  const int64_t* data;
+  int64_t size;  // of the dimension
+  int64_t step;  // its stride in elements
+  int64_t strides[DT_MAX_DIMS];
+
+  // Negative values count from the end; they have been checked.
+  int64_t offset(int64_t value) const { return (value < 0 ? value + size : value) * step; }
+};
+
+struct IndexPlan {
+  int ndim = 0, selectors = 0;
+  int64_t sizes[DT_MAX_DIMS];
+  int64_t plain[DT_MAX_DIMS];    // strides of the operand that is not indexed
+  int64_t indexed[DT_MAX_DIMS];  // strides of the indexed one, 0 where selectors choose
+  Selector selector[DT_MAX_DIMS];
+
+  int64_t count() const {
+    int64_t n = 1;
+    for (int d = 0; d < ndim; ++d) n *= sizes[d];
+    return n;
+  }
+  // Whether no selector varies along d: a slice is moved as it is.
+  bool is_slice(int d) const {
+    for (int k = 0; k < selectors; ++k) {
+      if (selector[k].strides[d] != 0) return false;
+    }
+    return true;
+  }
+};
+
+// Drops dimensions of size 1 and merges neighbours that all operands walk as one. The logical order stays.
+inline void simplify(IndexPlan* plan) {
+  auto move = [&](int to, int from) {
+    plan->sizes[to] = plan->sizes[from];
+    plan->plain[to] = plan->plain[from];
+    plan->indexed[to] = plan->indexed[from];
+    for (int k = 0; k < plan->selectors; ++k) plan->selector[k].strides[to] = plan->selector[k].strides[from];
+  };
+  auto continues = [&](int outer, int inner) {
+    const int64_t n = plan->sizes[inner];
+    bool merges = plan->plain[outer] == plan->plain[inner] * n && plan->indexed[outer] == plan->indexed[inner] * n;
+    for (int k = 0; k < plan->selectors; ++k) {
+      merges = merges && plan->selector[k].strides[outer] == plan->selector[k].strides[inner] * n;
+    }
+    return merges;
+  };
+  int kept = 0;
+  for (int d = 0; d < plan->ndim; ++d) {
+    if (plan->sizes[d] == 1) continue;
+    if (kept > 0 && continues(kept - 1, d)) {
+      const int64_t n = plan->sizes[kept - 1] * plan->sizes[d];
+      move(kept - 1, d);
+      plan->sizes[kept - 1] = n;
+    } else {
+      move(kept++, d);
+    }
+  }
+  if (kept == 0) {  // so that there is always an inner dimension
+    plan->sizes[0] = 1;
+    plan->plain[0] = plan->indexed[0] = 1;
+    for (int k = 0; k < plan->selectors; ++k) plan->selector[k].strides[0] = 0;
+    kept = 1;
+  }
+  plan->ndim = kept;
+}
+
+// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y). `indices` are the index
+// operands, `dims` their pairs of size and stride.
+inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const dt_view& shape, const dt_view* indices,
+                            int n_indices, const int64_t* dims) {
+  IndexPlan plan;
+  plan.ndim = shape.ndim;
+  plan.selectors = n_indices;
+  for (int d = 0; d < shape.ndim; ++d) {
+    plan.sizes[d] = shape.sizes[d];
+    plan.plain[d] = plain.strides[d];
+    plan.indexed[d] = indexed.strides[d];
+  }
+  for (int k = 0; k < n_indices; ++k) {
+    Selector& s = plan.selector[k];
+    s.data = data<const int64_t>(indices[k]);
+    s.size = dims[2 * k];
+    s.step = dims[2 * k + 1];
+    for (int d = 0; d < shape.ndim; ++d) s.strides[d] = indices[k].strides[d];
+  }
+  simplify(&plan);
+  return plan;
+}
+
+// The plan of index_select (plain = y, indexed = x) and index_add (plain = source, indexed = y) along `dim`.
+inline IndexPlan plan_select(const dt_view& plain, const dt_view& indexed, const dt_view& index, int64_t dim) {
+  dt_view along = indexed;
+  dt_view selector = plain;
+  const int64_t pair[2] = {indexed.ndim == 0 ? 1 : indexed.sizes[dim], indexed.ndim == 0 ? 0 : indexed.strides[dim]};
+  for (int d = 0; d < plain.ndim; ++d) selector.strides[d] = 0;
+  if (plain.ndim > 0) {
+    along.strides[dim] = 0;
+    selector.strides[dim] = index.ndim == 0 ? 0 : index.strides[0];
+  }
+  selector.data = index.data;
+  return plan_index(plain, along, plain, &selector, 1, pair);
+}
+
+// Checks that the values of an index operand are in [lowest, size). Repeated values are looked at once.
+inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t lowest, int64_t size) {
+  int64_t sizes[DT_MAX_DIMS], strides[DT_MAX_DIMS], at[DT_MAX_DIMS] = {}, lines = 1;
+  int n = 0;
+  for (int d = 0; d < index.ndim; ++d) {
+    if (index.sizes[d] == 0) return true;
+    if (index.sizes[d] == 1 || index.strides[d] == 0) continue;
+    if (n > 0 && strides[n - 1] == index.strides[d] * index.sizes[d]) {
+      sizes[n - 1] *= index.sizes[d];
+      strides[n - 1] = index.strides[d];
+    } else {
+      sizes[n] = index.sizes[d];
+      strides[n++] = index.strides[d];
+    }
+  }
+  if (n == 0) sizes[0] = 1, strides[0] = 1, n = 1;
+  const int64_t run = sizes[n - 1], stride = strides[n - 1];
+  for (int d = 0; d < n - 1; ++d) lines *= sizes[d];
+  const int64_t* line = data<const int64_t>(index);
+  for (int64_t i = 0; i < lines; ++i) {
+    bool is_bad = false;
+    for (int64_t j = 0; j < run; ++j) is_bad |= (line[j * stride] < lowest) | (line[j * stride] >= size);
+    for (int64_t j = 0; is_bad && j < run; ++j) {
+      if (line[j * stride] >= lowest && line[j * stride] < size) continue;
+      stream->fault->index = line[j * stride];
+      stream->fault->size = size;
+      return false;
+    }
+    for (int d = n - 2; d >= 0; --d) {
+      line += strides[d];
+      if (++at[d] < sizes[d]) break;
+      line -= strides[d] * sizes[d];
+      at[d] = 0;
+    }
+  }
+  return true;
+}
+
+// Walks all dimensions but the last in row-major order.
+class IndexWalk {
+ public:
+  IndexWalk(const IndexPlan& plan, int64_t line) : plan_(plan) {
+    for (int d = plan.ndim - 2; d >= 0; --d) {
+      at_[d] = line % plan.sizes[d];
+      line /= plan.sizes[d];
+      move(d, at_[d]);
+    }
+  }
+
+  void next() {
+    for (int d = plan_.ndim - 2; d >= 0; --d) {
+      move(d, 1);
+      if (++at_[d] < plan_.sizes[d]) return;
+      move(d, -plan_.sizes[d]);
+      at_[d] = 0;
+    }
+  }
+
+  int64_t plain = 0, indexed = 0;
+  int64_t selector[DT_MAX_DIMS] = {};  // offsets into the selectors' data
+
+ private:
+  void move(int d, int64_t steps) {
+    plain += steps * plan_.plain[d];
+    indexed += steps * plan_.indexed[d];
+    for (int k = 0; k < plan_.selectors; ++k) selector[k] += steps * plan_.selector[k].strides[d];
+  }
+
+  const IndexPlan& plan_;
+  int64_t at_[DT_MAX_DIMS];
+};
+
+constexpr int64_t kIndexTile = 512;
+
+// The offsets of the indexed operand at elements [first, first + n) of a line.
+inline void selected_offsets(const IndexPlan& plan, const IndexWalk& line, int64_t first, int64_t n, int64_t* offsets) {
+  const int last = plan.ndim - 1;
+  for (int64_t i = 0; i < n; ++i) offsets[i] = line.indexed + (first + i) * plan.indexed[last];
+  for (int k = 0; k < plan.selectors; ++k) {
+    const Selector& s = plan.selector[k];
+    const int64_t stride = s.strides[last];
+    const int64_t* values = s.data + line.selector[k] + first * stride;
+    for (int64_t i = 0; i < n; ++i) offsets[i] += s.offset(values[i * stride]);
+  }
+}
+
+// The offset of a line along which no selector varies.
+inline int64_t slice_offset(const IndexPlan& plan, const IndexWalk& line) {
+  int64_t offset = line.indexed;
+  for (int k = 0; k < plan.selectors; ++k) offset += plan.selector[k].offset(plan.selector[k].data[line.selector[k]]);
+  return offset;
+}
+
+}  // namespace
+}  // namespace dt::cpu

@@ -1,0 +1,231 @@
+// layer_norm over the last dimension of contiguous [rows, n], and its gradients.
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/register.h"
+
+namespace dt::cpu {
+namespace {
+
+constexpr int64_t kTile = 1024;
+
+// Tiles of rows that are worth a thread's while.
+inline int64_t rows_per_tile(int64_t n) { return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, n)); }
+
+// A stretch of an optional weight [n]; where there is none, ones.
+template <class T>
+class Weight {
+ public:
+  explicit Weight(const dt_view* view) : weight_(view && view->dtype != 0 ? data<const T>(*view) : nullptr) {
+    for (int64_t i = 0; i < kTile; ++i) ones_[i] = T(1);
+  }
+  const T* from(int64_t first) const { return weight_ ? weight_ + first : ones_; }
+
+ private:
+  const T* weight_;
+  T ones_[kTile];
+};
+
+// ---- forward
+
+// Two passes, and the second also measures by how much the rounded mean is off: a large mean costs no digits.
+template <class T>
+void row_statistics(const T* x, int64_t n, double eps, T* mean, T* rstd) {
+  const T count = static_cast<T>(n);
+  const T guess = reduce_span<Sum<T>>(x, n) / count;
+  const T off = reduce_span<Sum<T>>(x, n, [guess](auto v) { return v - guess; }) / count;
+  const T squares = reduce_span<Sum<T>>(x, n, [guess](auto v) { return (v - guess) * (v - guess); }) / count;
+  const double variance = max(0.0, static_cast<double>(squares) - static_cast<double>(off) * static_cast<double>(off));
+  *mean = guess + off;
+  *rstd = static_cast<T>(1.0 / __builtin_sqrt(variance + eps));
+}
+
+template <class T>
+void normalize_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* weight, const T* bias) {
+  if (weight && bias) {
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
+  } else if (weight) {
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd * weight[i];
+  } else if (bias) {
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd + bias[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * rstd;
+  }
+}
+
+template <class T>
+const T* optional(const dt_view* operands, int n, int which) {
+  return which < n && operands[which].dtype != 0 ? data<const T>(operands[which]) : nullptr;
+}
+
+template <class T>
+int32_t forward(const dt_stream* stream, const dt_call* call) {
+  const int64_t n = call->in[0].sizes[1], rows = call->in[0].sizes[0];
+  const T* x = data<const T>(call->in[0]);
+  const T* weight = optional<T>(call->in, call->n_in, 1);
+  const T* bias = optional<T>(call->in, call->n_in, 2);
+  T *y = data<T>(call->out[0]), *mean = data<T>(call->out[1]), *rstd = data<T>(call->out[2]);
+  const double eps = call->floats[0];
+  const int64_t group = rows_per_tile(n);
+  parallel_for(stream, ceil_div(rows, group), 2 * rows * n, [&](int64_t tile) {
+    const int64_t end = min(rows, (tile + 1) * group);
+    for (int64_t r = tile * group; r < end; ++r) {
+      row_statistics(x + r * n, n, eps, &mean[r], &rstd[r]);
+      normalize_row(y + r * n, x + r * n, n, mean[r], rstd[r], weight, bias);
+    }
+  });
+  return DT_KERNEL_OK;
+}
+
+// ---- backward
+
+// The sums over rows are taken in chunks of rows that the shape fixes; each chunk has a row of scratch for either sum.
+struct Chunks {
+  int64_t rows, n, rows_per_chunk, chunks;
+};
+
+inline Chunks make_chunks(const dt_call* call) {
+  Chunks c;
+  c.rows = call->in[1].sizes[0];
+  c.n = call->in[1].sizes[1];
+  const int64_t wanted = min<int64_t>(64, max<int64_t>(1, c.rows * c.n / kSerialWork));
+  c.rows_per_chunk = max<int64_t>(1, ceil_div(c.rows, wanted));
+  c.chunks = ceil_div(c.rows, c.rows_per_chunk);
+  return c;
+}
+
+inline bool wants(const dt_call* call, int which) { return which < call->n_out && call->out[which].dtype != 0; }
+
+template <class T>
+void clear(T* sums, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sums[i] = T(0);
+}
+
+template <class T>
+struct Gradients {
+  const T *g, *x, *mean, *rstd;
+  T* gx;           // or null
+  T* sum_weight;   // the chunk's row of sums, or null
+  T* sum_bias;     // or null
+};
+
+// gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and xhat = (x - mean) * rstd.
+template <class T>
+void input_gradient(T* gx, const T* g, const T* x, int64_t n, T mean, T rstd, const Weight<T>& weight) {
+  double sum_h = 0, sum_hx = 0;
+  T h[kTile], hx[kTile];
+  for (int64_t first = 0; first < n; first += kTile) {
+    const int64_t count = min(kTile, n - first);
+    const T* w = weight.from(first);
+    for (int64_t i = 0; i < count; ++i) {
+      h[i] = g[first + i] * w[i];
+      hx[i] = h[i] * ((x[first + i] - mean) * rstd);
+    }
+    sum_h += reduce_span<Sum<T>>(h, count);
+    sum_hx += reduce_span<Sum<T>>(hx, count);
+  }
+  const T mean_h = static_cast<T>(sum_h / static_cast<double>(n));
+  const T mean_hx = static_cast<T>(sum_hx / static_cast<double>(n));
+  for (int64_t first = 0; first < n; first += kTile) {
+    const int64_t count = min(kTile, n - first);
+    const T* w = weight.from(first);
+    for (int64_t i = 0; i < count; ++i) {
+      const T xhat = (x[first + i] - mean) * rstd;
+      gx[first + i] = rstd * (g[first + i] * w[i] - mean_h - xhat * mean_hx);
+    }
+  }
+}
+
+template <class T>
+void backward_row(const Gradients<T>& to, int64_t r, int64_t n, const Weight<T>& weight) {
+  const T *g = to.g + r * n, *x = to.x + r * n;
+  const T mean = to.mean[r], rstd = to.rstd[r];
+  if (to.gx) input_gradient(to.gx + r * n, g, x, n, mean, rstd, weight);
+  if (to.sum_weight) {
+    for (int64_t i = 0; i < n; ++i) to.sum_weight[i] += g[i] * ((x[i] - mean) * rstd);
+  }
+  if (to.sum_bias) {
+    for (int64_t i = 0; i < n; ++i) to.sum_bias[i] += g[i];
+  }
+}
+
+// Adds up the chunks' rows pairwise and stores the sum.
+template <class T>
+void combine_chunks(const dt_stream* stream, const Chunks& c, T* sums, T* result) {
+  constexpr int64_t kColumns = 512;
+  if (c.chunks == 0) return clear(result, c.n);
+  parallel_for(stream, ceil_div(c.n, kColumns), c.chunks * c.n, [&](int64_t tile) {
+    const int64_t first = tile * kColumns, width = min(kColumns, c.n - first);
+    for (int64_t step = 1; step < c.chunks; step *= 2) {
+      for (int64_t k = 0; k + step < c.chunks; k += 2 * step) {
+        reduce_rows<Sum<T>>(sums + k * c.n + first, sums + (k + step) * c.n + first, 0, 1, width);
+      }
+    }
+    __builtin_memcpy(result + first, sums + first, static_cast<size_t>(width) * sizeof(T));
+  });
+}
+
+template <class T>
+int32_t backward(const dt_stream* stream, const dt_call* call) {
+  const Chunks c = make_chunks(call);
+  const bool wants_weight = wants(call, 1), wants_bias = wants(call, 2);
+  T* scratch = static_cast<T*>(call->workspace);
+  T* weight_sums = wants_weight ? scratch : nullptr;
+  T* bias_sums = wants_bias ? scratch + (wants_weight ? c.chunks * c.n : 0) : nullptr;
+  parallel_for(stream, c.chunks, 2 * c.rows * c.n, [&](int64_t chunk) {
+    const Weight<T> weight(call->n_in > 4 ? &call->in[4] : nullptr);
+    Gradients<T> to;
+    to.g = data<const T>(call->in[0]);
+    to.x = data<const T>(call->in[1]);
+    to.mean = data<const T>(call->in[2]);
+    to.rstd = data<const T>(call->in[3]);
+    to.gx = wants(call, 0) ? data<T>(call->out[0]) : nullptr;
+    to.sum_weight = wants_weight ? weight_sums + chunk * c.n : nullptr;
+    to.sum_bias = wants_bias ? bias_sums + chunk * c.n : nullptr;
+    if (to.sum_weight) clear(to.sum_weight, c.n);
+    if (to.sum_bias) clear(to.sum_bias, c.n);
+    const int64_t end = min(c.rows, (chunk + 1) * c.rows_per_chunk);
+    for (int64_t r = chunk * c.rows_per_chunk; r < end; ++r) backward_row(to, r, c.n, weight);
+  });
+  if (wants_weight) combine_chunks(stream, c, weight_sums, data<T>(call->out[1]));
+  if (wants_bias) combine_chunks(stream, c, bias_sums, data<T>(call->out[2]));
+  return DT_KERNEL_OK;
+}
+
+// ---- kernels
+
+int32_t layer_norm(const dt_stream* stream, const dt_call* call) {
+  switch (call->in[0].dtype) {
+    case DT_FLOAT32:
+      return forward<float>(stream, call);
+    case DT_FLOAT64:
+      return forward<double>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int32_t layer_norm_backward(const dt_stream* stream, const dt_call* call) {
+  switch (call->in[1].dtype) {
+    case DT_FLOAT32:
+      return backward<float>(stream, call);
+    case DT_FLOAT64:
+      return backward<double>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int64_t layer_norm_backward_workspace(const dt_stream*, const dt_call* call) {
+  const Chunks c = make_chunks(call);
+  const int64_t sums = (wants(call, 1) ? 1 : 0) + (wants(call, 2) ? 1 : 0);
+  return sums * c.chunks * c.n * bytes_of(call->in[1].dtype);
+}
+
+}  // namespace
+
+void register_layer_norm(dt_backend* table) {
+  table->kernel[DT_OP_layer_norm] = layer_norm;
+  table->kernel[DT_OP_layer_norm_backward] = layer_norm_backward;
+  table->workspace[DT_OP_layer_norm_backward] = layer_norm_backward_workspace;
+}
+
+}  // namespace dt::cpu

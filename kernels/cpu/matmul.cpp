@@ -1,0 +1,147 @@
+// Matrix products: packed for floating types, plain loops for integers.
+#include "kernels/cpu/register.h"
+#include "kernels/cpu/thin.h"
+
+namespace dt::cpu {
+namespace {
+
+template <class T>
+Matrices<T> matrices(const dt_view& view) {
+  // The stride of a dimension of size 1 means nothing; 1 and 0 are the values that the fast paths
+  // like.
+  const auto stride = [&](int d, int64_t alone) {
+    return view.sizes[d] == 1 ? alone : view.strides[d];
+  };
+  return {static_cast<T*>(view.data), stride(0, 0), stride(1, 0), stride(2, 1)};
+}
+
+template <class T>
+Gemm<T> describe(const dt_call* call) {
+  const dt_view &y = call->out[0], &a = call->in[0], &b = call->in[1];
+  Gemm<T> g = {};
+  g.batch = y.sizes[0], g.m = y.sizes[1], g.n = y.sizes[2], g.k = a.sizes[2];
+  g.alpha = static_cast<T>(call->floats[0]), g.beta = static_cast<T>(call->floats[1]);
+  g.y = matrices<T>(y);
+  g.a = matrices<const T>(a);
+  g.b = matrices<const T>(b);
+  if (g.k == 1) g.b.row = 1;
+  const bool has_c = call->n_in > 2 && call->in[2].dtype != 0 && call->floats[1] != 0;
+  if (has_c) g.c = matrices<const T>(call->in[2]);
+  return g;
+}
+
+// A batch that shares b is one tall matrix if its parts follow each other evenly.
+template <class T>
+void fold_batch(Gemm<T>* g) {
+  const auto even = [&](const auto& x) { return x.data == nullptr || x.batch == g->m * x.row; };
+  if (g->b.batch != 0 || !even(g->a) || !even(g->c) || !even(g->y)) return;
+  g->m *= g->batch;
+  g->batch = 1;
+}
+
+template <class T>
+Gemm<T> describe_float(const dt_call* call) {
+  Gemm<T> g = describe<T>(call);
+  if (g.batch > 1) fold_batch(&g);
+  return g;
+}
+
+template <class T>
+bool is_empty(const Gemm<T>& g) {
+  return g.batch == 0 || g.m == 0 || g.n == 0;
+}
+
+template <class T>
+int32_t multiply_float(const dt_stream* stream, const dt_call* call) {
+  const Gemm<T> g = describe_float<T>(call);
+  if (is_empty(g)) return DT_KERNEL_OK;
+  if (is_thin(g)) {
+    run_thin(stream, g);
+  } else {
+    run_gemm(stream, g, Workspace(call->workspace));
+  }
+  return DT_KERNEL_OK;
+}
+
+template <class T>
+int64_t float_workspace(const dt_stream* stream, const dt_call* call) {
+  const Gemm<T> g = describe_float<T>(call);
+  return is_empty(g) || is_thin(g) ? 0 : gemm_workspace(stream, g);
+}
+
+// Integers wrap around, so they are multiplied and added as unsigned numbers.
+template <class U>
+struct Wrapping {
+  static U add_product(U sum, U a, U b) { return static_cast<U>(sum + a * b); }
+  static U combine(U sum, U c, double alpha, double beta) {
+    return static_cast<U>(static_cast<U>(static_cast<int64_t>(alpha)) * sum +
+                          static_cast<U>(static_cast<int64_t>(beta)) * c);
+  }
+};
+
+struct Logical {
+  static uint8_t add_product(uint8_t sum, uint8_t a, uint8_t b) { return sum | (a & b); }
+  static uint8_t combine(uint8_t sum, uint8_t c, double alpha, double beta) {
+    return (alpha != 0 && sum != 0) || (beta != 0 && c != 0);
+  }
+};
+
+template <class U, class Arithmetic>
+int32_t multiply_integer(const dt_stream* stream, const dt_call* call) {
+  const Gemm<U> g = describe<U>(call);
+  parallel_for(stream, g.batch * g.m, g.batch * g.m * g.n * g.k, [&](int64_t tile) {
+    const int64_t batch = tile / g.m, i = tile % g.m;
+    U* y = g.y.at(batch, i, 0);
+    for (int64_t j = 0; j < g.n; ++j) y[j] = 0;
+    for (int64_t k = 0; k < g.k; ++k) {
+      const U factor = *g.a.at(batch, i, k);
+      const U* row = g.b.at(batch, k, 0);
+      for (int64_t j = 0; j < g.n; ++j)
+        y[j] = Arithmetic::add_product(y[j], factor, row[j * g.b.col]);
+    }
+    for (int64_t j = 0; j < g.n; ++j) {
+      const U c = g.c.data == nullptr ? 0 : *g.c.at(batch, i, j);
+      y[j] = Arithmetic::combine(y[j], c, call->floats[0], call->floats[1]);
+    }
+  });
+  return DT_KERNEL_OK;
+}
+
+int32_t matmul(const dt_stream* stream, const dt_call* call) {
+  switch (call->out[0].dtype) {
+    case DT_FLOAT32:
+      return multiply_float<float>(stream, call);
+    case DT_FLOAT64:
+      return multiply_float<double>(stream, call);
+    case DT_INT64:
+      return multiply_integer<uint64_t, Wrapping<uint64_t>>(stream, call);
+    case DT_INT32:
+      return multiply_integer<uint32_t, Wrapping<uint32_t>>(stream, call);
+    case DT_UINT8:
+      return multiply_integer<uint8_t, Wrapping<uint8_t>>(stream, call);
+    case DT_BOOL:
+      return multiply_integer<uint8_t, Logical>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int64_t matmul_workspace(const dt_stream* stream, const dt_call* call) {
+  switch (call->out[0].dtype) {
+    case DT_FLOAT32:
+      return float_workspace<float>(stream, call);
+    case DT_FLOAT64:
+      return float_workspace<double>(stream, call);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+void register_matmul(dt_backend* table) {
+  table->kernel[DT_OP_matmul] = matmul;
+  table->workspace[DT_OP_matmul] = matmul_workspace;
+}
+
+}  // namespace dt::cpu

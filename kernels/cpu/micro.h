@@ -1,0 +1,171 @@
+// The two kernels at the bottom of every matrix product and convolution. Both keep a tile of sums
+// in registers for the whole of the inner loop; they differ in where the vectors lie.
+#pragma once
+
+#include "kernels/cpu/simd.h"
+
+namespace dt::cpu {
+namespace {
+
+// The tile of outer products: kTileRows x (2 vectors) sums fill the registers, less the two vectors
+// of b and one of a.
+#if defined(__AVX512F__)
+constexpr int kTileRows = 12;
+#elif defined(__AVX__)
+constexpr int kTileRows = 6;
+#else
+constexpr int kTileRows = 4;
+#endif
+
+template <class T>
+constexpr int kTileCols = 2 * kLanes<T>;
+
+// What becomes of a tile's sums: y = alpha * sums + bias[row] + beta * c.
+template <class T>
+struct TileOutput {
+  T* y;
+  int64_t y_row;  // distance of two rows
+  const T* c;     // NULL: none; may be y
+  int64_t c_row;
+  const T* bias;  // one number per row, or NULL
+  T alpha, beta;
+};
+
+// Where row k of b begins.
+struct EvenRows {
+  int64_t distance;
+  int64_t at(int64_t k) const { return k * distance; }
+};
+struct ListedRows {
+  const int64_t* offset;
+  int64_t at(int64_t k) const { return offset[k]; }
+};
+
+template <class T, int kRows, int kVectors>
+inline void finish_tile(const Vector<T> (&sums)[kRows][kVectors], int64_t cols,
+                        const TileOutput<T>& out) {
+  const bool full = cols == kVectors * kLanes<T>;
+  DT_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    DT_UNROLL
+    for (int j = 0; j < kVectors; ++j) {
+      const int64_t lanes =
+          full ? kLanes<T> : max<int64_t>(0, min<int64_t>(cols - j * kLanes<T>, kLanes<T>));
+      Vector<T> v = sums[i][j] * splat(out.alpha);
+      if (out.bias != nullptr) v += splat(out.bias[i]);
+      if (out.c != nullptr) {
+        const T* c = out.c + i * out.c_row + j * kLanes<T>;
+        v = multiply_add(full ? load(c) : load_first(c, lanes), splat(out.beta), v);
+      }
+      T* y = out.y + i * out.y_row + j * kLanes<T>;
+      if (full) {
+        store(y, v);
+      } else {
+        store_first(y, v, lanes);
+      }
+    }
+  }
+}
+
+// sums[i][j] = sum over k of a[i * a_row + k * a_k] * b[rows.at(k) + j], for kRows rows i and
+// kVectors vectors of j: each element of a is spread over a vector and meets a vector of b. b must
+// be readable for whole vectors; `cols` says how many columns are written.
+template <class T, int kRows, int kVectors, class Rows>
+__attribute__((noinline)) void fixed_outer_tile(int64_t k_count, const T* a, int64_t a_row,
+                                                int64_t a_k, const T* b, Rows rows, int64_t cols,
+                                                const TileOutput<T>& out) {
+  for (int i = 0; i < kRows; ++i) {  // y is needed at the end, and by then it should have arrived
+    __builtin_prefetch(out.y + i * out.y_row);
+    __builtin_prefetch(out.y + i * out.y_row + (kVectors - 1) * kLanes<T>);
+  }
+  Vector<T> sums[kRows][kVectors] = {};
+  for (int64_t k = 0; k < k_count; ++k) {
+    const T* row = b + rows.at(k);
+    Vector<T> vectors[kVectors];
+    DT_UNROLL
+    for (int j = 0; j < kVectors; ++j) vectors[j] = load(row + j * kLanes<T>);
+    DT_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const Vector<T> factor = splat(a[i * a_row]);
+      DT_UNROLL
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = multiply_add(factor, vectors[j], sums[i][j]);
+    }
+    a += a_k;
+  }
+  finish_tile<T, kRows, kVectors>(sums, cols, out);
+}
+
+// The same for a number of rows known at run time only, at most kRows.
+template <class T, int kVectors, class Rows, int kRows = kTileRows>
+inline void outer_tile(int64_t row_count, int64_t k_count, const T* a, int64_t a_row, int64_t a_k,
+                       const T* b, Rows rows, int64_t cols, const TileOutput<T>& out) {
+  if constexpr (kRows > 1) {
+    if (row_count < kRows) {
+      outer_tile<T, kVectors, Rows, kRows - 1>(row_count, k_count, a, a_row, a_k, b, rows, cols,
+                                               out);
+      return;
+    }
+  }
+  fixed_outer_tile<T, kRows, kVectors, Rows>(k_count, a, a_row, a_k, b, rows, cols, out);
+}
+
+// The tile of inner products.
+#if defined(__AVX512F__)
+constexpr int kDotRows = 4, kDotCols = 6;
+#elif defined(__AVX__)
+constexpr int kDotRows = 3, kDotCols = 4;
+#else
+constexpr int kDotRows = 2, kDotCols = 4;
+#endif
+
+// One operand of inner_tile: `segments` runs of `length` numbers each.
+struct Runs {
+  int64_t segments, length;
+  int64_t a_segment, b_segment;  // distance of two runs
+};
+
+// sums[i * kCols + j] = sum over segments s and p < length of a[i * a_row + s * a_segment + p] *
+// b[b_offset[j] + s * b_segment + p]: vectors lie along p and are summed at the end. Rows and
+// columns beyond row_count and col_count repeat the last one.
+template <class T, int kRows, int kCols>
+__attribute__((noinline)) void inner_tile(const Runs& runs, const T* a, int64_t a_row,
+                                          int64_t row_count, const T* b, const int64_t* b_offset,
+                                          int64_t col_count, T* sums) {
+  const T* rows[kRows];
+  const T* cols[kCols];
+  for (int i = 0; i < kRows; ++i) rows[i] = a + min<int64_t>(i, row_count - 1) * a_row;
+  for (int j = 0; j < kCols; ++j) cols[j] = b + b_offset[min<int64_t>(j, col_count - 1)];
+  Vector<T> tile[kRows * kCols] = {};
+  for (int64_t s = 0; s < runs.segments; ++s) {
+    int64_t p = 0;
+    for (; p + kLanes<T> <= runs.length; p += kLanes<T>) {
+      Vector<T> left[kRows];
+      DT_UNROLL
+      for (int i = 0; i < kRows; ++i) left[i] = load(rows[i] + p);
+      DT_UNROLL
+      for (int j = 0; j < kCols; ++j) {
+        const Vector<T> right = load(cols[j] + p);
+        DT_UNROLL
+        for (int i = 0; i < kRows; ++i)
+          tile[i * kCols + j] = multiply_add(left[i], right, tile[i * kCols + j]);
+      }
+    }
+    if (p < runs.length) {
+      DT_UNROLL
+      for (int j = 0; j < kCols; ++j) {
+        const Vector<T> right = load_first(cols[j] + p, runs.length - p);
+        DT_UNROLL
+        for (int i = 0; i < kRows; ++i) {
+          const Vector<T> left = load_first(rows[i] + p, runs.length - p);
+          tile[i * kCols + j] = multiply_add(left, right, tile[i * kCols + j]);
+        }
+      }
+    }
+    for (int i = 0; i < kRows; ++i) rows[i] += runs.a_segment;
+    for (int j = 0; j < kCols; ++j) cols[j] += runs.b_segment;
+  }
+  sum_lanes<T>(tile, sums);
+}
+
+}  // namespace
+}  // namespace dt::cpu

@@ -1,0 +1,261 @@
+// From a formula struct of functors.gen.h to a backend's kernel: the tile functions, one loop per output, arithmetic
+// type and form, and the entry that picks the type. What is not the formula itself is left to run_elementwise.
+#pragma once
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/formula_types.h"
+#include "kernels/cpu/tile_move.h"
+#include "kernels/functors.gen.h"
+
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed"  // loops with integer division or fmod stay scalar
+#endif
+
+namespace dt::cpu {
+namespace {
+
+template <class T>
+struct DtypeCode;
+template <>
+struct DtypeCode<float> {
+  static constexpr int32_t value = DT_FLOAT32;
+};
+template <>
+struct DtypeCode<double> {
+  static constexpr int32_t value = DT_FLOAT64;
+};
+template <>
+struct DtypeCode<int32_t> {
+  static constexpr int32_t value = DT_INT32;
+};
+template <>
+struct DtypeCode<int64_t> {
+  static constexpr int32_t value = DT_INT64;
+};
+
+template <int... kIndex>
+struct Indices {};
+template <int n, int... kIndex>
+struct IndicesTo : IndicesTo<n - 1, n - 1, kIndex...> {};
+template <int... kIndex>
+struct IndicesTo<0, kIndex...> {
+  using type = Indices<kIndex...>;
+};
+
+// Whether a struct is an op (its function is called y) or a gradient (y0, y1, ...).
+template <class F, class T, class = void>
+struct IsGradient {
+  static constexpr bool value = true;
+};
+template <class F, class T>
+struct IsGradient<F, T, decltype(void(&F::template y<T>))> {
+  static constexpr bool value = false;
+};
+
+template <class F, int kOutput, class T, class... Inputs>
+DT_FN auto evaluate(const T* parameters, Inputs... inputs) {
+  if constexpr (!IsGradient<F, T>::value) {
+    return F::template y<T>(parameters, inputs...);
+  } else if constexpr (kOutput == 0) {
+    return F::template y0<T>(parameters, inputs...);
+  } else if constexpr (kOutput == 1) {
+    return F::template y1<T>(parameters, inputs...);
+  } else {
+    static_assert(kOutput == 2, "more gradients than kMaxElementwiseOut");
+    return F::template y2<T>(parameters, inputs...);
+  }
+}
+
+template <class F, int kInput>
+constexpr bool is_bool_input() {
+  return (F::bool_in >> kInput & 1) != 0;
+}
+
+template <bool kBool, class T>
+DT_FN auto probe_argument() {
+  if constexpr (kBool) {
+    return false;
+  } else {
+    return T();
+  }
+}
+
+template <class F, int kOutput, int... kInput>
+constexpr math::Probe probe_output(Indices<kInput...>) {
+  constexpr math::Probe parameters[8] = {};
+  return evaluate<F, kOutput, math::Probe>(parameters,
+                                           probe_argument<is_bool_input<F, kInput>(), math::Probe>()...);
+}
+
+// What the formula of an output does. Predicates and integer ops are not worth asking.
+template <class F, int kOutput, class T>
+constexpr math::Probe probe() {
+  if constexpr (F::bool_out || T(0.5) == T(0)) {
+    return math::Probe(8, false);
+  } else {
+    return probe_output<F, kOutput>(typename IndicesTo<F::n_in>::type());
+  }
+}
+
+// Element i of an input's row, as the formula wants it.
+template <bool kBool, class T>
+DT_MATH auto element(const void* row, int64_t i) {
+  if constexpr (kBool) {
+    return static_cast<const uint8_t*>(row)[i] != 0;
+  } else {
+    return static_cast<const T*>(row)[i];
+  }
+}
+
+// An input's row in a loop: a pointer to step along, or one value.
+template <class F, int kInput, class T, bool kScalar>
+struct Argument {
+  static constexpr bool kBool = is_bool_input<F, kInput>();
+  const void* row;
+  DT_MATH auto at(int64_t i) const { return element<kBool, T>(row, i); }
+};
+
+template <class F, int kInput, class T>
+struct Argument<F, kInput, T, true> {
+  static constexpr bool kBool = is_bool_input<F, kInput>();
+  DT_MATH explicit Argument(const void* row) : value(element<kBool, T>(row, 0)) {}
+  DT_MATH auto at(int64_t) const { return value; }
+  decltype(element<kBool, T>(nullptr, 0)) value;
+};
+
+template <class F, int kOutput, class T, class Out, class... Arguments>
+DT_MATH void run_row(Out* out, const T* parameters, int64_t n, Arguments... arguments) {
+  DT_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i) out[i] = evaluate<F, kOutput, T>(parameters, arguments.at(i)...);
+}
+
+template <class T>
+DT_MATH math::Exact<T> exact(T value) {
+  return value;
+}
+DT_MATH bool exact(bool value) { return value; }
+
+// As run_row, but elements that came out as NaN, perhaps because the fast sine does not reach so far, are computed
+// again exactly. Results wait in a buffer because the row may be written over an input.
+template <class F, int kOutput, class T, class... Arguments>
+inline void run_trigonometric_row(T* out, const T* parameters, int64_t n, Arguments... arguments) {
+  constexpr int64_t kChunk = 256;
+  T result[kChunk];
+  const auto* exact_parameters = reinterpret_cast<const math::Exact<T>*>(parameters);
+  for (int64_t start = 0; start < n; start += kChunk) {
+    const int64_t m = min(kChunk, n - start);
+    int32_t undefined = 0;
+    for (int64_t i = 0; i < m; ++i) {
+      result[i] = evaluate<F, kOutput, T>(parameters, arguments.at(start + i)...);
+      undefined |= result[i] != result[i];
+    }
+    for (int64_t i = 0; i < m && undefined; ++i) {
+      if (result[i] != result[i]) {
+        result[i] =
+            evaluate<F, kOutput, math::Exact<T>>(exact_parameters, exact(arguments.at(start + i))...).value;
+      }
+    }
+    for (int64_t i = 0; i < m; ++i) out[start + i] = result[i];
+  }
+}
+
+template <class F, int kOutput, class T, int kForm, int... kInput>
+DT_MATH void run_tile_inputs(const Tile& tile, Indices<kInput...>) {
+  const T* parameters = static_cast<const T*>(tile.parameters);
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    const auto row = [&tile, r](int input, bool is_bool) {
+      const int64_t bytes = is_bool ? 1 : static_cast<int64_t>(sizeof(T));
+      return static_cast<const char*>(tile.in[input]) + r * tile.in_row[input] * bytes;
+    };
+    constexpr int kScalar = kForm == kFirstScalar ? 0 : kForm == kSecondScalar ? 1 : -1;
+    if constexpr (F::bool_out) {
+      run_row<F, kOutput, T>(static_cast<uint8_t*>(tile.out) + r * tile.out_row, parameters, tile.n,
+                             Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
+    } else if constexpr (probe<F, kOutput, T>().trigonometric) {
+      run_trigonometric_row<F, kOutput, T>(
+          static_cast<T*>(tile.out) + r * tile.out_row, parameters, tile.n,
+          Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
+    } else {
+      run_row<F, kOutput, T>(static_cast<T*>(tile.out) + r * tile.out_row, parameters, tile.n,
+                             Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
+    }
+  }
+}
+
+template <class F, int kOutput, class T, int kForm>
+void run_tile(const Tile& tile) {
+  run_tile_inputs<F, kOutput, T, kForm>(tile, typename IndicesTo<F::n_in>::type());
+}
+
+template <class F, int kOutput, class T>
+inline void add_output(Elementwise& op) {
+  op.function[kOutput][kVectors] = run_tile<F, kOutput, T, kVectors>;
+  if constexpr (F::n_in == 2 && !IsGradient<F, T>::value) {
+    op.function[kOutput][kSecondScalar] = run_tile<F, kOutput, T, kSecondScalar>;
+    op.function[kOutput][kFirstScalar] = run_tile<F, kOutput, T, kFirstScalar>;
+  } else {
+    op.function[kOutput][kSecondScalar] = op.function[kOutput][kFirstScalar] = nullptr;
+  }
+  op.cycles += probe<F, kOutput, T>().operations * static_cast<int>(sizeof(T)) / 4;
+}
+
+template <class F, class T>
+int32_t run_typed(const dt_stream* stream, const dt_call* call) {
+  constexpr int kMaxParameters = 8;
+  T parameters[kMaxParameters];
+  for (int i = 0; i < call->n_floats && i < kMaxParameters; ++i) {
+    parameters[i] = T(0.5) == T(0) ? static_cast<T>(call->ints[i + 1]) : static_cast<T>(call->floats[i]);
+  }
+  Elementwise op;
+  op.n_in = F::n_in;
+  op.n_out = F::n_out;
+  for (int i = 0; i < F::n_in; ++i) op.in_dtype[i] = F::bool_in >> i & 1 ? DT_BOOL : DtypeCode<T>::value;
+  op.out_dtype = F::bool_out ? DT_BOOL : DtypeCode<T>::value;
+  op.cycles = 2 * (F::n_in + F::n_out) * static_cast<int>(sizeof(T)) / 4;
+  op.parameters = parameters;
+  add_output<F, 0, T>(op);
+  if constexpr (F::n_out > 1) add_output<F, 1, T>(op);
+  if constexpr (F::n_out > 2) add_output<F, 2, T>(op);
+  return run_elementwise(stream, call, op);
+}
+
+// The arithmetic types of a row.
+enum TypeClass { FLOAT, INT, NUM };
+
+template <class F, int kClass>
+int32_t pointwise(const dt_stream* stream, const dt_call* call) {
+  static_assert(F::n_in <= kMaxElementwiseIn && F::n_out <= kMaxElementwiseOut);
+  const int64_t compute = call->ints[0];
+  if constexpr (kClass != INT) {
+    if (compute == DT_FLOAT32) return run_typed<F, float>(stream, call);
+    if (compute == DT_FLOAT64) return run_typed<F, double>(stream, call);
+  }
+  if constexpr (kClass != FLOAT) {
+    if (compute == DT_INT32) return run_typed<F, int32_t>(stream, call);
+    if (compute == DT_INT64) return run_typed<F, int64_t>(stream, call);
+  }
+  return DT_KERNEL_UNSUPPORTED;
+}
+
+template <class F, int kClass, bool kHere>
+inline void bind(dt_backend* table, int op) {
+  if constexpr (kHere) {
+    table->kernel[op] = pointwise<F, kClass>;
+  } else {
+    (void)table, (void)op;
+  }
+}
+
+// The kernels are many: several files compile a share each, so that builds run in parallel.
+constexpr int kPointwiseShares = 3;
+
+template <int kShare>
+inline void bind_share(dt_backend* table) {
+#define DT_BIND(name, type_class) \
+  bind<fn::name, type_class, DT_OP_##name % kPointwiseShares == kShare>(table, DT_OP_##name);
+  DT_POINTWISE_ROWS(DT_BIND)
+#undef DT_BIND
+}
+
+}  // namespace
+}  // namespace dt::cpu

@@ -1,0 +1,189 @@
+// Register-level building blocks of matrix products and convolutions: fused multiply-add, partial
+// vectors, small transposes. Results that use multiply_add are promised within a tolerance, not bit
+// for bit across instruction sets.
+#pragma once
+
+#include "kernels/cpu/lanes.h"
+
+#if defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+namespace dt::cpu {
+namespace {
+
+using VectorF32 = Vector<float>;
+using VectorF64 = Vector<double>;
+
+template <class T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+// Loops over the registers of a tile must unroll completely, or the tile would live in memory.
+#if defined(__clang__)
+#define DT_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define DT_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+template <class T>
+inline Vector<T> splat(T x) {
+  return x - Vector<T>{};
+}
+
+// a * b + c, rounded once where the instruction set can.
+inline VectorF32 multiply_add(VectorF32 a, VectorF32 b, VectorF32 c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+inline VectorF64 multiply_add(VectorF64 a, VectorF64 b, VectorF64 c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_pd(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// The first n lanes, n in [0, lanes], without touching memory beyond them; the other lanes are 0.
+inline VectorF32 load_first(const float* p, int64_t n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+#else
+  VectorF32 v = {};
+  for (int64_t i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+
+inline VectorF64 load_first(const double* p, int64_t n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
+#else
+  VectorF64 v = {};
+  for (int64_t i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+
+inline void store_first(float* p, VectorF32 v, int64_t n) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
+#else
+  for (int64_t i = 0; i < n; ++i) p[i] = v[i];
+#endif
+}
+
+inline void store_first(double* p, VectorF64 v, int64_t n) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
+#else
+  for (int64_t i = 0; i < n; ++i) p[i] = v[i];
+#endif
+}
+
+// 16-byte vectors: small enough that their shuffles are cheap everywhere.
+
+typedef float Quad __attribute__((vector_size(16)));
+typedef double Pair __attribute__((vector_size(16)));
+
+#if defined(__clang__)
+#define DT_SHUFFLE4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#define DT_SHUFFLE2(a, b, i, j) __builtin_shufflevector(a, b, i, j)
+#else
+typedef int32_t QuadIndex __attribute__((vector_size(16)));
+typedef int64_t PairIndex __attribute__((vector_size(16)));
+#define DT_SHUFFLE4(a, b, i, j, k, l) __builtin_shuffle(a, b, QuadIndex{i, j, k, l})
+#define DT_SHUFFLE2(a, b, i, j) __builtin_shuffle(a, b, PairIndex{i, j})
+#endif
+
+inline void transpose(Quad (&r)[4]) {
+  const Quad a = DT_SHUFFLE4(r[0], r[1], 0, 4, 1, 5), b = DT_SHUFFLE4(r[2], r[3], 0, 4, 1, 5);
+  const Quad c = DT_SHUFFLE4(r[0], r[1], 2, 6, 3, 7), d = DT_SHUFFLE4(r[2], r[3], 2, 6, 3, 7);
+  r[0] = DT_SHUFFLE4(a, b, 0, 1, 4, 5);
+  r[1] = DT_SHUFFLE4(a, b, 2, 3, 6, 7);
+  r[2] = DT_SHUFFLE4(c, d, 0, 1, 4, 5);
+  r[3] = DT_SHUFFLE4(c, d, 2, 3, 6, 7);
+}
+
+inline void transpose(Pair (&r)[2]) {
+  const Pair a = r[0];
+  r[0] = DT_SHUFFLE2(a, r[1], 0, 2);
+  r[1] = DT_SHUFFLE2(a, r[1], 1, 3);
+}
+
+#undef DT_SHUFFLE4
+#undef DT_SHUFFLE2
+
+template <class T>
+struct SmallVector;
+template <>
+struct SmallVector<float> {
+  using type = Quad;
+};
+template <>
+struct SmallVector<double> {
+  using type = Pair;
+};
+
+// y[j * y_stride + i] = x[i * x_stride + j] for i < rows, j < cols.
+template <class T>
+void copy_transposed(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t rows,
+                     int64_t cols) {
+  using Block = typename SmallVector<T>::type;
+  constexpr int64_t kBlock = 16 / sizeof(T);
+  int64_t i = 0;
+  for (; i + kBlock <= rows; i += kBlock) {
+    int64_t j = 0;
+    for (; j + kBlock <= cols; j += kBlock) {
+      Block block[kBlock];
+      for (int64_t r = 0; r < kBlock; ++r) {
+        __builtin_prefetch(x + (i + kBlock + r) * x_stride + j);  // the next rows
+        __builtin_memcpy(&block[r], x + (i + r) * x_stride + j, sizeof(Block));
+      }
+      transpose(block);
+      for (int64_t r = 0; r < kBlock; ++r) {
+        __builtin_memcpy(y + (j + r) * y_stride + i, &block[r], sizeof(Block));
+      }
+    }
+    for (; j < cols; ++j) {
+      for (int64_t r = 0; r < kBlock; ++r) y[j * y_stride + i + r] = x[(i + r) * x_stride + j];
+    }
+  }
+  for (; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) y[j * y_stride + i] = x[i * x_stride + j];
+  }
+}
+
+// The sum of each vector's lanes: sums[i] = v[i][0] + v[i][1] + ... in an order fixed by the lane
+// count.
+template <class T, int N>
+inline void sum_lanes(const Vector<T> (&v)[N], T* sums) {
+  using Block = typename SmallVector<T>::type;
+  constexpr int kBlock = 16 / sizeof(T);
+  DT_UNROLL
+  for (int i = 0; i < N; i += kBlock) {
+    Block block[kBlock] = {};
+    DT_UNROLL
+    for (int r = 0; r < kBlock; ++r) {
+      if (i + r >= N) continue;
+      Block parts[kVectorBytes / 16];
+      __builtin_memcpy(parts, &v[i + r], sizeof parts);
+      block[r] = parts[0];
+      for (int p = 1; p < kVectorBytes / 16; ++p) block[r] += parts[p];
+    }
+    transpose(block);
+    Block total = block[0];
+    for (int r = 1; r < kBlock; ++r) total += block[r];
+    for (int r = 0; r < kBlock && i + r < N; ++r) sums[i + r] = total[r];
+  }
+}
+
+}  // namespace
+}  // namespace dt::cpu

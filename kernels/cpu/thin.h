@@ -1,0 +1,121 @@
+// Products with a vector, or with a matrix of very few rows: they read every element of the large
+// operand once, so packing it would double the work.
+#pragma once
+
+#include "kernels/cpu/gemm.h"
+
+namespace dt::cpu {
+namespace {
+
+// The same product with y, a and b transposed.
+template <class T>
+Gemm<T> transposed(const Gemm<T>& g) {
+  const auto flip = [](auto x) { return decltype(x){x.data, x.batch, x.col, x.row}; };
+  return {g.batch, g.n, g.m, g.k, flip(g.b), flip(g.a), flip(g.c), flip(g.y), g.alpha, g.beta};
+}
+
+// y[batch, i, j] = alpha * sum + beta * c[batch, i, j].
+template <class T>
+inline void write_sum(const Gemm<T>& g, int64_t batch, int64_t i, int64_t j, T sum) {
+  T value = g.alpha * sum;
+  if (g.c.data != nullptr) value += g.beta * *g.c.at(batch, i, j);
+  *g.y.at(batch, i, j) = value;
+}
+
+// Few rows of a, and k contiguous in a and in b: inner products.
+template <class T>
+bool is_thin_dot(const Gemm<T>& g) {
+  return g.m <= kDotRows && g.a.col == 1 && g.b.row == 1;
+}
+
+template <class T>
+void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
+  int64_t offset[kDotCols];
+  for (int64_t j = 0; j < kDotCols; ++j) offset[j] = j * g.b.col;
+  T sums[kDotRows * kDotCols];
+  const Runs runs = {1, g.k, 0, 0};
+  for (int64_t j = j0; j < j1; j += kDotCols) {
+    const int64_t cols = min<int64_t>(kDotCols, j1 - j);
+    const T *a = g.a.at(batch, 0, 0), *b = g.b.at(batch, 0, j);
+    if (g.m == 1) {
+      inner_tile<T, 1, kDotCols>(runs, a, 0, 1, b, offset, cols, sums);
+    } else {
+      inner_tile<T, kDotRows, kDotCols>(runs, a, g.a.row, g.m, b, offset, cols, sums);
+    }
+    for (int64_t i = 0; i < g.m; ++i) {
+      for (int64_t c = 0; c < cols; ++c) write_sum(g, batch, i, j + c, sums[i * kDotCols + c]);
+    }
+  }
+}
+
+// One row of a, and the rows of b contiguous: a sum of b's rows, eight at a time.
+template <class T>
+bool is_thin_sum(const Gemm<T>& g) {
+  return g.m == 1 && g.b.col == 1;
+}
+
+constexpr int64_t kSumColumns = 512;  // sums kept on the stack
+
+template <class T>
+inline void add_rows(T* sums, const T* a, int64_t a_stride, const T* b, int64_t b_stride,
+                     int64_t rows, int64_t cols) {
+  constexpr int kRows = 8;
+  int64_t k = 0;
+  for (; k + kRows <= rows; k += kRows) {
+    T factor[kRows];
+    for (int r = 0; r < kRows; ++r) factor[r] = a[(k + r) * a_stride];
+    for (int64_t j = 0; j < cols; ++j) {
+      T sum = sums[j];
+      for (int r = 0; r < kRows; ++r) sum += factor[r] * b[(k + r) * b_stride + j];
+      sums[j] = sum;
+    }
+  }
+  for (; k < rows; ++k) {
+    for (int64_t j = 0; j < cols; ++j) sums[j] += a[k * a_stride] * b[k * b_stride + j];
+  }
+}
+
+template <class T>
+void sum_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
+  T sums[kSumColumns] = {};
+  add_rows(sums, g.a.at(batch, 0, 0), g.a.col, g.b.at(batch, 0, j0), g.b.row, g.k, j1 - j0);
+  for (int64_t j = j0; j < j1; ++j) write_sum(g, batch, 0, j, sums[j - j0]);
+}
+
+template <class T>
+bool is_thin(const Gemm<T>& g) {
+  const Gemm<T> flipped = transposed(g);
+  return is_thin_dot(g) || is_thin_dot(flipped) || is_thin_sum(g) || is_thin_sum(flipped);
+}
+
+// The orientation in which a thin product is a dot or a sum; dots are preferred.
+template <class T>
+Gemm<T> thin_orientation(const Gemm<T>& g) {
+  const Gemm<T> flipped = transposed(g);
+  if (is_thin_dot(g)) return g;
+  if (is_thin_dot(flipped)) return flipped;
+  return is_thin_sum(g) ? g : flipped;
+}
+
+template <class T>
+void run_thin(const dt_stream* stream, const Gemm<T>& g) {
+  const Gemm<T> thin = thin_orientation(g);
+  const bool inner = is_thin_dot(thin);
+  const int64_t cycles =
+      thin.batch * thin.m * thin.n * thin.k * static_cast<int64_t>(sizeof(T)) / 32;
+  const bool parallel = worth_threads(stream, cycles);
+  const int64_t share = ceil_div(thin.n, parallel ? 8 * stream->threads : 1);
+  const int64_t cols = min(kSumColumns, ceil_div(share, 64) * 64);
+  const int64_t blocks = ceil_div(thin.n, cols);
+  for_each_item(stream, thin.batch * blocks, parallel, [&](int64_t item, int64_t) {
+    const int64_t batch = item / blocks, j0 = item % blocks * cols, j1 = min(j0 + cols, thin.n);
+    if (inner) {
+      dot_block(thin, batch, j0, j1);
+    } else {
+      sum_block(thin, batch, j0, j1);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace dt::cpu

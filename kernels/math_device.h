@@ -1,0 +1,54 @@
+// math.h on a GPU: CUDA's own functions under one name per function.
+#pragma once
+
+namespace dt::math {
+
+#ifdef __CUDACC_RTC__
+using int32_t = int;
+using int64_t = long long;
+using uint32_t = unsigned int;
+using uint64_t = unsigned long long;
+#endif
+
+constexpr double kInfinity = __builtin_huge_val();
+
+#define DT_UNARY(name, single, precise)                          \
+  DT_MATH float name(float x) { return single(x); }              \
+  DT_MATH double name(double x) { return precise(x); }
+#define DT_BINARY(name, single, precise)                         \
+  DT_MATH float name(float a, float b) { return single(a, b); }  \
+  DT_MATH double name(double a, double b) { return precise(a, b); }
+
+DT_UNARY(abs, ::fabsf, ::fabs)
+DT_UNARY(floor, ::floorf, ::floor)
+DT_UNARY(ceil, ::ceilf, ::ceil)
+DT_UNARY(trunc, ::truncf, ::trunc)
+DT_UNARY(round, ::rintf, ::rint)
+DT_UNARY(sqrt, ::sqrtf, ::sqrt)
+DT_UNARY(rsqrt, ::rsqrtf, ::rsqrt)
+DT_UNARY(exp, ::expf, ::exp)
+DT_UNARY(expm1, ::expm1f, ::expm1)
+DT_UNARY(log, ::logf, ::log)
+DT_UNARY(log1p, ::log1pf, ::log1p)
+DT_UNARY(sin, ::sinf, ::sin)
+DT_UNARY(cos, ::cosf, ::cos)
+DT_UNARY(tanh, ::tanhf, ::tanh)
+DT_UNARY(erf, ::erff, ::erf)
+DT_BINARY(pow, ::powf, ::pow)
+DT_BINARY(fmod, ::fmodf, ::fmod)
+DT_BINARY(copysign, ::copysignf, ::copysign)
+
+#undef DT_UNARY
+#undef DT_BINARY
+
+DT_MATH float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
+DT_MATH double fma(double a, double b, double c) { return ::fma(a, b, c); }
+
+// exp(-|x|) cannot overflow, and both tails keep their digits.
+template <class T>
+DT_MATH T sigmoid(T x) {
+  const T e = exp(-abs(x));
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
+}
+
+}  // namespace dt::math
