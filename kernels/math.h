@@ -1,12 +1,14 @@
-// Scalar mathematics for elementwise kernels: one text for every CPU instruction set, CUDA and NVRTC.
+// Scalar mathematics for elementwise kernels: one text for every CPU instruction set, CUDA and
+// NVRTC.
 //
-// Every function is branch-free (exceptions say so), so that a loop that calls it becomes vector code. On a GPU the
-// names forward to CUDA's own functions; on a CPU they are the polynomials of math_host.h, within 2 units in the last
-// place for every float and double (tests/kernels/math_test.cpp).
+// Every function is branch-free (exceptions say so), so that a loop that calls it becomes vector
+// code. On a GPU the names forward to CUDA's own functions; on a CPU they are the polynomials of
+// math_host.h, within 2 units in the last place for every float and double
+// (tests/kernels/math_test.cpp).
 #pragma once
 
-// DT_FN marks a function that runs wherever the kernels run. It is constexpr so that a formula can be evaluated at
-// compile time over a type that counts operations (kernels/cpu/probe.h).
+// DT_FN marks a function that runs wherever the kernels run. It is constexpr so that a formula can
+// be evaluated at compile time over a type that counts operations (kernels/cpu/probe.h).
 #ifdef __CUDACC__
 #define DT_FN constexpr __host__ __device__ __forceinline__
 #define DT_MATH __host__ __device__ __forceinline__
@@ -23,7 +25,8 @@
 
 namespace dt::math {
 
-// ---- choosing and comparing. Conditions are combined with & and |, which evaluate both sides: no jumps.
+// ---- choosing and comparing. Conditions are combined with & and |, which evaluate both sides: no
+// jumps.
 
 template <class T>
 DT_FN T where(bool condition, T a, T b) {
@@ -60,11 +63,17 @@ DT_FN bool ge(T a, T b) {
   return a >= b;
 }
 
-DT_FN bool logical_and(bool a, bool b) { return a & b; }
+DT_FN bool logical_and(bool a, bool b) {
+  return a & b;
+}
 
-DT_FN bool logical_or(bool a, bool b) { return a | b; }
+DT_FN bool logical_or(bool a, bool b) {
+  return a | b;
+}
 
-DT_FN bool logical_not(bool a) { return !a; }
+DT_FN bool logical_not(bool a) {
+  return !a;
+}
 
 // NaN wins.
 template <class T>
@@ -94,29 +103,65 @@ DT_FN T conj(T x) {
   return x;
 }
 
-DT_MATH bool isinf(float x) { return abs(x) == float(kInfinity); }
-DT_MATH bool isinf(double x) { return abs(x) == kInfinity; }
-DT_MATH bool isinf(int32_t) { return false; }
-DT_MATH bool isinf(int64_t) { return false; }
+DT_MATH bool isinf(float x) {
+  return abs(x) == float(kInfinity);
+}
+DT_MATH bool isinf(double x) {
+  return abs(x) == kInfinity;
+}
+DT_MATH bool isinf(int32_t) {
+  return false;
+}
+DT_MATH bool isinf(int64_t) {
+  return false;
+}
 
-DT_MATH bool isfinite(float x) { return abs(x) < float(kInfinity); }
-DT_MATH bool isfinite(double x) { return abs(x) < kInfinity; }
-DT_MATH bool isfinite(int32_t) { return true; }
-DT_MATH bool isfinite(int64_t) { return true; }
+DT_MATH bool isfinite(float x) {
+  return abs(x) < float(kInfinity);
+}
+DT_MATH bool isfinite(double x) {
+  return abs(x) < kInfinity;
+}
+DT_MATH bool isfinite(int32_t) {
+  return true;
+}
+DT_MATH bool isfinite(int64_t) {
+  return true;
+}
 
 // ---- integers
 
-DT_MATH int32_t abs(int32_t x) { return x < 0 ? int32_t(0u - uint32_t(x)) : x; }
-DT_MATH int64_t abs(int64_t x) { return x < 0 ? int64_t(uint64_t(0) - uint64_t(x)) : x; }
+DT_MATH int32_t abs(int32_t x) {
+  return x < 0 ? int32_t(0u - uint32_t(x)) : x;
+}
+DT_MATH int64_t abs(int64_t x) {
+  return x < 0 ? int64_t(uint64_t(0) - uint64_t(x)) : x;
+}
 
-DT_MATH int32_t floor(int32_t x) { return x; }
-DT_MATH int64_t floor(int64_t x) { return x; }
-DT_MATH int32_t ceil(int32_t x) { return x; }
-DT_MATH int64_t ceil(int64_t x) { return x; }
-DT_MATH int32_t trunc(int32_t x) { return x; }
-DT_MATH int64_t trunc(int64_t x) { return x; }
-DT_MATH int32_t round(int32_t x) { return x; }
-DT_MATH int64_t round(int64_t x) { return x; }
+DT_MATH int32_t floor(int32_t x) {
+  return x;
+}
+DT_MATH int64_t floor(int64_t x) {
+  return x;
+}
+DT_MATH int32_t ceil(int32_t x) {
+  return x;
+}
+DT_MATH int64_t ceil(int64_t x) {
+  return x;
+}
+DT_MATH int32_t trunc(int32_t x) {
+  return x;
+}
+DT_MATH int64_t trunc(int64_t x) {
+  return x;
+}
+DT_MATH int32_t round(int32_t x) {
+  return x;
+}
+DT_MATH int64_t round(int64_t x) {
+  return x;
+}
 
 // Division by zero gives 0 and the smallest integer divided by -1 wraps around: neither may trap.
 template <class T>
@@ -141,8 +186,8 @@ DT_MATH T int_div_floor(T a, T b) {
   return below ? quotient - 1 : quotient;
 }
 
-// By repeated squaring (a loop over the bits of the exponent), modulo 2^bits. A negative exponent is 1 / x^|e| towards
-// zero, and 0 for x = 0.
+// By repeated squaring (a loop over the bits of the exponent), modulo 2^bits. A negative exponent
+// is 1 / x^|e| towards zero, and 0 for x = 0.
 template <class T, class Unsigned>
 DT_MATH T int_pow(T x, T exponent) {
   if (exponent < 0) return x == 1 ? T(1) : x == -1 ? (exponent % 2 ? T(-1) : T(1)) : T(0);
@@ -154,14 +199,30 @@ DT_MATH T int_pow(T x, T exponent) {
   return T(result);
 }
 
-DT_MATH int32_t div_trunc(int32_t a, int32_t b) { return int_div_trunc(a, b); }
-DT_MATH int64_t div_trunc(int64_t a, int64_t b) { return int_div_trunc(a, b); }
-DT_MATH int32_t div_floor(int32_t a, int32_t b) { return int_div_floor(a, b); }
-DT_MATH int64_t div_floor(int64_t a, int64_t b) { return int_div_floor(a, b); }
-DT_MATH int32_t modulo(int32_t a, int32_t b) { return int_modulo(a, b); }
-DT_MATH int64_t modulo(int64_t a, int64_t b) { return int_modulo(a, b); }
-DT_MATH int32_t pow(int32_t x, int32_t e) { return int_pow<int32_t, uint32_t>(x, e); }
-DT_MATH int64_t pow(int64_t x, int64_t e) { return int_pow<int64_t, uint64_t>(x, e); }
+DT_MATH int32_t div_trunc(int32_t a, int32_t b) {
+  return int_div_trunc(a, b);
+}
+DT_MATH int64_t div_trunc(int64_t a, int64_t b) {
+  return int_div_trunc(a, b);
+}
+DT_MATH int32_t div_floor(int32_t a, int32_t b) {
+  return int_div_floor(a, b);
+}
+DT_MATH int64_t div_floor(int64_t a, int64_t b) {
+  return int_div_floor(a, b);
+}
+DT_MATH int32_t modulo(int32_t a, int32_t b) {
+  return int_modulo(a, b);
+}
+DT_MATH int64_t modulo(int64_t a, int64_t b) {
+  return int_modulo(a, b);
+}
+DT_MATH int32_t pow(int32_t x, int32_t e) {
+  return int_pow<int32_t, uint32_t>(x, e);
+}
+DT_MATH int64_t pow(int64_t x, int64_t e) {
+  return int_pow<int64_t, uint64_t>(x, e);
+}
 
 // ---- division of floating numbers, rounded; Python's remainder, whose sign is the divisor's
 
@@ -172,7 +233,8 @@ DT_MATH T float_modulo(T a, T b) {
   return wrong_sign ? remainder + b : remainder;
 }
 
-// Through the remainder, as Python and PyTorch: floor(a / b) would be wrong where a / b rounds up to an integer.
+// Through the remainder, as Python and PyTorch: floor(a / b) would be wrong where a / b rounds up
+// to an integer.
 template <class T>
 DT_MATH T float_div_floor(T a, T b) {
   const T remainder = fmod(a, b);
@@ -184,11 +246,23 @@ DT_MATH T float_div_floor(T a, T b) {
   return b == T(0) ? a / b : result;
 }
 
-DT_MATH float div_trunc(float a, float b) { return trunc(a / b); }
-DT_MATH double div_trunc(double a, double b) { return trunc(a / b); }
-DT_MATH float div_floor(float a, float b) { return float_div_floor(a, b); }
-DT_MATH double div_floor(double a, double b) { return float_div_floor(a, b); }
-DT_MATH float modulo(float a, float b) { return float_modulo(a, b); }
-DT_MATH double modulo(double a, double b) { return float_modulo(a, b); }
+DT_MATH float div_trunc(float a, float b) {
+  return trunc(a / b);
+}
+DT_MATH double div_trunc(double a, double b) {
+  return trunc(a / b);
+}
+DT_MATH float div_floor(float a, float b) {
+  return float_div_floor(a, b);
+}
+DT_MATH double div_floor(double a, double b) {
+  return float_div_floor(a, b);
+}
+DT_MATH float modulo(float a, float b) {
+  return float_modulo(a, b);
+}
+DT_MATH double modulo(double a, double b) {
+  return float_modulo(a, b);
+}
 
 }  // namespace dt::math

@@ -1,23 +1,36 @@
 // math.h on a GPU: CUDA's own functions under one name per function.
 #pragma once
 
-namespace dt::math {
-
 #ifdef __CUDACC_RTC__
+// NVRTC has no headers.
+namespace dt {
 using int32_t = int;
 using int64_t = long long;
 using uint32_t = unsigned int;
 using uint64_t = unsigned long long;
+}  // namespace dt
+#else
+#include <stdint.h>
 #endif
+
+namespace dt::math {
 
 constexpr double kInfinity = __builtin_huge_val();
 
-#define DT_UNARY(name, single, precise)                          \
-  DT_MATH float name(float x) { return single(x); }              \
-  DT_MATH double name(double x) { return precise(x); }
-#define DT_BINARY(name, single, precise)                         \
-  DT_MATH float name(float a, float b) { return single(a, b); }  \
-  DT_MATH double name(double a, double b) { return precise(a, b); }
+#define DT_UNARY(name, single, precise) \
+  DT_MATH float name(float x) {         \
+    return single(x);                   \
+  }                                     \
+  DT_MATH double name(double x) {       \
+    return precise(x);                  \
+  }
+#define DT_BINARY(name, single, precise)    \
+  DT_MATH float name(float a, float b) {    \
+    return single(a, b);                    \
+  }                                         \
+  DT_MATH double name(double a, double b) { \
+    return precise(a, b);                   \
+  }
 
 DT_UNARY(abs, ::fabsf, ::fabs)
 DT_UNARY(floor, ::floorf, ::floor)
@@ -41,8 +54,12 @@ DT_BINARY(copysign, ::copysignf, ::copysign)
 #undef DT_UNARY
 #undef DT_BINARY
 
-DT_MATH float fma(float a, float b, float c) { return ::fmaf(a, b, c); }
-DT_MATH double fma(double a, double b, double c) { return ::fma(a, b, c); }
+DT_MATH float fma(float a, float b, float c) {
+  return ::fmaf(a, b, c);
+}
+DT_MATH double fma(double a, double b, double c) {
+  return ::fma(a, b, c);
+}
 
 // exp(-|x|) cannot overflow, and both tails keep their digits.
 template <class T>

@@ -1,13 +1,17 @@
-// math.h on a CPU: own polynomials, written so that GCC and clang turn loops over them into vector code for any
-// instruction set. Coefficients are minimax (Remez) on the interval that each comment names; "error" there is the
-// polynomial's own, relative to the function.
+// math.h on a CPU: own polynomials, written so that GCC and clang turn loops over them into vector
+// code for any instruction set. Coefficients are minimax (Remez) on the interval that each comment
+// names; "error" there is the polynomial's own, relative to the function.
 //
 // Three tricks recur:
-// - Adding 1.5 * 2^23 (2^52 for double) rounds a small number to an integer and leaves that integer in the low bits of
-//   the sum, so no conversion instruction is needed (there is none from double to int64 before AVX-512).
-// - A constant times an integer k is split in two: the high part has enough trailing zeros for its product with k to
+// - Adding 1.5 * 2^23 (2^52 for double) rounds a small number to an integer and leaves that integer
+// in the low bits of
+//   the sum, so no conversion instruction is needed (there is none from double to int64 before
+//   AVX-512).
+// - A constant times an integer k is split in two: the high part has enough trailing zeros for its
+// product with k to
 //   be exact, so the subtraction of a nearby multiple loses nothing.
-// - Exceptional arguments are never branched on: they flow through or are put right by a select at the end.
+// - Exceptional arguments are never branched on: they flow through or are put right by a select at
+// the end.
 #pragma once
 
 #include <stdint.h>
@@ -29,7 +33,8 @@ struct Format<float> {
   static constexpr Bits kSign = 0x80000000u, kBias = 127;
   static constexpr Bits kHalfRoot = 0x3f3504f3u;  // sqrt(1/2)
   static constexpr float kRounder = 0x1.8p23f;
-  static constexpr float kSmallest = 0x1p-126f, kFromSubnormal = 0x1p25f, kFromSubnormalExponent = 25;
+  static constexpr float kSmallest = 0x1p-126f, kFromSubnormal = 0x1p25f,
+                         kFromSubnormalExponent = 25;
   // exp: below kLeastExponent it is 0, above kGreatestExponent infinite. ln 2 = kLn2High + kLn2Low.
   static constexpr float kLeastExponent = -104.0f, kGreatestExponent = 89.0f;
   static constexpr float kLn2High = 0x1.63p-1f, kLn2Low = -0x1.bd0106p-13f;
@@ -42,7 +47,8 @@ struct Format<double> {
   static constexpr Bits kSign = 0x8000000000000000u, kBias = 1023;
   static constexpr Bits kHalfRoot = 0x3fe6a09e667f3bcdu;
   static constexpr double kRounder = 0x1.8p52;
-  static constexpr double kSmallest = 0x1p-1022, kFromSubnormal = 0x1p54, kFromSubnormalExponent = 54;
+  static constexpr double kSmallest = 0x1p-1022, kFromSubnormal = 0x1p54,
+                          kFromSubnormalExponent = 54;
   static constexpr double kLeastExponent = -746.0, kGreatestExponent = 710.0;
   static constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
 };
@@ -76,8 +82,8 @@ DT_MATH double from_bits(uint64_t bits) {
 
 // ---- functions that are instructions
 
-// a * b + c, rounded once where the instruction set can (v3, v4) and twice where it cannot (v2): callers must be
-// accurate either way.
+// a * b + c, rounded once where the instruction set can (v3, v4) and twice where it cannot (v2):
+// callers must be accurate either way.
 DT_MATH float fma(float a, float b, float c) {
 #ifdef __FMA__
   return __builtin_fmaf(a, b, c);
@@ -94,23 +100,55 @@ DT_MATH double fma(double a, double b, double c) {
 #endif
 }
 
-DT_MATH float abs(float x) { return __builtin_fabsf(x); }
-DT_MATH double abs(double x) { return __builtin_fabs(x); }
-DT_MATH float copysign(float x, float sign) { return __builtin_copysignf(x, sign); }
-DT_MATH double copysign(double x, double sign) { return __builtin_copysign(x, sign); }
-DT_MATH float sqrt(float x) { return __builtin_sqrtf(x); }
-DT_MATH double sqrt(double x) { return __builtin_sqrt(x); }
-DT_MATH float rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
-DT_MATH double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
-DT_MATH float floor(float x) { return __builtin_floorf(x); }
-DT_MATH double floor(double x) { return __builtin_floor(x); }
-DT_MATH float ceil(float x) { return __builtin_ceilf(x); }
-DT_MATH double ceil(double x) { return __builtin_ceil(x); }
-DT_MATH float trunc(float x) { return __builtin_truncf(x); }
-DT_MATH double trunc(double x) { return __builtin_trunc(x); }
+DT_MATH float abs(float x) {
+  return __builtin_fabsf(x);
+}
+DT_MATH double abs(double x) {
+  return __builtin_fabs(x);
+}
+DT_MATH float copysign(float x, float sign) {
+  return __builtin_copysignf(x, sign);
+}
+DT_MATH double copysign(double x, double sign) {
+  return __builtin_copysign(x, sign);
+}
+DT_MATH float sqrt(float x) {
+  return __builtin_sqrtf(x);
+}
+DT_MATH double sqrt(double x) {
+  return __builtin_sqrt(x);
+}
+DT_MATH float rsqrt(float x) {
+  return 1.0f / __builtin_sqrtf(x);
+}
+DT_MATH double rsqrt(double x) {
+  return 1.0 / __builtin_sqrt(x);
+}
+DT_MATH float floor(float x) {
+  return __builtin_floorf(x);
+}
+DT_MATH double floor(double x) {
+  return __builtin_floor(x);
+}
+DT_MATH float ceil(float x) {
+  return __builtin_ceilf(x);
+}
+DT_MATH double ceil(double x) {
+  return __builtin_ceil(x);
+}
+DT_MATH float trunc(float x) {
+  return __builtin_truncf(x);
+}
+DT_MATH double trunc(double x) {
+  return __builtin_trunc(x);
+}
 // To the nearest integer, halves to even.
-DT_MATH float round(float x) { return __builtin_rintf(x); }
-DT_MATH double round(double x) { return __builtin_rint(x); }
+DT_MATH float round(float x) {
+  return __builtin_rintf(x);
+}
+DT_MATH double round(double x) {
+  return __builtin_rint(x);
+}
 
 // c0 + c1 x + c2 x^2 + ...
 template <class T>
@@ -135,13 +173,15 @@ struct ExpParts {
 
 // (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; error 2^-32 and 2^-61.
 DT_MATH float exp_tail(float r) {
-  return polynomial(r, 0.5f, 0.166666672f, 0.0416663513f, 0.0083332723f, 0.00139412074f, 0.000199145186f);
+  return polynomial(r, 0.5f, 0.166666672f, 0.0416663513f, 0.0083332723f, 0.00139412074f,
+                    0.000199145186f);
 }
 
 DT_MATH double exp_tail(double r) {
-  return polynomial(r, 0.5, 0.16666666666666677, 0.0416666666666667, 0.008333333333321436, 0.0013888888888866436,
-                    0.0001984126988667194, 2.4801587361312042e-05, 2.7557243610469814e-06, 2.755724213267834e-07,
-                    2.51092614267397e-08, 2.092463371286007e-09);
+  return polynomial(r, 0.5, 0.16666666666666677, 0.0416666666666667, 0.008333333333321436,
+                    0.0013888888888866436, 0.0001984126988667194, 2.4801587361312042e-05,
+                    2.7557243610469814e-06, 2.755724213267834e-07, 2.51092614267397e-08,
+                    2.092463371286007e-09);
 }
 
 template <class T>
@@ -178,12 +218,13 @@ DT_MATH T clamp(T x, T low, T high) {
 
 template <class T>
 DT_MATH T exp_of(T x) {
-  const ExpParts<T> e = exp_parts(clamp(x, Format<T>::kLeastExponent, Format<T>::kGreatestExponent));
+  const ExpParts<T> e =
+      exp_parts(clamp(x, Format<T>::kLeastExponent, Format<T>::kGreatestExponent));
   return scale(T(1) + e.p, e.k);
 }
 
-// 2^k p + (2^k - 1), with half of 2^k so that k = 128 (1024) does not overflow before the sum does. From -40 down the
-// result is -1.
+// 2^k p + (2^k - 1), with half of 2^k so that k = 128 (1024) does not overflow before the sum does.
+// From -40 down the result is -1.
 template <class T>
 DT_MATH T expm1_of(T x) {
   const ExpParts<T> e = exp_parts(clamp(x, T(-40), Format<T>::kGreatestExponent));
@@ -192,10 +233,18 @@ DT_MATH T expm1_of(T x) {
   return x == T(0) ? x : y;
 }
 
-DT_MATH float exp(float x) { return exp_of(x); }
-DT_MATH double exp(double x) { return exp_of(x); }
-DT_MATH float expm1(float x) { return expm1_of(x); }
-DT_MATH double expm1(double x) { return expm1_of(x); }
+DT_MATH float exp(float x) {
+  return exp_of(x);
+}
+DT_MATH double exp(double x) {
+  return exp_of(x);
+}
+DT_MATH float expm1(float x) {
+  return expm1_of(x);
+}
+DT_MATH double expm1(double x) {
+  return expm1_of(x);
+}
 
 // ---- log, log1p
 
@@ -224,8 +273,9 @@ DT_MATH LogParts<T> log_parts(T x) {
 // (ln(1 + f) - f + f^2 / 2) / f^3 with error 2^-30.
 DT_MATH float log_sum(LogParts<float> x, float correction) {
   const float f = x.f, square = f * f;
-  const float tail = polynomial(f, 0.333333105f, -0.249999866f, 0.200022265f, -0.16669254f, 0.142186597f,
-                                -0.123842761f, 0.118728995f, -0.117902398f, 0.0691605657f);
+  const float tail =
+      polynomial(f, 0.333333105f, -0.249999866f, 0.200022265f, -0.16669254f, 0.142186597f,
+                 -0.123842761f, 0.118728995f, -0.117902398f, 0.0691605657f);
   const float low = fma(f * square, tail, fma(x.k, Format<float>::kLn2Low, correction));
   return x.k * Format<float>::kLn2High + (f + (low - 0.5f * square));
 }
@@ -262,22 +312,33 @@ DT_MATH T log1p_of(T x) {
   return x == T(0) ? x : y;
 }
 
-DT_MATH float log(float x) { return log_of(x); }
-DT_MATH double log(double x) { return log_of(x); }
-DT_MATH float log1p(float x) { return log1p_of(x); }
-DT_MATH double log1p(double x) { return log1p_of(x); }
+DT_MATH float log(float x) {
+  return log_of(x);
+}
+DT_MATH double log(double x) {
+  return log_of(x);
+}
+DT_MATH float log1p(float x) {
+  return log1p_of(x);
+}
+DT_MATH double log1p(double x) {
+  return log1p_of(x);
+}
 
-// ---- tanh, sigmoid: exponentials of negative numbers only, so nothing overflows and both tails keep their digits
+// ---- tanh, sigmoid: exponentials of negative numbers only, so nothing overflows and both tails
+// keep their digits
 
 // (tanh(x) / x - 1) / x^2 in z = x^2 on |x| <= 0.55, error 2^-35 and 2^-60.
 DT_MATH float tanh_tail(float z) {
-  return polynomial(z, -0.333333313f, 0.133332923f, -0.0539595373f, 0.0217819847f, -0.0084111793f, 0.00239243521f);
+  return polynomial(z, -0.333333313f, 0.133332923f, -0.0539595373f, 0.0217819847f, -0.0084111793f,
+                    0.00239243521f);
 }
 
 DT_MATH double tanh_tail(double z) {
-  return polynomial(z, -0.333333333333333, 0.1333333333332639, -0.053968253963622335, 0.021869488381790515,
-                    -0.008863232533064678, 0.0035920913218575813, -0.0014555381679757862, 0.0005884247676839021,
-                    -0.00023333019638209273, 8.324111614401583e-05, -1.9447138800805138e-05);
+  return polynomial(z, -0.333333333333333, 0.1333333333332639, -0.053968253963622335,
+                    0.021869488381790515, -0.008863232533064678, 0.0035920913218575813,
+                    -0.0014555381679757862, 0.0005884247676839021, -0.00023333019638209273,
+                    8.324111614401583e-05, -1.9447138800805138e-05);
 }
 
 // Beyond 0.55, where tanh is more than one half, 1 - 2 E / (1 + E) with E = e^(-2|x|).
@@ -299,38 +360,49 @@ DT_MATH T sigmoid_of(T x) {
   return x < T(0) ? e - e * q : T(1) - q;
 }
 
-DT_MATH float tanh(float x) { return tanh_of(x); }
-DT_MATH double tanh(double x) { return tanh_of(x); }
-DT_MATH float sigmoid(float x) { return sigmoid_of(x); }
-DT_MATH double sigmoid(double x) { return sigmoid_of(x); }
+DT_MATH float tanh(float x) {
+  return tanh_of(x);
+}
+DT_MATH double tanh(double x) {
+  return tanh_of(x);
+}
+DT_MATH float sigmoid(float x) {
+  return sigmoid_of(x);
+}
+DT_MATH double sigmoid(double x) {
+  return sigmoid_of(x);
+}
 
 // ---- erf: x + x P(x^2) up to 1; beyond, 1 - e^-(x G(x)), where x G(x) = -ln erfc(x)
 
 // erf(x) / x - 1 on [0, 1], error 2^-29 and 2^-62.
 DT_MATH float erf_small(float z) {
-  return polynomial(z, 0.128379166f, -0.37612626f, 0.112835854f, -0.0268538129f, 0.00518832775f, -0.000801019196f,
-                    7.853852e-05f);
+  return polynomial(z, 0.128379166f, -0.37612626f, 0.112835854f, -0.0268538129f, 0.00518832775f,
+                    -0.000801019196f, 7.853852e-05f);
 }
 
 DT_MATH double erf_small(double z) {
-  return polynomial(z, 0.1283791670955126, -0.3761263890318375, 0.11283791670954857, -0.026866170645072893,
-                    0.005223977624780849, -0.0008548326978741218, 0.00012055331036867641,
-                    -1.4925593506254136e-05, 1.646097280914595e-06, -1.6350025163666317e-07, 1.4657879601536979e-08,
-                    -1.1365665583128013e-09, 5.945261941183837e-11);
+  return polynomial(z, 0.1283791670955126, -0.3761263890318375, 0.11283791670954857,
+                    -0.026866170645072893, 0.005223977624780849, -0.0008548326978741218,
+                    0.00012055331036867641, -1.4925593506254136e-05, 1.646097280914595e-06,
+                    -1.6350025163666317e-07, 1.4657879601536979e-08, -1.1365665583128013e-09,
+                    5.945261941183837e-11);
 }
 
 // -ln(erfc(x)) / x on [1, 4] and [1, 6], error 2^-31 and 2^-61 of erf.
 DT_MATH float erf_large(float x) {
-  return polynomial(x, 1.1286943f, 0.634969473f, 0.106530927f, -0.0240101237f, 0.00375750544f, -0.000350599643f,
-                    1.39632657e-05f);
+  return polynomial(x, 1.1286943f, 0.634969473f, 0.106530927f, -0.0240101237f, 0.00375750544f,
+                    -0.000350599643f, 1.39632657e-05f);
 }
 
 DT_MATH double erf_large(double x) {
-  return polynomial(x, 1.1283792014223541, 0.6366193612597093, 0.10277491579816295, -0.019136574082886857,
-                    -0.00018917439761023796, 0.0016594554521085609, -0.0005379769797581482, -3.2634884126937365e-05,
-                    0.00011709266599377057, -6.778308435089836e-05, 2.5448038182074596e-05, -7.146699577276563e-06,
-                    1.5593443505509587e-06, -2.6553166329097823e-07, 3.478276498664733e-08, -3.3929813078540807e-09,
-                    2.323419283404361e-10, -9.966421634567921e-12, 2.0144309830382238e-13);
+  return polynomial(x, 1.1283792014223541, 0.6366193612597093, 0.10277491579816295,
+                    -0.019136574082886857, -0.00018917439761023796, 0.0016594554521085609,
+                    -0.0005379769797581482, -3.2634884126937365e-05, 0.00011709266599377057,
+                    -6.778308435089836e-05, 2.5448038182074596e-05, -7.146699577276563e-06,
+                    1.5593443505509587e-06, -2.6553166329097823e-07, 3.478276498664733e-08,
+                    -3.3929813078540807e-09, 2.323419283404361e-10, -9.966421634567921e-12,
+                    2.0144309830382238e-13);
 }
 
 template <class T>
@@ -343,8 +415,12 @@ DT_MATH T erf_of(T x, T one_from) {
   return a < T(1) ? small : x == x ? copysign(large, x) : x;
 }
 
-DT_MATH float erf(float x) { return erf_of(x, 4.0f); }
-DT_MATH double erf(double x) { return erf_of(x, 6.0); }
+DT_MATH float erf(float x) {
+  return erf_of(x, 4.0f);
+}
+DT_MATH double erf(double x) {
+  return erf_of(x, 6.0);
+}
 
 }  // namespace dt::math
 

@@ -16,7 +16,9 @@ DT_MATH Pair fast_sum(double a, double b) {
 
 #ifndef __FMA__
 // The upper 26 bits of a number, so that products of halves are exact (Veltkamp).
-DT_MATH double upper_half(double a) { return from_bits(to_bits(a) & 0xfffffffff8000000u); }
+DT_MATH double upper_half(double a) {
+  return from_bits(to_bits(a) & 0xfffffffff8000000u);
+}
 #endif
 
 DT_MATH Pair exact_product(double a, double b) {
@@ -29,19 +31,21 @@ DT_MATH Pair exact_product(double a, double b) {
 #endif
 }
 
-// ln x to about 2^-65 for x > 0. With s = f / (2 + f), ln(1 + f) = 2 s (1 + z / 3 + z^2 T(z)), z = s^2; T's error is
-// 2^-66 of the sum, so it may be computed in one double, z / 3 not.
+// ln x to about 2^-65 for x > 0. With s = f / (2 + f), ln(1 + f) = 2 s (1 + z / 3 + z^2 T(z)), z =
+// s^2; T's error is 2^-66 of the sum, so it may be computed in one double, z / 3 not.
 DT_MATH Pair log_pair(double x) {
   const LogParts<double> parts = log_parts(x);
   const Pair denominator = fast_sum(2.0, parts.f);
   const double s = parts.f / denominator.high;
   const Pair back = exact_product(s, denominator.high);
-  const double s_low = (((parts.f - back.high) - back.low) - s * denominator.low) / denominator.high;
+  const double s_low =
+      (((parts.f - back.high) - back.low) - s * denominator.low) / denominator.high;
   const Pair z = exact_product(s, s);
   const double z_low = z.low + 2.0 * s * s_low;
-  const double tail = z.high * polynomial(z.high, 0.20000000000001128, 0.14285714285050052, 0.1111111125990966,
-                                          0.0909089218847871, 0.07693378422458604, 0.06628414890713505,
-                                          0.06598105500357197);
+  const double tail =
+      z.high * polynomial(z.high, 0.20000000000001128, 0.14285714285050052, 0.1111111125990966,
+                          0.0909089218847871, 0.07693378422458604, 0.06628414890713505,
+                          0.06598105500357197);
   const Pair factor = fast_sum(0x1.5555555555555p-2, tail);
   const double factor_low = factor.low + 0x1.5555555555555p-56;
   const Pair w = exact_product(z.high, factor.high);
@@ -61,7 +65,8 @@ DT_MATH double exp_of_pair(Pair x) {
   return scale(1.0 + fma(1.0 + e.p, x.low, e.p), e.k);
 }
 
-// C's rules for the exceptional arguments of pow; `magnitude` is |x|^y for finite nonzero x and finite y.
+// C's rules for the exceptional arguments of pow; `magnitude` is |x|^y for finite nonzero x and
+// finite y.
 template <class T>
 DT_MATH T pow_edges(T x, T y, T magnitude) {
   const T a = abs(x);
@@ -80,7 +85,8 @@ DT_MATH T pow_edges(T x, T y, T magnitude) {
 DT_MATH double pow(double x, double y) {
   const Pair log = log_pair(abs(x));
   const Pair product = exact_product(y, log.high);
-  // A product that overflows has an infinite or NaN lower part, which must not spoil exp's own limit.
+  // A product that overflows has an infinite or NaN lower part, which must not spoil exp's own
+  // limit.
   const double low = abs(product.high) < 1e4 ? product.low + y * log.low : 0.0;
   return pow_edges(x, y, exp_of_pair({product.high, low}));
 }
@@ -92,8 +98,10 @@ DT_MATH float pow(float x, float y) {
   return pow_edges(x, y, float((1.0 + e.p) * power_of_two<double>(e.k_bits)));
 }
 
-// The remainder of truncated division, exactly: long division of the mantissas, as many quotient bits a step as fit in
-// 64. A loop, so no vector code. The largest exponent of T makes it 190 steps (7 for float); close operands need one.
+// The remainder of truncated division, exactly: long division of the mantissas, as many quotient
+// bits a step as fit in
+// 64. A loop, so no vector code. The largest exponent of T makes it 190 steps (7 for float); close
+// operands need one.
 template <class T>
 DT_MATH T fmod_of(T a, T b) {
   using F = Format<T>;
@@ -120,7 +128,11 @@ DT_MATH T fmod_of(T a, T b) {
   return copysign(T(static_cast<int64_t>(rest)) * (unit_high / T(static_cast<int64_t>(kOne))), a);
 }
 
-DT_MATH float fmod(float a, float b) { return fmod_of(a, b); }
-DT_MATH double fmod(double a, double b) { return fmod_of(a, b); }
+DT_MATH float fmod(float a, float b) {
+  return fmod_of(a, b);
+}
+DT_MATH double fmod(double a, double b) {
+  return fmod_of(a, b);
+}
 
 }  // namespace dt::math

@@ -1,9 +1,10 @@
 // sin and cos on a CPU. Included by math_host.h.
 //
-// The fast forms reduce x by n pi/2 with pi/2 split into parts whose products with n are exact; that holds for |x| up
-// to kTrigLimit, beyond which they return NaN. The exact forms, which multiply x by as many digits of 2/pi as it takes
-// (Payne and Hanek), are right for every number, but are no vector code: a caller of the fast forms repeats the few
-// elements that came out as NaN with them (kernels/cpu/wide.h).
+// The fast forms reduce x by n pi/2 with pi/2 split into parts whose products with n are exact;
+// that holds for |x| up to kTrigLimit, beyond which they return NaN. The exact forms, which
+// multiply x by as many digits of 2/pi as it takes (Payne and Hanek), are right for every number,
+// but are no vector code: a caller of the fast forms repeats the few elements that came out as NaN
+// with them (kernels/cpu/wide.h).
 #pragma once
 
 namespace dt::math {
@@ -16,18 +17,20 @@ struct Angle {
   double high, low;
 };
 
-// (sin(r) / r - 1) / r^2 and (cos(r) - 1 + r^2 / 2) / r^4 in z = r^2 on |r| <= pi/4, error 2^-58 and 2^-64.
+// (sin(r) / r - 1) / r^2 and (cos(r) - 1 + r^2 / 2) / r^4 in z = r^2 on |r| <= pi/4, error 2^-58
+// and 2^-64.
 DT_MATH double sin_tail(double z) {
-  return polynomial(z, -0.16666666666666632, 0.008333333333322316, -0.0001984126982972499, 2.7557313661921602e-06,
-                    -2.505075323817259e-08, 1.5896503249956407e-10);
+  return polynomial(z, -0.16666666666666632, 0.008333333333322316, -0.0001984126982972499,
+                    2.7557313661921602e-06, -2.505075323817259e-08, 1.5896503249956407e-10);
 }
 
 DT_MATH double cos_tail(double z) {
-  return polynomial(z, 0.0416666666666666, -0.001388888888887399, 2.4801587289395014e-05, -2.7557314326049407e-07,
-                    2.087571956024578e-09, -1.1359448711687689e-11);
+  return polynomial(z, 0.0416666666666666, -0.001388888888887399, 2.4801587289395014e-05,
+                    -2.7557314326049407e-07, 2.087571956024578e-09, -1.1359448711687689e-11);
 }
 
-// The sine of the angle plus `turn` right angles. Terms are added from the smallest up; `low` enters to first order.
+// The sine of the angle plus `turn` right angles. Terms are added from the smallest up; `low`
+// enters to first order.
 DT_MATH double sin_of_angle(Angle a, uint64_t turn) {
   const double r = a.high, z = r * r;
   const double sine = r + (r * z * sin_tail(z) + fma(z, -0.5 * a.low, a.low));
@@ -67,9 +70,12 @@ DT_MATH double sin(double x) {
   return abs(x) < 0x1p-27 ? x : fast;
 }
 
-DT_MATH double cos(double x) { return abs(x) <= kTrigLimit ? sin_of_angle(reduce(x), 1) : kNaN; }
+DT_MATH double cos(double x) {
+  return abs(x) <= kTrigLimit ? sin_of_angle(reduce(x), 1) : kNaN;
+}
 
-// ---- float: the arithmetic is double, where two parts of pi/2 and short polynomials (error 2^-37 and 2^-43) suffice
+// ---- float: the arithmetic is double, where two parts of pi/2 and short polynomials (error 2^-37
+// and 2^-43) suffice
 
 DT_MATH float sin_of_float(float x, uint64_t turn) {
   const double wide = double(x);
@@ -77,26 +83,33 @@ DT_MATH float sin_of_float(float x, uint64_t turn) {
   const double n = shifted - Format<double>::kRounder;
   const double r = (wide - n * 0x1.921fb54000000p+0) - n * 0x1.10b4611a62633p-30, z = r * r;
   const double sine =
-      r * fma(z, polynomial(z, -0.16666667163, 0.00833332911, -0.000198393274, 2.71823797e-06), 1.0);
+      r *
+      fma(z, polynomial(z, -0.16666667163, 0.00833332911, -0.000198393274, 2.71823797e-06), 1.0);
   const double cosine = fma(
-      z, fma(z, polynomial(z, 0.0416666679, -0.00138888834, 2.47995122e-05, -2.72095633e-07), -0.5), 1.0);
+      z, fma(z, polynomial(z, 0.0416666679, -0.00138888834, 2.47995122e-05, -2.72095633e-07), -0.5),
+      1.0);
   const uint64_t quadrant = to_bits(shifted) + turn;
   const double y = (quadrant & 1) != 0 ? cosine : sine;
   const double fast = abs(wide) <= kTrigLimit ? y : kNaN;
   return float(from_bits(to_bits(fast) ^ ((quadrant & 2) << 62)));
 }
 
-DT_MATH float sin(float x) { return sin_of_float(x, 0); }
-DT_MATH float cos(float x) { return sin_of_float(x, 1); }
+DT_MATH float sin(float x) {
+  return sin_of_float(x, 0);
+}
+DT_MATH float cos(float x) {
+  return sin_of_float(x, 1);
+}
 
 // ---- exact
 
 // Bits of 2/pi, most significant first, after 64 zeros that stand for larger weights.
 constexpr uint64_t kTwoOverPi[] = {
-    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
-    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
-    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
-    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
+    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
+    0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
+    0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
 };
 
 // 64 bits of 2/pi from bit `from` (0 is the first zero).
@@ -106,8 +119,8 @@ inline uint64_t two_over_pi(int from) {
   return shift == 0 ? word[0] : (word[0] << shift) | (word[1] >> (64 - shift));
 }
 
-// For finite x >= 2^-8. x 2/pi modulo 4 is the mantissa times a window of 192 bits of 2/pi: higher bits give multiples
-// of 4, lower ones less than 2^-137.
+// For finite x >= 2^-8. x 2/pi modulo 4 is the mantissa times a window of 192 bits of 2/pi: higher
+// bits give multiples of 4, lower ones less than 2^-137.
 inline Angle reduce_exactly(double x) {
   using Wide = unsigned __int128;
   const uint64_t bits = to_bits(x);
@@ -143,9 +156,17 @@ inline double sin_exactly(double x, uint64_t turn) {
   return turn == 0 && x < 0.0 ? -y : y;
 }
 
-inline double exact_sin(double x) { return sin_exactly(x, 0); }
-inline double exact_cos(double x) { return sin_exactly(x, 1); }
-inline float exact_sin(float x) { return static_cast<float>(sin_exactly(double(x), 0)); }
-inline float exact_cos(float x) { return static_cast<float>(sin_exactly(double(x), 1)); }
+inline double exact_sin(double x) {
+  return sin_exactly(x, 0);
+}
+inline double exact_cos(double x) {
+  return sin_exactly(x, 1);
+}
+inline float exact_sin(float x) {
+  return static_cast<float>(sin_exactly(double(x), 0));
+}
+inline float exact_cos(float x) {
+  return static_cast<float>(sin_exactly(double(x), 1));
+}
 
 }  // namespace dt::math

@@ -27,10 +27,10 @@ _TOP = f"""\
  *   if (T_status()) puts(T_message());
  *
  * Arguments without a default are given in order, all others by name. What a call makes belongs to
- * the innermost open T_SCOPE, which releases it at its end; T_keep() and T_outer() let a handle live
- * longer. After an error, calls do nothing until the outermost scope ends or T_clear() is called.
- * Without a scope a result is the caller's, as in dumbtorch.h. A callback that makes tensors opens a
- * scope of its own and gives back its result with T_keep().
+ * the innermost open T_SCOPE, which releases it at its end; T_keep() and T_outer() let a handle
+ * live longer. After an error, calls do nothing until the outermost scope ends or T_clear() runs.
+ * Without a scope a result is the caller's, as in dumbtorch.h. A callback that makes tensors opens
+ * a scope of its own and gives back its result with T_keep().
  *
  * A comment above each function shows its signature: `name: kind = default`, `?` may be absent. */
 #ifndef DT_H
@@ -134,9 +134,9 @@ _OUT = {
 _EMPTY = {"device": "{0, 0}", "scalar": "{0, 0, 0}", "i64[]": "{0, {0}}", "f64": "NAN"}
 
 _KEYWORDS = set(
-    "auto break case char const continue default do double else enum extern float for goto if inline "
-    "int long register restrict return short signed sizeof static struct switch typedef union "
-    "unsigned void volatile while class delete export friend new operator private protected public "
+    "auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while class delete export friend new operator private protected public "
     "template this throw try using virtual and or not xor namespace bool true false".split()
 )
 
@@ -218,7 +218,7 @@ def passed(a: Argument, value: str) -> list[str]:
 
 
 def default(a: Argument) -> str:
-    """The default as an initialiser. A list that has one is an array of the surrounding function."""
+    """The default as an initialiser. The numbers of a list are in an array."""
     kind, value = a.kind, a.default
     if kind.list:
         if value is None:
@@ -272,7 +272,9 @@ class _Printer:
         names += [r.name for r in self.others]
         for name in names:
             if names.count(name) > 1 or name in _KEYWORDS or name in ("options", "result"):
-                raise SchemaError(f"dt.h: [fn.{f.name}]: '{name}' cannot be the name of an argument")
+                raise SchemaError(
+                    f"dt.h: [fn.{f.name}]: '{name}' cannot be the name of an argument"
+                )
 
     def text(self) -> str:
         parts = [self.comment()]
@@ -296,7 +298,9 @@ class _Printer:
         ]
         names += [f".{r.name}: where this result goes" for r in self.others]
         text = f"{f.doc} {f.returns}".strip()
-        lines = textwrap.wrap(f"T_{self.short}({', '.join(names)})", WIDTH - 4, subsequent_indent="    ")
+        lines = textwrap.wrap(
+            f"T_{self.short}({', '.join(names)})", WIDTH - 4, subsequent_indent="    "
+        )
         lines += textwrap.wrap(text, WIDTH - 6)
         return "/** " + "\n * ".join(lines) + " */"
 
@@ -306,7 +310,9 @@ class _Printer:
         return "\n".join(["typedef struct {", *members, f"}} T_{self.short}_options;"])
 
     def defaults(self) -> str:
-        lines = [call(f"static inline T_{self.short}_options T_{self.short}_defaults(", ["void"], ") {")]
+        lines = [
+            call(f"static inline T_{self.short}_options T_{self.short}_defaults(", ["void"], ") {")
+        ]
         values = []
         for o in self.options:
             a = o.argument
@@ -352,18 +358,22 @@ class _Printer:
         lines = []
         for r in self.f.results:
             local = "result" if r is self.first else r.name
-            empty = _EMPTY.get(r.kind.key, "0" if r.kind.base in ("i64", "bool", "enum") else "NULL")
+            empty = _EMPTY.get(
+                r.kind.key, "0" if r.kind.base in ("i64", "bool", "enum") else "NULL"
+            )
             lines.append(f"{_join(self.result_type(r), local)} = {empty};")
         for a in self.f.args:
             if a.kind.base == "options":
                 macro = f"DT_{a.kind.name}_OPTIONS_INIT".upper()
-                lines.append(f"{cabi.type_name(a.kind)} {a.name} = {macro};")
+                lines.append(f"{cabi.type_name(a.kind)} c_{a.name} = {macro};")
         pairs = [(a, a.name) for a in self.required] + [(o.argument, o.use) for o in self.options]
         for a, value in pairs:
             if a.kind.count > 1:
                 count = a.kind.count
                 lines.append(f"int64_t {a.name}_room[{count}];")
-                lines.append(f"const T_Dims {a.name}_all = T_repeat_({value}, {count}, {a.name}_room);")
+                lines.append(
+                    f"const T_Dims {a.name}_all = T_repeat_({value}, {count}, {a.name}_room);"
+                )
         return lines
 
     def value(self, a: Argument) -> str:
@@ -374,7 +384,7 @@ class _Printer:
 
     def machine_arguments(self, a: Argument) -> list[str]:
         if a.kind.base == "options":
-            return [f"&{a.name}"]
+            return [f"&c_{a.name}"]
         return passed(a, self.value(a))
 
     def body(self, arguments: list[str]) -> list[str]:
@@ -383,12 +393,14 @@ class _Printer:
             if o.struct:
                 members = [name for _, name in cabi.field(o.argument)]
                 values = passed(o.argument, self.value(o.argument))
-                lines += [f"{o.struct}.{m} = {v};" for m, v in zip(members, values, strict=True)]
+                lines += [f"c_{o.struct}.{m} = {v};" for m, v in zip(members, values, strict=True)]
         if self.others:
             # Results are cleared also when the call does not happen.
             lines.append(call(f"if (!T_stopped_()) {check}", arguments, "));"))
             for r in self.others:
-                lines.append(f"if (options->{r.name}) *options->{r.name} = {self.owned(r, r.name)};")
+                lines.append(
+                    f"if (options->{r.name}) *options->{r.name} = {self.owned(r, r.name)};"
+                )
                 if _is_handle(r.kind):
                     lines.append(f"else if ({r.name}) {cabi_release(r.kind)}({r.name});")
             return [*lines, f"return {self.owned(self.first, 'result')};"]
@@ -429,7 +441,7 @@ class _Printer:
         return f"T_own_{name}_({value})" if name else value
 
     def macro(self) -> str:
-        """T_NAME, where the plain function will not do: options, or arguments that are converted."""
+        """T_NAME, where the function alone will not do: options, or converted arguments."""
         names = [a.name for a in self.required]
         converted = [_converted(a) for a in self.required]
         do = f"T_do_{self.short}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from . import text
 from .model import Argument, Callback, Function, Kind, Options, Schema
 
 Parameter = tuple[str, str]  # (C type, name)
@@ -70,7 +71,7 @@ def result(r: Argument) -> list[Parameter]:
             return [("dt_tensor **", name)]
         case "tensor[]":
             return [("dt_tensor_list **", name)]
-        case "handle" | "handle?":
+        case "handle":
             return [(f"{type_name(kind)} **", name)]
         case "i64" | "f64" | "bool":
             return [(f"{_NUMBERS[kind.base]} *", name)]
@@ -83,7 +84,7 @@ def result(r: Argument) -> list[Parameter]:
         case "i64[]":
             capacity = ("int64_t", f"{name}_capacity")
             return [("int64_t *", name), capacity, ("int64_t *", f"{name}_n")]
-        case "str" | "bytes":
+        case "str":
             return [("dt_bytes **", name)]
         case "str[]":
             return [("dt_string_list **", name)]
@@ -109,6 +110,12 @@ def declare(parameter: Parameter) -> str:
 def declaration(f: Function) -> str:
     """The prototype without attributes: `dt_status dt_neg(dt_tensor *input, dt_tensor **out)`."""
     return f"dt_status {f.c_name}({', '.join(map(declare, parameters(f))) or 'void'})"
+
+
+def prototype(f: Function, before: str = "", after: str = "") -> str:
+    """The declaration for people to read: wrapped between parameters."""
+    arguments = [declare(p) for p in parameters(f)] or ["void"]
+    return text.call(f"{before}dt_status {f.c_name}(", arguments, f"){after};")
 
 
 def callback_parameters(c: Callback) -> list[str]:

@@ -44,6 +44,17 @@ def check(schema: Schema) -> None:
         if c.name in schema.functions:
             raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
     _kernel_names(schema)
+    _c_names(schema)
+
+
+def _c_names(schema: Schema) -> None:
+    """C has one name space for types and functions."""
+    names = [*schema.enums, *schema.handles, *schema.callbacks, *schema.c_functions]
+    names += [o + "_options" for o in schema.options] + [h + "_release" for h in schema.handles]
+    names += [f.name for f in schema.public]
+    for name in names:
+        if names.count(name) > 1:
+            raise SchemaError(f"dt_{name} is declared twice")
 
 
 def _kinds(where: str, args: tuple[Argument, ...], allowed: tuple[str, ...]) -> None:

@@ -6,7 +6,25 @@ import argparse
 import pathlib
 import sys
 
-from . import abi, check, core_ops, header, kernels, misuse, modules, schema, shim
+from . import (
+    abi,
+    c,
+    check,
+    conformance,
+    core_ops,
+    cpp,
+    header,
+    kernels,
+    lua,
+    misuse,
+    modules,
+    python,
+    python_layers,
+    python_native,
+    reference,
+    schema,
+    shim,
+)
 from .model import SchemaError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -20,6 +38,14 @@ GENERATORS = (
     abi.generate,
     shim.generate,
     misuse.generate,
+    reference.generate,
+    python_native.generate,
+    python.generate,
+    python_layers.generate,
+    c.generate,
+    cpp.generate,
+    lua.generate,
+    conformance.generate,
 )
 
 

@@ -25,7 +25,6 @@ _PARAMETER = {
     "f64": "double",
     "f64?": "std::optional<double>",
     "f64[]": "Span<const double>",
-    "f64[]?": "std::optional<Span<const double>>",
     "bool": "bool",
     "bool?": "std::optional<bool>",
     "str": "const std::string&",
@@ -40,7 +39,6 @@ _PARAMETER = {
     "handle?": "const {name}&",
     "options": "const {name}&",
     "callback": "const {name}&",
-    "callback?": "const {name}&",  # empty = absent
 }
 
 _RESULT = {
@@ -48,7 +46,6 @@ _RESULT = {
     "tensor?": "Tensor",
     "tensor[]": "std::vector<Tensor>",
     "handle": "{name}",
-    "handle?": "{name}",
     "i64": "int64_t",
     "f64": "double",
     "bool": "bool",
@@ -58,7 +55,6 @@ _RESULT = {
     "i64[]": "std::vector<int64_t>",
     "str": "std::string",
     "str[]": "std::vector<std::string>",
-    "bytes": "std::string",
     "pointer": "void*",
 }
 
@@ -67,9 +63,7 @@ _FIELD = {
     "tensor?": "Tensor",
     "i64[]": "std::vector<int64_t>",
     "i64[]?": "std::optional<std::vector<int64_t>>",
-    "f64[]": "std::vector<double>",
     "str": "std::string",
-    "str?": "std::optional<std::string>",
     "handle?": "{name}",
 }
 

@@ -6,10 +6,9 @@ is in wrappers/cpp/dumbtorch_types.hpp, written by hand."""
 
 from __future__ import annotations
 
-import math
-
 from . import cabi, text
-from .model import Argument, Callback, Enum, Function, Kind, Options, Schema, SchemaError
+from . import cpp_kinds as kinds
+from .model import Argument, Callback, Enum, Function, Options, Schema, SchemaError
 from .text import GENERATED, call, camel, constant
 
 _TOP = f"""\
@@ -39,145 +38,6 @@ _BOTTOM = """\
 #include "dumbtorch_extra.hpp"
 """
 
-_PARAMETERS = {
-    "tensor": "const Tensor&",
-    "tensor?": "const Tensor&",
-    "tensor[]": "const TensorRefs&",
-    "tensor[]?": "const TensorRefs&",
-    "tensor?[]": "const TensorRefs&",
-    "operand": "const Operand&",
-    "operand?": "const Operand&",
-    "scalar": "const Scalar&",
-    "scalar?": "const Scalar&",
-    "i64": "int64_t",
-    "i64?": "std::optional<int64_t>",
-    "i64[]": "const Ints&",
-    "i64[]?": "const Ints&",
-    "f64": "double",
-    "f64?": "std::optional<double>",
-    "f64[]": "const Reals&",
-    "f64[]?": "const Reals&",
-    "bool": "bool",
-    "bool?": "std::optional<bool>",
-    "str": "const std::string&",
-    "str?": "const std::optional<std::string>&",
-    "str[]": "const Strings&",
-    "bytes": "std::string_view",
-    "enum": "{name}",
-    "enum?": "std::optional<{name}>",
-    "device": "Device",
-    "device?": "std::optional<Device>",
-    "handle": "const {name}&",
-    "handle?": "const {name}&",
-    "options": "const {name}Options&",
-    "callback": "{name}",
-    "callback?": "{name}",
-}
-
-# How an argument `@` becomes the C API's arguments.
-_PASS = {
-    "tensor": ("@.handle()",),
-    "tensor?": ("@.handle()",),
-    "handle": ("@.handle()",),
-    "handle?": ("@.handle()",),
-    "scalar": ("@.kind()", "@.i()", "@.f()"),
-    "scalar?": ("@.kind()", "@.i()", "@.f()"),
-    "i64": ("@",),
-    "i64?": ("detail::pointer(@)",),
-    "f64": ("@",),
-    "f64?": ("detail::pointer(@)",),
-    "bool": ("@",),
-    "bool?": ("detail::Flag(@).get()",),
-    "str": ("@.c_str()",),
-    "str?": ("detail::text(@)",),
-    "bytes": ("@.data()", "static_cast<int64_t>(@.size())"),
-    "enum?": ("detail::number(@)",),
-    "options": ("&@_c",),
-}
-
-_FIELDS = {
-    "i64[]": "std::vector<int64_t>",
-    "f64[]": "std::vector<double>",
-    "str": "std::string",
-    "str?": "std::optional<std::string>",
-    "tensor?": "Tensor",
-    "handle?": "{name}",
-}
-
-_RESULTS = {
-    "tensor": "Tensor",
-    "tensor?": "Tensor",
-    "tensor[]": "std::vector<Tensor>",
-    "handle": "{name}",
-    "handle?": "{name}",
-    "i64": "int64_t",
-    "f64": "double",
-    "bool": "bool",
-    "enum": "{name}",
-    "device": "Device",
-    "scalar": "Scalar",
-    "i64[]": "std::vector<int64_t>",
-    "str": "std::string",
-    "str[]": "std::vector<std::string>",
-    "bytes": "std::string",
-    "pointer": "void*",
-}
-
-# How the C API's out-values become a result.
-_TAKE = {
-    "tensor": "Tensor(@)",
-    "tensor?": "Tensor(@)",
-    "tensor[]": "detail::take_tensors(@)",
-    "handle": "dumbtorch::{name}(@)",
-    "handle?": "dumbtorch::{name}(@)",
-    "i64": "@",
-    "f64": "@",
-    "bool": "@ != 0",
-    "enum": "static_cast<{name}>(@)",
-    "device": "Device(static_cast<DeviceType>(@_type), @_index)",
-    "scalar": "Scalar(@_kind, @_i, @_f)",
-    "str": "detail::take_string(@)",
-    "str[]": "detail::take_strings(@)",
-    "bytes": "detail::take_string(@)",
-    "pointer": "@",
-}
-
-# A callback's arguments: C values `@` as the C++ ones that the user's function sees. Tensors that the
-# library lends are aliased, so that the function may keep them.
-_LENT = {
-    "tensor": "detail::alias(@)",
-    "tensor?": "detail::alias(@)",
-    "tensor[]": "detail::aliases(@, @_n)",
-    "tensor?[]": "detail::aliases(@, @_n)",
-    "i64": "@",
-    "f64": "@",
-    "bool": "@ != 0",
-    "str": "std::string(@)",
-    "enum": "static_cast<{name}>(@)",
-}
-
-_LENT_TYPES = {
-    "tensor": "const Tensor&",
-    "tensor?": "const Tensor&",
-    "tensor[]": "const std::vector<Tensor>&",
-    "tensor?[]": "const std::vector<Tensor>&",
-    "i64": "int64_t",
-    "f64": "double",
-    "bool": "bool",
-    "str": "const std::string&",
-    "enum": "{name}",
-}
-
-# A callback's result `r` as the C API wants it.
-_GIVEN = {
-    "tensor": "detail::give(r)",
-    "tensor?": "detail::give(r)",
-    "tensor[]": "detail::give(r)",
-    "i64": "r",
-    "f64": "r",
-    "bool": "r",
-}
-
 # Python's special methods as C++ operators; "" for those that C++ does not have. `i` in front of a
 # name is the in-place operator.
 _OPERATORS = {
@@ -194,17 +54,9 @@ _REFLECTED = {
     "ge": "le", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "sub": "rsub",
 }  # fmt: skip
 
-_KEYWORDS = set(
-    "alignas alignof and asm auto bool break case catch char class const continue default delete do "
-    "double else enum explicit export extern false float for friend goto if inline int long mutable "
-    "namespace new noexcept not nullptr operator or private protected public register return short "
-    "signed sizeof static struct switch template this throw true try typedef union unsigned using "
-    "virtual void volatile while xor".split()
-)
-
 
 def generate(schema: Schema) -> dict[str, str]:
-    functions = [_Printer(schema, f) for f in schema.public]
+    functions = [Printer(schema, f) for f in schema.public]
     handles = [h for h in schema.handles if h != "tensor"]
     parts = [_TOP]
     parts += [_enum(e) for e in schema.enums.values()]
@@ -285,30 +137,8 @@ inline std::vector<Tensor> detail::take_tensors(dt_tensor_list* list) {
 """
 
 
-def _class(name: str) -> str:
-    """The C++ name of an enum, a handle, ...: Generator, DeviceType; PyTorch spells it DType."""
-    return "DType" if name == "dtype" else camel(name)
-
-
-def _name(kind: Kind) -> str:
-    return _class(kind.name)
-
-
-def _namespace(name: str | None) -> str | None:
-    """"nn.utils" -> "nn::utils"; PyTorch's own namespace is dumbtorch itself."""
-    return "" if name == "torch" else name and name.replace(".", "::")
-
-
-def _object(kind: Kind) -> str:
-    return "Tensor" if kind.base == "tensor" else _name(kind)
-
-
-def _parameter(kind: Kind) -> str:
-    return _PARAMETERS[kind.key].format(name=_name(kind))
-
-
 def _enum(e: Enum) -> str:
-    lines = [text.comment(e.doc), f"enum class {_class(e.name)} : int32_t {{"]
+    lines = [text.comment(e.doc), f"enum class {kinds.class_name(e.name)} : int32_t {{"]
     if e.zero:
         lines.append(f"  {constant(e.zero)} = 0,")
     lines += [f"  {constant(v.name)} = {v.number},  // {v.doc}" for v in e.values]
@@ -323,11 +153,15 @@ def _dtype_constants(schema: Schema) -> str:
 
 
 def _callback_type(schema: Schema, c: Callback) -> str:
-    args = [_LENT_TYPES[a.kind.key].format(name=_name(a.kind)) + f" {a.name}" for a in c.args]
-    result = _RESULTS[c.results[0].kind.key] if c.results else "void"
+    args = [
+        kinds.LENT_TYPES[a.kind.key].format(name=kinds.name_of(a.kind)) + f" {a.name}"
+        for a in c.args
+    ]
+    result = kinds.RESULTS[c.results[0].kind.key] if c.results else "void"
     if len(c.results) > 1:
         raise SchemaError(f"dumbtorch.hpp: [callback.{c.name}]: several results")
-    return f"{text.comment(c.doc)}\nusing {camel(c.name)} = std::function<{result}({', '.join(args)})>;"
+    function = f"std::function<{result}({', '.join(args)})>"
+    return f"{text.comment(c.doc)}\nusing {camel(c.name)} = {function};"
 
 
 def _trampolines(schema: Schema) -> str:
@@ -337,12 +171,13 @@ def _trampolines(schema: Schema) -> str:
         box = camel(c.name)
         head = call(f"inline dt_status call_{c.name}(", cabi.callback_parameters(c), ") {")
         values = [
-            _LENT[a.kind.key].replace("@", a.name).format(name=_name(a.kind)) for a in c.args
+            kinds.LENT[a.kind.key].replace("@", a.name).format(name=kinds.name_of(a.kind))
+            for a in c.args
         ]
         run = f"(*static_cast<{box}*>(user_data))({', '.join(values)})"
         if c.results:
             r = c.results[0]
-            body = [f"auto r = {run};", f"*{r.name} = {_GIVEN[r.kind.key]};"]
+            body = [f"auto r = {run};", f"*{r.name} = {kinds.GIVEN[r.kind.key]};"]
         else:
             body = [f"{run};"]
         lines = [head, "  return guarded([&] {", *(f"    {line}" for line in body), "  });", "}\n"]
@@ -379,30 +214,13 @@ inline dt_tensor_list* give(const std::vector<Tensor>& tensors) {
 def _options(schema: Schema, o: Options) -> str:
     lines = [text.comment(o.doc), f"struct {camel(o.name)}Options {{"]
     for a in o.fields:
-        kind = _FIELDS.get(a.kind.key) or _PARAMETERS[a.kind.key]
-        default = "" if a.kind.key in ("tensor?", "handle?") else f" = {_literal(a)}"
-        lines += [text.comment(a.doc, "  "), f"  {kind.format(name=_name(a.kind))} {a.name}{default};"]
+        kind = kinds.FIELDS.get(a.kind.key) or kinds.PARAMETERS[a.kind.key]
+        default = "" if a.kind.key in ("tensor?", "handle?") else f" = {kinds.literal(a)}"
+        lines += [
+            text.comment(a.doc, "  "),
+            f"  {kind.format(name=kinds.name_of(a.kind))} {a.name}{default};",
+        ]
     return "\n".join([*lines, "};\n"])
-
-
-def _literal(a: Argument) -> str:
-    """The default of an argument or a field."""
-    value, kind = a.default, a.kind
-    if value is None:
-        empty = ("options", "tensor", "handle", "callback")
-        return "{}" if kind.base in empty and not kind.list else "std::nullopt"
-    if kind.base == "enum":
-        return f"{_name(kind)}::{constant(value)}"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        numbers = "{" + ", ".join(repr(v) for v in value) + "}"
-        return numbers if value or kind.base == "tensor" else "{}"
-    if isinstance(value, str):
-        return cabi.literal(a)[0]
-    if isinstance(value, float) and math.isinf(value):
-        return ("-" if value < 0 else "") + "std::numeric_limits<double>::infinity()"
-    return repr(value)
 
 
 def _tensor_class(functions: list) -> str:
@@ -429,7 +247,7 @@ def _namespaces(functions: list):
     for p in free:
         for other in p.f.namespaces[1:] if p.f.namespaces else ():
             target = f"{p.namespace}::{p.name}" if p.namespace else f"dumbtorch::{p.name}"
-            shared.setdefault(_namespace(other), {})[target] = None
+            shared.setdefault(kinds.namespace(other), {})[target] = None
     for other, names in shared.items():
         lines = [f"using {name};" for name in names]
         yield "\n".join([f"namespace {other} {{", *lines, "}\n"] if other else [*lines, ""])
@@ -455,7 +273,9 @@ def _operators(schema: Schema) -> str:
                 )
             continue
         if len([a for a in f.args if not a.has_default]) == 1:
-            lines.append(f"inline Tensor operator{sign}(const Tensor& a) {{ return a.{f.method_name}(); }}")
+            lines.append(
+                f"inline Tensor operator{sign}(const Tensor& a) {{ return a.{f.method_name}(); }}"
+            )
             continue
         lines.append(
             f"inline Tensor operator{sign}(const Tensor& a, const Operand& b) "
@@ -480,18 +300,18 @@ def _operators(schema: Schema) -> str:
     return "\n".join(lines) + "\n"
 
 
-class _Printer:
+class Printer:
     """Prints one function, as a method, a free function, or both."""
 
     def __init__(self, schema: Schema, f: Function):
         self.schema, self.f = schema, f
         self.name = f.python or (f.method_name if f.method else f.name)
         first = f.namespaces[0] if f.namespaces else ("" if not f.method else None)
-        self.namespace = _namespace(first)
+        self.namespace = kinds.namespace(first)
         self.struct = f"{camel(f.name)}Result" if len(f.results) > 1 else ""
         for name in [self.name] + [a.name for a in f.args]:
             taken = name in ("handle", "defined", "release") or (name == "out" and f.results)
-            if name in _KEYWORDS or taken:
+            if name in kinds.KEYWORDS or taken:
                 raise SchemaError(f"dumbtorch.hpp: [fn.{f.name}]: '{name}' cannot be a name in C++")
 
     def return_type(self) -> str:
@@ -505,7 +325,7 @@ class _Printer:
 
     @staticmethod
     def result_type(r: Argument) -> str:
-        return _RESULTS[r.kind.key].format(name=_name(r.kind))
+        return kinds.RESULTS[r.kind.key].format(name=kinds.name_of(r.kind))
 
     def struct_text(self) -> str:
         members = [f"  {self.result_type(r)} {r.name};" for r in self.f.results]
@@ -515,12 +335,13 @@ class _Printer:
         args = self.f.args[1:] if method else self.f.args
         out = []
         for i, a in enumerate(args):
-            parameter = f"{_parameter(a.kind)} {a.name}"
+            parameter = f"{kinds.parameter(a.kind)} {a.name}"
             optional = all(b.has_default or b.kind.base == "options" for b in args[i:])
             if defaults and optional:
                 # Inside of a class, other classes may not be complete yet.
                 whole = a.kind.base in ("tensor", "handle") and not a.kind.list and method
-                parameter += f" = {f'detail::none<{_object(a.kind)}>()' if whole else _literal(a)}"
+                none = f"detail::none<{kinds.object_name(a.kind)}>()"
+                parameter += f" = {none if whole else kinds.literal(a)}"
             out.append(parameter)
         return out
 
@@ -529,7 +350,9 @@ class _Printer:
         comment = text.comment(f"{self.f.doc} {self.f.returns}".strip(), "  ")
         lines = [comment, call(head, self.parameters(True, True), ") const;")]
         if self.f.operator == "call":
-            head = call(f"  {self.return_type()} operator()(", self.parameters(True, True), ") const {")
+            head = call(
+                f"  {self.return_type()} operator()(", self.parameters(True, True), ") const {"
+            )
             passed = ", ".join(a.name for a in self.f.args[1:])
             lines += [head, f"    return {self.name}({passed});", "  }"]
         return "\n".join(lines)
@@ -544,7 +367,9 @@ class _Printer:
         return "\n".join([head, *(f"  {line}" for line in self.body("*this")), "}\n"])
 
     def free_function(self) -> str:
-        head = call(f"inline {self.return_type()} {self.name}(", self.parameters(True, False), ") {")
+        head = call(
+            f"inline {self.return_type()} {self.name}(", self.parameters(True, False), ") {"
+        )
         if self.f.method:
             this, *rest = [a.name for a in self.f.args]
             if self.f.args[0].kind.base == "operand":
@@ -580,7 +405,10 @@ class _Printer:
         if f.inplace:
             lines.append(f"return {this};")
         elif f.results:
-            values = [_TAKE[r.kind.key].replace("@", r.name).format(name=_name(r.kind)) for r in f.results]
+            values = [
+                kinds.TAKE[r.kind.key].replace("@", r.name).format(name=kinds.name_of(r.kind))
+                for r in f.results
+            ]
             value = f"{{{', '.join(values)}}}" if self.struct else values[0]
             lines.append(f"return {value};")
         return lines
@@ -631,7 +459,7 @@ class _Printer:
         if kind.key == "device?":
             given = f"{value} ? static_cast<dt_device_type>({value}->type) : 0"
             return lines, [given, f"{value} ? {value}->index : 0"]
-        return lines, [part.replace("@", value) for part in _PASS[kind.key]]
+        return lines, [part.replace("@", value) for part in kinds.PASS[kind.key]]
 
     def options(self, a: Argument) -> list[str]:
         """Fills the C struct from the C++ one."""

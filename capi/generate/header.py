@@ -176,7 +176,7 @@ def _function(f: Function) -> str:
     if f.returns:
         lines.append(f"@return {f.returns}")
     lines += [f"@throws {e}" for e in f.errors]
-    text = f"{_comment(lines)}\n{_wrap(f'DT_API {cabi.declaration(f)} DT_NOEXCEPT DT_MUST_CHECK;')}\n"
+    text = f"{_comment(lines)}\n{cabi.prototype(f, 'DT_API ', ' DT_NOEXCEPT DT_MUST_CHECK')}\n"
     if f.since > 1:
         text = f"#if DT_API_VERSION >= {f.since}\n{text}#endif\n"
     return text

@@ -6,7 +6,7 @@ anything; the harness (tests/capi/misuse.h) checks the status, the message and t
 from __future__ import annotations
 
 from . import cabi
-from .model import Argument, Function, Schema
+from .model import Argument, Callback, Function, Schema
 from .text import GENERATED
 
 Case = tuple[list[str], str]  # (C arguments, status without DT_STATUS_)
@@ -23,6 +23,8 @@ def generate(schema: Schema) -> dict[str, str]:
 
 def _program(schema: Schema, functions: list[Function]) -> str:
     parts = [f"/* {GENERATED} */", '#include "tests/capi/misuse.h"\n']
+    used = [a.kind.name for f in functions for a in f.args if a.kind.base == "callback"]
+    parts += [_callback(schema.callbacks[name]) for name in dict.fromkeys(used)]
     for f in functions:
         parts.append(f"static void test_{f.name}(void) {{")
         parts += [f"  {line}" for line in _calls(schema, f)]
@@ -31,6 +33,17 @@ def _program(schema: Schema, functions: list[Function]) -> str:
     parts += [f"  test_{f.name}();" for f in functions]
     parts.append("  return misuse_end();\n}\n")
     return "\n".join(parts)
+
+
+def _callback(c: Callback) -> str:
+    """A function of the callback's type that reports that it was called."""
+    parameters = cabi.callback_parameters(c)
+    names = ["user_data", *(name for _, name in cabi.parameters(c))]
+    unused = " ".join(f"(void){name};" for name in names)
+    return (
+        f"static dt_status called_{c.name}({', '.join(parameters)}) {{\n"
+        f"  {unused}\n  return called();\n}}\n"
+    )
 
 
 def _calls(schema: Schema, f: Function) -> list[str]:
@@ -85,7 +98,7 @@ def _good(schema: Schema, a: Argument) -> list[str]:
         case "options":
             return ["NULL"]
         case "callback":
-            return [f"({cabi.type_name(kind)})good.callback", "&good.drops", "count_drop"]
+            return [f"called_{kind.name}", "&good.drops", "count_drop"]
     raise KeyError(kind.key)
 
 
@@ -130,8 +143,6 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
                 ([f"(const {c} *)&bad.size_newer"], "NOT_IMPLEMENTED"),
             ]
         case "callback":
-            if kind.optional:
-                return []
             return [(["NULL", "&good.drops", "count_drop"], "TYPE_ERROR")]
         case "i64" | "f64" | "bool":
             return []  # every number is well-formed: what it means is the core's business

@@ -23,6 +23,8 @@ from ._native import ffi, lib
 from ._runtime import (
     BAD_ARGUMENTS,
     CALLBACKS,
+    INT64_16,
+    SCALAR_OUT,
     NULL,
     Handle,
     borrow,
@@ -86,7 +88,7 @@ def module(schema: Schema) -> str:
     parts += [function(schema, f) for f in schema.public if f.method in ("", "tensor")]
     parts += [handle_class(schema, h) for h in schema.handles if _is_object(schema, h)]
     parts.append(_exports(schema))
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return "\n\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
 def _is_object(schema: Schema, handle: str) -> bool:
@@ -191,10 +193,16 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     lines.append(f"{INDENT}try:")
     lines += [INDENT * 2 + line for line in [*body, *before]]
     lines.append(f"{INDENT}except BAD_ARGUMENTS as error:")
-    values = ", ".join([f'"{f.torch_name}"', f'"{_kinds(args)}"', *(safe(a.name) for a in args)])
+    many = variadic(f)
+    given = [f"{a.name} or args" if a is many else safe(a.name) for a in args]
+    values = ", ".join([f'"{_python_name(f)}"', f'"{_kinds(args)}"', *given])
     lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
     lines += [INDENT + line for line in after]
     return "\n".join(lines)
+
+
+def _python_name(f: Function) -> str:
+    return f.method_name if f.method and not f.namespaces else f.torch_name
 
 
 def _kinds(args: list[Argument]) -> str:
@@ -208,8 +216,8 @@ def _call(schema: Schema, f: Function, args: list[Argument]) -> tuple[list[str],
     many = variadic(f)
     for a in args:
         if a is many:
-            prepare.append(f"{a.name} = read_sizes(args, {a.name})")
-            passed += [a.name, f"len({a.name})"]
+            prepare.append(f"{a.name}_c = read_sizes(args, {a.name})")
+            passed += [f"{a.name}_c", f"len({a.name}_c)"]
             continue
         lines, values = argument(a)
         prepare += lines
@@ -221,27 +229,30 @@ def _call(schema: Schema, f: Function, args: list[Argument]) -> tuple[list[str],
 
 
 def argument(a: Argument) -> tuple[list[str], list[str]]:
-    """(statements, what is passed) for one argument: the kind table of Python."""
+    """(statements, what is passed) for one argument: the kind table of Python.
+
+    What is made gets a name of its own: the argument itself must live until the call is over, for a
+    handle does not keep its tensor alive, and `complain` looks at it.
+    """
     n, kind = safe(a.name), a.kind
+    c = a.name + "_c"
     match kind.key:
         case "tensor" | "handle":
             return [], [f"{n}._h"]
         case "tensor?" | "handle?":
             return [], [f"0 if {n} is None else {n}._h"]
         case "tensor[]":
-            return [f"{n} = handle_list({n})"], [n, f"len({n})"]
+            return [f"{c} = handle_list({n})"], [c, f"len({c})"]
         case "tensor?[]":
-            return [f"{n} = optional_handle_list({n})"], [n, f"len({n})"]
+            return [f"{c} = optional_handle_list({n})"], [c, f"len({c})"]
         case "tensor[]?":
-            return [
-                f"{n}_n = -1 if {n} is None else len({n})",
-                f"{n} = NULL if {n} is None else handle_list({n})",
-            ], [n, f"{n}_n"]
+            convert = f"{c} = NULL if {n} is None else handle_list({n})"
+            return [convert], [c, f"-1 if {n} is None else len({c})"]
         case "operand" | "operand?":
-            parts = [n, f"{n}_kind", f"{n}_i", f"{n}_f"]
+            parts = [f"{a.name}_{part}" for part in ("h", "kind", "i", "f")]
             return [f"{', '.join(parts)} = {_or_none('read_operand', kind)}({n})"], parts
         case "scalar" | "scalar?":
-            parts = [f"{n}_kind", f"{n}_i", f"{n}_f"]
+            parts = [f"{a.name}_{part}" for part in ("kind", "i", "f")]
             return [f"{', '.join(parts)} = {_or_none('read_scalar', kind)}({n})"], parts
         case "i64" | "f64" | "bool":
             return [], [n]
@@ -252,29 +263,29 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
         case "bool?":
             return [], [f"-1 if {n} is None else {n}"]
         case "i64[]":
-            convert = [f"{n} = int_list({n}, {kind.count})"] if kind.count else [f"{n} = shape_list({n})"]
-            return convert, [n, f"len({n})"]
+            make = f"int_list({n}, {kind.count})" if kind.count else f"shape_list({n})"
+            return [f"{c} = {make}"], [c, f"len({c})"]
         case "i64[]?":
-            return [f"{n}, {n}_n = optional_ints({n}, {kind.count})"], [n, f"{n}_n"]
+            return [f"{c}, {c}_n = optional_ints({n}, {kind.count})"], [c, f"{c}_n"]
         case "f64[]":
             return [], [n, f"len({n})"]
         case "f64[]?":
-            return [f"{n}, {n}_n = (NULL, -1) if {n} is None else ({n}, len({n}))"], [n, f"{n}_n"]
+            return [], [f"NULL if {n} is None else {n}", f"-1 if {n} is None else len({n})"]
         case "str":
             return [], [f"{n}.encode()"]
         case "str?":
             return [], [f"NULL if {n} is None else {n}.encode()"]
         case "str[]":
-            return [f"{n} = c_strings({n})"], [n, f"len({n})"]
+            return [f"{c} = c_strings({n})"], [c, f"len({c})"]
         case "bytes":
-            return [f"{n} = ffi.from_buffer({n})"], [n, f"len({n})"]
+            return [f"{c} = ffi.from_buffer({n})"], [c, f"len({c})"]
         case "enum" | "enum?":
             return [], [f"{kind.name.upper()}[{n}]"]
         case "device" | "device?":
-            parts = [f"{n}_type", f"{n}_index"]
+            parts = [f"{a.name}_type", f"{a.name}_index"]
             return [f"{', '.join(parts)} = device_parts({n})"], parts
         case "callback" | "callback?":
-            return [f"{n} = keep({n})"], [n]
+            return [f"{c} = keep({n})"], [c]
     raise SchemaError(f"python: argument '{a.name}' of kind {kind.key}")
 
 
@@ -325,10 +336,10 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
         case "pointer":
             return [f"out = {call})"], ["if out < 0:", f"{INDENT}raise fail()", "return out"]
         case "scalar":
-            out = ['out = ffi_new("py_scalar *")', f"status = {call}{many}out)"]
+            out = ['out = ffi_new(SCALAR_OUT)', f"status = {call}{many}out)"]
             return out, ["if status:", f"{INDENT}raise fail()", "return scalar_from(out)"]
         case "i64[]":
-            return ['out = ffi_new("int64_t[16]")', f"count = {call}{many}out, 16)"], [
+            return ['out = ffi_new(INT64_16)', f"count = {call}{many}out, 16)"], [
                 "return take_ints(out, count)"
             ]
     raise SchemaError(f"python: {f.name}: a result of kind {r.kind.key}")

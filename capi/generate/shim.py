@@ -110,7 +110,7 @@ def _options_field(schema: Schema, a: Argument) -> str:
     c, key = f"c.{a.name}", a.kind.key
     name = f'"{a.name}"'
     match key:
-        case "i64[]" | "f64[]":
+        case "i64[]":
             return f"if ({c}_n > 0) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
         case "i64[]?":
             return f"if ({c}_n != DT_ABSENT) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
@@ -118,8 +118,6 @@ def _options_field(schema: Schema, a: Argument) -> str:
             return f"if ({c}) o.{a.name} = *Pin<{cabi.type_name(a.kind)}>({c}, {name});"
         case "str":
             return f"o.{a.name} = string({c}, {name});"
-        case "str?":
-            return f"if ({c}) o.{a.name} = string({c}, {name});"
         case "device?":
             return f"o.{a.name} = optional_device({c}_type, {c}_index, {name});"
         case "i64?" | "f64?":
@@ -265,7 +263,7 @@ def _argument(schema: Schema, a: Argument) -> str:
             return f"const auto {n}_ = optional_scalar({n}_kind, {n}_i, {n}_f, {name});"
         case "i64[]" | "f64[]":
             return f"const auto {n}_ = list({n}, {n}_n, {name});"
-        case "i64[]?" | "f64[]?":
+        case "i64[]?":
             return f"const auto {n}_ = optional_list({n}, {n}_n, {name});"
         case "i64?" | "f64?":
             return f"const auto {n}_ = optional_number({n});"
@@ -295,8 +293,6 @@ def _argument(schema: Schema, a: Argument) -> str:
             return f"const auto {n}_ = read({n}, {name});"
         case "callback":
             return f"const auto {n}_ = wrap({n}, {n}_owner, {name});"
-        case "callback?":
-            return f"const auto {n}_ = wrap_optional({n}, {n}_owner, {name});"
     raise KeyError(kind.key)
 
 

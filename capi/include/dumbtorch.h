@@ -585,8 +585,9 @@ DT_API dt_status dt_string_list_get(dt_string_list *self, int64_t index, const c
  * @param out_features Size of the output's last dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_linear(int64_t in_features, int64_t out_features, const dt_nn_linear_options
-    *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_linear(
+    int64_t in_features, int64_t out_features, const dt_nn_linear_options *options,
+    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** 2-d convolution of [batch, channels, height, width], or without the batch.
  * @param in_channels Channels of the input.
@@ -594,65 +595,71 @@ DT_API dt_status dt_nn_linear(int64_t in_features, int64_t out_features, const d
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_conv2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size,
-    int64_t kernel_size_n, const dt_nn_conv2d_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_conv2d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv2d_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Maximum of each window.
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const
-    dt_nn_max_pool2d_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_max_pool2d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool2d_options *options,
+    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Mean of each window.
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const
-    dt_nn_avg_pool2d_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_avg_pool2d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
+    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normalises each channel of [batch, channels] or [batch, channels, length] over the batch (arXiv
  * 1502.03167).
  * @param num_features Size of dimension 1.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_batch_norm1d(int64_t num_features, const dt_nn_batch_norm1d_options *options,
+DT_API dt_status dt_nn_batch_norm1d(
+    int64_t num_features, const dt_nn_batch_norm1d_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
  * @param num_features Size of dimension 1.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_batch_norm2d(int64_t num_features, const dt_nn_batch_norm2d_options *options,
+DT_API dt_status dt_nn_batch_norm2d(
+    int64_t num_features, const dt_nn_batch_norm2d_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normalises over the last dimensions (arXiv 1607.06450).
  * @param normalized_shape The last dimensions, which are normalised together.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_layer_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, const
-    dt_nn_layer_norm_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_layer_norm(
+    const int64_t *normalized_shape, int64_t normalized_shape_n,
+    const dt_nn_layer_norm_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_dropout(const dt_nn_dropout_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_dropout(
+    const dt_nn_dropout_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A table of rows, looked up by integer indices.
  * @param num_embeddings Number of rows.
  * @param embedding_dim Size of a row.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const
-    dt_nn_embedding_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_embedding(
+    int64_t num_embeddings, int64_t embedding_dim, const dt_nn_embedding_options *options,
+    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Joins neighbouring dimensions into one.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_flatten(const dt_nn_flatten_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_flatten(
+    const dt_nn_flatten_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The input as it is.
  * @return The module. */
@@ -661,38 +668,38 @@ DT_API dt_status dt_nn_identity(dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 /** max(0, input).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_relu(const dt_nn_relu_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_relu(
+    const dt_nn_relu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input where it is positive, negative_slope * input elsewhere.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_leaky_relu(const dt_nn_leaky_relu_options *options, dt_module **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_leaky_relu(
+    const dt_nn_leaky_relu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input where it is positive, alpha * (exp(input) - 1) elsewhere.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_elu(const dt_nn_elu_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_elu(
+    const dt_nn_elu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** log(1 + exp(beta * input)) / beta, a smooth ReLU.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_softplus(const dt_nn_softplus_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_softplus(
+    const dt_nn_softplus_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input times the normal distribution function of input (arXiv 1606.08415).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_g_elu(const dt_nn_g_elu_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_g_elu(
+    const dt_nn_g_elu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input * sigmoid(input).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_silu(const dt_nn_silu_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_silu(
+    const dt_nn_silu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** 1 / (1 + exp(-input)).
  * @return The module. */
@@ -719,38 +726,38 @@ DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT DT_
 /** Squared error.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_mse_loss(const dt_nn_mse_loss_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_mse_loss(
+    const dt_nn_mse_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Absolute error.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_l1_loss(const dt_nn_l1_loss_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_l1_loss(
+    const dt_nn_l1_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Minus the log-probability of the target class.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_nll_loss(const dt_nn_nll_loss_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_nll_loss(
+    const dt_nn_nll_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Minus the log of the softmax of the target class.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_cross_entropy_loss(const dt_nn_cross_entropy_loss_options *options, dt_module
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_cross_entropy_loss(
+    const dt_nn_cross_entropy_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Cross-entropy of a probability and a target in [0, 1].
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_bce_loss(const dt_nn_bce_loss_options *options, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_nn_bce_loss(
+    const dt_nn_bce_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** BCELoss of sigmoid(input), without overflow.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_bce_with_logits_loss(const dt_nn_bce_with_logits_loss_options *options,
-    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_bce_with_logits_loss(
+    const dt_nn_bce_with_logits_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- autograd */
 
@@ -765,8 +772,9 @@ DT_API dt_status dt_nn_bce_with_logits_loss(const dt_nn_bce_with_logits_loss_opt
  * @param inputs The leaves to find gradients of; absent means all. PyTorch's default: absent.
  * @throws RuntimeError: the tensor needs no gradient, has several elements and no gradient was
  *   given, the graph was freed, or a saved tensor was changed in place. */
-DT_API dt_status dt_backward(dt_tensor *self, dt_tensor *gradient, const int32_t *retain_graph,
-    int32_t create_graph, dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_backward(
+    dt_tensor *self, dt_tensor *gradient, const int32_t *retain_graph, int32_t create_graph,
+    dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** backward from several tensors at once.
  * @param tensors Where backward starts.
@@ -776,8 +784,9 @@ DT_API dt_status dt_backward(dt_tensor *self, dt_tensor *gradient, const int32_t
  * @param create_graph Record backward itself, for gradients of gradients. PyTorch's default: false.
  * @param inputs The leaves to find gradients of; absent means all. PyTorch's default: absent.
  * @throws RuntimeError: as for backward. */
-DT_API dt_status dt_autograd_backward(dt_tensor *const *tensors, int64_t tensors_n, dt_tensor *const
-    *grad_tensors, int64_t grad_tensors_n, const int32_t *retain_graph, int32_t create_graph,
+DT_API dt_status dt_autograd_backward(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor *const *grad_tensors,
+    int64_t grad_tensors_n, const int32_t *retain_graph, int32_t create_graph,
     dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Gradients of outputs with respect to inputs.
@@ -792,32 +801,34 @@ DT_API dt_status dt_autograd_backward(dt_tensor *const *tensors, int64_t tensors
  *   instead of an error. PyTorch's default: false.
  * @return One gradient per input; .grad is left alone.
  * @throws RuntimeError: as for backward, or an input is not used. */
-DT_API dt_status dt_autograd_grad(dt_tensor *const *outputs, int64_t outputs_n, dt_tensor *const
-    *inputs, int64_t inputs_n, dt_tensor *const *grad_outputs, int64_t grad_outputs_n, const int32_t
-    *retain_graph, int32_t create_graph, int32_t allow_unused, dt_tensor_list **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_autograd_grad(
+    dt_tensor *const *outputs, int64_t outputs_n, dt_tensor *const *inputs, int64_t inputs_n,
+    dt_tensor *const *grad_outputs, int64_t grad_outputs_n, const int32_t *retain_graph,
+    int32_t create_graph, int32_t allow_unused, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Has backward call a function with the tensor's gradient.
  * @param self The tensor.
  * @param hook The function.
  * @throws RuntimeError: the tensor needs no gradient. */
-DT_API dt_status dt_tensor_register_hook(dt_tensor *self, dt_tensor_hook hook, void *hook_data, void
-    (*hook_drop)(void *user_data), dt_hook **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_register_hook(
+    dt_tensor *self, dt_tensor_hook hook, void *hook_data, void (*hook_drop)(void *user_data),
+    dt_hook **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Takes a hook off; a second time does nothing.
  * @param self The hook. */
 DT_API dt_status dt_hook_remove(dt_hook *self) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Records an operation of the user's: the outputs get a node that calls backward.
- * @param name Its name in messages: "MyExpBackward".
+ * @param name Its name in messages: "MyExpBackward"; absent: "CustomBackward".
  * @param inputs What the outputs were computed from.
  * @param outputs What was computed, without recording.
  * @param saved Tensors that backward will need, inputs and outputs among them.
  * @param backward The function that turns gradients of the outputs into those of the inputs.
  * @return The outputs as part of the graph. */
-DT_API dt_status dt_custom_function(const char *name, dt_tensor *const *inputs, int64_t inputs_n,
-    dt_tensor *const *outputs, int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n,
-    dt_custom_backward backward, void *backward_data, void (*backward_drop)(void *user_data),
+DT_API dt_status dt_custom_function(
+    const char *name, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor *const *outputs,
+    int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
+    void *backward_data, void (*backward_drop)(void *user_data),
     dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- creation */
@@ -831,8 +842,9 @@ DT_API dt_status dt_custom_function(const char *name, dt_tensor *const *inputs, 
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_empty(const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type
-    device_type, int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
+DT_API dt_status dt_empty(
+    const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor filled with 0.
@@ -843,9 +855,9 @@ DT_API dt_status dt_empty(const int64_t *size, int64_t size_n, dt_dtype dtype, d
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_zeros(const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type
-    device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_zeros(
+    const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor filled with 1.
  * @param size The shape; an empty list makes a 0-d tensor.
@@ -855,9 +867,9 @@ DT_API dt_status dt_zeros(const int64_t *size, int64_t size_n, dt_dtype dtype, d
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_ones(const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type
-    device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_ones(
+    const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor filled with one number.
  * @param size The shape; an empty list makes a 0-d tensor.
@@ -868,9 +880,10 @@ DT_API dt_status dt_ones(const int64_t *size, int64_t size_n, dt_dtype dtype, dt
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_full(const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
-    int64_t fill_value_i, double fill_value_f, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_full(
+    const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind, int64_t fill_value_i,
+    double fill_value_f, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+    int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The values start, start + step, ... before end, 1-d.
  * @param start The first value.
@@ -882,10 +895,11 @@ DT_API dt_status dt_full(const int64_t *size, int64_t size_n, dt_scalar_kind fil
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: step is 0, or its sign does not lead from start to end. */
-DT_API dt_status dt_arange(dt_scalar_kind start_kind, int64_t start_i, double start_f,
-    dt_scalar_kind end_kind, int64_t end_i, double end_f, dt_scalar_kind step_kind, int64_t step_i,
-    double step_f, dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t
-    requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_arange(
+    dt_scalar_kind start_kind, int64_t start_i, double start_f, dt_scalar_kind end_kind,
+    int64_t end_i, double end_f, dt_scalar_kind step_kind, int64_t step_i, double step_f,
+    dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Evenly spaced values from start to end, both included, 1-d.
  * @param start The first value.
@@ -897,10 +911,10 @@ DT_API dt_status dt_arange(dt_scalar_kind start_kind, int64_t start_i, double st
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: steps is negative. */
-DT_API dt_status dt_linspace(dt_scalar_kind start_kind, int64_t start_i, double start_f,
-    dt_scalar_kind end_kind, int64_t end_i, double end_f, int64_t steps, dt_dtype dtype,
-    dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_linspace(
+    dt_scalar_kind start_kind, int64_t start_i, double start_f, dt_scalar_kind end_kind,
+    int64_t end_i, double end_f, int64_t steps, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A matrix with ones on the diagonal and zeros elsewhere.
  * @param n Number of rows.
@@ -911,19 +925,20 @@ DT_API dt_status dt_linspace(dt_scalar_kind start_kind, int64_t start_i, double 
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_eye(int64_t n, const int64_t *m, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_eye(
+    int64_t n, const int64_t *m, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+    int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A 0-d tensor with one number.
  * @param s The number.
- * @param dtype Element type; absent: bool, int64 or the default dtype by the kind of the number.
- *   PyTorch's default: absent.
+ * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
+ *   default: absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_scalar_tensor(dt_scalar_kind s_kind, int64_t s_i, double s_f, dt_dtype dtype,
-    dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_scalar_tensor(
+    dt_scalar_kind s_kind, int64_t s_i, double s_f, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor of the input's shape with arbitrary contents.
  * @param input The input tensor.
@@ -933,9 +948,10 @@ DT_API dt_status dt_scalar_tensor(dt_scalar_kind s_kind, int64_t s_i, double s_f
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_empty_like(dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_empty_like(
+    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+    int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor of the input's shape filled with 0.
  * @param input The input tensor.
@@ -945,9 +961,10 @@ DT_API dt_status dt_empty_like(dt_tensor *input, dt_dtype dtype, dt_device_type 
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_zeros_like(dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_zeros_like(
+    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+    int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor of the input's shape filled with 1.
  * @param input The input tensor.
@@ -957,9 +974,10 @@ DT_API dt_status dt_zeros_like(dt_tensor *input, dt_dtype dtype, dt_device_type 
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_ones_like(dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_ones_like(
+    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+    int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor of the input's shape filled with one number.
  * @param input The input tensor.
@@ -970,10 +988,10 @@ DT_API dt_status dt_ones_like(dt_tensor *input, dt_dtype dtype, dt_device_type d
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_full_like(dt_tensor *input, dt_scalar_kind fill_value_kind, int64_t
-    fill_value_i, double fill_value_f, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_full_like(
+    dt_tensor *input, dt_scalar_kind fill_value_kind, int64_t fill_value_i, double fill_value_f,
+    dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor with arbitrary contents, of this tensor's dtype and device.
  * @param self The tensor whose dtype and device are the defaults.
@@ -983,9 +1001,10 @@ DT_API dt_status dt_full_like(dt_tensor *input, dt_scalar_kind fill_value_kind, 
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_empty(dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
-    dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_new_empty(
+    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor filled with 0, of this tensor's dtype and device.
  * @param self The tensor whose dtype and device are the defaults.
@@ -995,9 +1014,10 @@ DT_API dt_status dt_new_empty(dt_tensor *self, const int64_t *size, int64_t size
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_zeros(dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
-    dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_new_zeros(
+    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor filled with 1, of this tensor's dtype and device.
  * @param self The tensor whose dtype and device are the defaults.
@@ -1007,9 +1027,10 @@ DT_API dt_status dt_new_zeros(dt_tensor *self, const int64_t *size, int64_t size
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_ones(dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
-    dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_new_ones(
+    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A tensor filled with one number, of this tensor's dtype and device.
  * @param self The tensor whose dtype and device are the defaults.
@@ -1020,17 +1041,30 @@ DT_API dt_status dt_new_ones(dt_tensor *self, const int64_t *size, int64_t size_
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_full(dt_tensor *self, const int64_t *size, int64_t size_n, dt_scalar_kind
-    fill_value_kind, int64_t fill_value_i, double fill_value_f, dt_dtype dtype, dt_device_type
-    device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_new_full(
+    dt_tensor *self, const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
+    int64_t fill_value_i, double fill_value_f, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** A tensor with the given numbers.
+ * @param data The elements, row-major.
+ * @param size The shape; absent means 1-d. PyTorch's default: absent.
+ * @param dtype Element type; absent means the default dtype. PyTorch's default: absent.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
+ * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: the shape does not have as many elements as data. */
+DT_API dt_status dt_from_numbers(
+    const double *data, int64_t data_n, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A differentiable copy.
  * @param input The input tensor.
  * @param memory_format The order in memory; absent keeps the input's where it is dense. PyTorch's
  *   default: absent. */
-DT_API dt_status dt_clone(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_clone(
+    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The tensor with another dtype or device; itself if nothing changes and copy is false.
  * @param input The input tensor.
@@ -1041,15 +1075,16 @@ DT_API dt_status dt_clone(dt_tensor *input, dt_memory_format memory_format, dt_t
  * @param copy Copy even if nothing changes. PyTorch's default: false.
  * @param memory_format The order in memory; absent keeps the input's where it is dense. PyTorch's
  *   default: absent. */
-DT_API dt_status dt_to(dt_tensor *input, dt_device_type device_type, int64_t device_index, dt_dtype
-    dtype, int32_t non_blocking, int32_t copy, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_to(
+    dt_tensor *input, dt_device_type device_type, int64_t device_index, dt_dtype dtype,
+    int32_t non_blocking, int32_t copy, dt_memory_format memory_format,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The tensor if it lies densely in memory in that order, else a copy that does.
  * @param input The input tensor.
  * @param memory_format The order of dimensions in memory. PyTorch's default: contiguous. */
-DT_API dt_status dt_contiguous(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_contiguous(
+    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Copies src into the tensor.
  * @param self The tensor that is written. Written.
@@ -1057,15 +1092,16 @@ DT_API dt_status dt_contiguous(dt_tensor *input, dt_memory_format memory_format,
  * @param non_blocking Whether a copy between devices may still run when the call returns. PyTorch's
  *   default: false.
  * @throws RuntimeError: src does not broadcast to the tensor's shape. */
-DT_API dt_status dt_copy_(dt_tensor *self, dt_tensor *src, int32_t non_blocking) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_copy_(
+    dt_tensor *self, dt_tensor *src, int32_t non_blocking) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Fills the tensor with one number.
  * @param self The tensor that is written. Written.
  * @param value A number or a 0-d tensor.
  * @throws RuntimeError: the value is a tensor that is not 0-d. */
-DT_API dt_status dt_fill_(dt_tensor *self, dt_tensor *value, dt_scalar_kind value_kind, int64_t
-    value_i, double value_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_fill_(
+    dt_tensor *self, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
+    double value_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Fills the tensor with 0.
  * @param self The tensor that is written. Written. */
@@ -1076,8 +1112,8 @@ DT_API dt_status dt_zero_(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHECK;
 /** A dataset whose item i is row i of each tensor.
  * @param tensors Tensors with equally many rows.
  * @throws ValueError: the list is empty, or the tensors' first sizes differ. */
-DT_API dt_status dt_tensor_dataset(dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_dataset(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** How many items there are.
  * @param self The dataset. */
@@ -1087,7 +1123,8 @@ DT_API dt_status dt_dataset_len(dt_dataset *self, int64_t *out) DT_NOEXCEPT DT_M
  * @param dataset What is served.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: a setting is out of range. */
-DT_API dt_status dt_data_loader_new(dt_dataset *dataset, const dt_data_loader_options *opts,
+DT_API dt_status dt_data_loader_new(
+    dt_dataset *dataset, const dt_data_loader_options *opts,
     dt_data_loader **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** How many batches an epoch has.
@@ -1101,8 +1138,8 @@ DT_API dt_status dt_data_loader_start(dt_data_loader *self) DT_NOEXCEPT DT_MUST_
 /** The next batch. Begins an epoch if none has begun.
  * @param self The loader.
  * @return One tensor per field of the dataset; an empty list after the last batch. */
-DT_API dt_status dt_data_loader_next(dt_data_loader *self, dt_tensor_list **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_data_loader_next(
+    dt_data_loader *self, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
  * @param path The file, plain or gzip.
@@ -1115,15 +1152,25 @@ DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT DT_M
  * @param tensors What is saved.
  * @throws ValueError: a name appears twice, or the lists differ in length.
  * @throws IoError: the file cannot be written. */
-DT_API dt_status dt_save_safetensors(const char *path, const char *const *names, int64_t names_n,
-    dt_tensor *const *tensors, int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_save_safetensors(
+    const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
+    int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Reads all tensors from memory in the safetensors format: weights that are part of a program, or
+ * came over a network.
+ * @param data What a safetensors file would hold.
+ * @throws IoError: the data lies about its content.
+ * @throws NotImplementedError: a tensor has a dtype that the library lacks. */
+DT_API dt_status dt_load_safetensors_bytes(
+    const void *data, int64_t data_n, dt_string_list **names,
+    dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Reads all tensors of a safetensors file.
  * @param path The file.
  * @throws IoError: the file cannot be read, or lies about its content.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks. */
-DT_API dt_status dt_load_safetensors(const char *path, dt_string_list **names, dt_tensor_list
-    **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_load_safetensors(
+    const char *path, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- indexing */
 
@@ -1133,8 +1180,9 @@ DT_API dt_status dt_load_safetensors(const char *path, dt_string_list **names, d
  * @param indices One int64, int32, uint8 or bool tensor per dimension; absent ones take the whole
  *   dimension.
  * @throws IndexError: an index is out of range, a mask does not fit, or there are too many indices. */
-DT_API dt_status dt_index(dt_tensor *input, dt_tensor *const *indices, int64_t indices_n, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_index(
+    dt_tensor *input, dt_tensor *const *indices, int64_t indices_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A copy of the input with input[indices] = values.
  * @param input The input tensor.
@@ -1145,8 +1193,9 @@ DT_API dt_status dt_index(dt_tensor *input, dt_tensor *const *indices, int64_t i
  *   false.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: values do not broadcast or have another dtype. */
-DT_API dt_status dt_index_put(dt_tensor *input, dt_tensor *const *indices, int64_t indices_n,
-    dt_tensor *values, int32_t accumulate, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_index_put(
+    dt_tensor *input, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
+    int32_t accumulate, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Writes values at indices, in place.
  * @param self The tensor that is written. Written.
@@ -1157,16 +1206,17 @@ DT_API dt_status dt_index_put(dt_tensor *input, dt_tensor *const *indices, int64
  *   false.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: values do not broadcast or have another dtype. */
-DT_API dt_status dt_index_put_(dt_tensor *self, dt_tensor *const *indices, int64_t indices_n,
-    dt_tensor *values, int32_t accumulate) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_index_put_(
+    dt_tensor *self, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
+    int32_t accumulate) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The slices along a dimension that the index names.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end.
  * @param index 1-d int64 or int32 indices.
  * @throws IndexError: an index is out of range. */
-DT_API dt_status dt_index_select(dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_index_select(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A copy of the input with alpha * source added to the slices that the index names.
  * @param input The input tensor.
@@ -1176,9 +1226,9 @@ DT_API dt_status dt_index_select(dt_tensor *input, int64_t dim, dt_tensor *index
  * @param alpha Factor of source. PyTorch's default: 1.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_index_add(dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source,
-    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_index_add(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
+    int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `index_add`.
  * @param self The tensor that is written. Written.
@@ -1188,8 +1238,9 @@ DT_API dt_status dt_index_add(dt_tensor *input, int64_t dim, dt_tensor *index, d
  * @param alpha Factor of source. PyTorch's default: 1.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_index_add_(dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *source,
-    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_index_add_(
+    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
+    int64_t alpha_i, double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
  * @param input The input tensor.
@@ -1198,7 +1249,8 @@ DT_API dt_status dt_index_add_(dt_tensor *self, int64_t dim, dt_tensor *index, d
  * @param sparse_grad Must be false: there are no sparse tensors. PyTorch's default: false.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_gather(dt_tensor *input, int64_t dim, dt_tensor *index, int32_t sparse_grad,
+DT_API dt_status dt_gather(
+    dt_tensor *input, int64_t dim, dt_tensor *index, int32_t sparse_grad,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so on.
@@ -1208,9 +1260,9 @@ DT_API dt_status dt_gather(dt_tensor *input, int64_t dim, dt_tensor *index, int3
  * @param src What to write: a tensor at least as large as index, or a number.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter(dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src,
-    dt_scalar_kind src_kind, int64_t src_i, double src_f, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_scatter(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
+    int64_t src_i, double src_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `scatter`.
  * @param self The tensor that is written. Written.
@@ -1219,8 +1271,9 @@ DT_API dt_status dt_scatter(dt_tensor *input, int64_t dim, dt_tensor *index, dt_
  * @param src What to write: a tensor at least as large as index, or a number.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter_(dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src,
-    dt_scalar_kind src_kind, int64_t src_i, double src_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_scatter_(
+    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
+    int64_t src_i, double src_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** scatter that adds; repeated indices add up.
  * @param input The input tensor.
@@ -1229,7 +1282,8 @@ DT_API dt_status dt_scatter_(dt_tensor *self, int64_t dim, dt_tensor *index, dt_
  * @param src What to add: at least as large as index.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter_add(dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src,
+DT_API dt_status dt_scatter_add(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `scatter_add`.
@@ -1239,15 +1293,15 @@ DT_API dt_status dt_scatter_add(dt_tensor *input, int64_t dim, dt_tensor *index,
  * @param src What to add: at least as large as index.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter_add_(dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_scatter_add_(
+    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The elements where the mask holds, 1-d.
  * @param input The input tensor.
  * @param mask A bool tensor; both broadcast.
  * @throws RuntimeError: the mask is not a bool tensor. */
-DT_API dt_status dt_masked_select(dt_tensor *input, dt_tensor *mask, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_masked_select(
+    dt_tensor *input, dt_tensor *mask, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The positions of nonzero elements: int64 [count, dimensions].
  * @param input The input tensor. */
@@ -1257,22 +1311,22 @@ DT_API dt_status dt_nonzero(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MU
  * @param input An int64 tensor of classes.
  * @param num_classes How many; -1 means the largest class plus 1. PyTorch's default: -1.
  * @throws RuntimeError: a class is negative or not below num_classes, or the dtype is not int64. */
-DT_API dt_status dt_one_hot(dt_tensor *input, int64_t num_classes, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_one_hot(
+    dt_tensor *input, int64_t num_classes, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The lower triangle of matrices; other elements become 0.
  * @param input The input tensor.
  * @param diagonal The last diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
-DT_API dt_status dt_tril(dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_tril(
+    dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The upper triangle of matrices; other elements become 0.
  * @param input The input tensor.
  * @param diagonal The first diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
-DT_API dt_status dt_triu(dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_triu(
+    dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- linalg */
 
@@ -1280,22 +1334,22 @@ DT_API dt_status dt_triu(dt_tensor *input, int64_t diagonal, dt_tensor **out) DT
  * @param input The first factor.
  * @param other The second factor.
  * @throws RuntimeError: shapes do not fit, dtypes differ, or a factor is 0-d. */
-DT_API dt_status dt_matmul(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_matmul(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Product of two matrices [n, k] and [k, m].
  * @param input The first factor.
  * @param mat2 The second factor.
  * @throws RuntimeError: a factor is not 2-d, or shapes do not fit. */
-DT_API dt_status dt_mm(dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_mm(
+    dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Products of matrices [b, n, k] and [b, k, m].
  * @param input The first factor.
  * @param mat2 The second factor.
  * @throws RuntimeError: a factor is not 3-d, or shapes do not fit. */
-DT_API dt_status dt_bmm(dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_bmm(
+    dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Product of a matrix [n, k] and a vector.
  * @param input The first factor.
@@ -1307,8 +1361,8 @@ DT_API dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) DT_NOE
  * @param input The first factor.
  * @param tensor A vector of the same length.
  * @throws RuntimeError: an argument is not 1-d, or lengths differ. */
-DT_API dt_status dt_dot(dt_tensor *input, dt_tensor *tensor, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_dot(
+    dt_tensor *input, dt_tensor *tensor, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** beta * input + alpha * (mat1 @ mat2).
  * @param input What is added; it broadcasts to [n, m].
@@ -1317,9 +1371,10 @@ DT_API dt_status dt_dot(dt_tensor *input, dt_tensor *tensor, dt_tensor **out) DT
  * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
  * @param alpha Factor of the product. PyTorch's default: 1.
  * @throws RuntimeError: shapes do not fit, or dtypes differ. */
-DT_API dt_status dt_addmm(dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind
-    beta_kind, int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double
-    alpha_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_addmm(
+    dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- loss */
 
@@ -1328,16 +1383,18 @@ DT_API dt_status dt_addmm(dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt
  * @param target What they should be.
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
  * @throws RuntimeError: shapes do not broadcast. */
-DT_API dt_status dt_mse_loss(dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_mse_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Absolute error.
  * @param input The predictions.
  * @param target What they should be.
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
  * @throws RuntimeError: shapes do not broadcast. */
-DT_API dt_status dt_l1_loss(dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_l1_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Negative log-likelihood: -input[target].
  * @param input Log-probabilities [batch, classes, ...] or [classes].
@@ -1348,8 +1405,9 @@ DT_API dt_status dt_l1_loss(dt_tensor *input, dt_tensor *target, dt_reduction re
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
  * @throws IndexError: a target is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_nll_loss(dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t
-    ignore_index, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nll_loss(
+    dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
+    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Negative log-likelihood of softmax(input).
  * @param input Logits [batch, classes, ...] or [classes].
@@ -1362,9 +1420,9 @@ DT_API dt_status dt_nll_loss(dt_tensor *input, dt_tensor *target, dt_tensor *wei
  *   default: 0.0.
  * @throws IndexError: a target is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_cross_entropy(dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t
-    ignore_index, dt_reduction reduction, double label_smoothing, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_cross_entropy(
+    dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
+    dt_reduction reduction, double label_smoothing, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** -(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
  * @param input Probabilities in [0, 1].
@@ -1373,8 +1431,9 @@ DT_API dt_status dt_cross_entropy(dt_tensor *input, dt_tensor *target, dt_tensor
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
  * @throws ValueError: shapes differ.
  * @throws RuntimeError: an input is outside of [0, 1]. */
-DT_API dt_status dt_binary_cross_entropy(dt_tensor *input, dt_tensor *target, dt_tensor *weight,
-    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_binary_cross_entropy(
+    dt_tensor *input, dt_tensor *target, dt_tensor *weight, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** binary_cross_entropy of sigmoid(input), without overflow.
  * @param input Logits.
@@ -1384,9 +1443,9 @@ DT_API dt_status dt_binary_cross_entropy(dt_tensor *input, dt_tensor *target, dt
  * @param pos_weight A factor for the positive part (it broadcasts), or absent. PyTorch's default:
  *   absent.
  * @throws ValueError: shapes differ. */
-DT_API dt_status dt_binary_cross_entropy_with_logits(dt_tensor *input, dt_tensor *target, dt_tensor
-    *weight, dt_reduction reduction, dt_tensor *pos_weight, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_binary_cross_entropy_with_logits(
+    dt_tensor *input, dt_tensor *target, dt_tensor *weight, dt_reduction reduction,
+    dt_tensor *pos_weight, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- modules */
 
@@ -1396,8 +1455,9 @@ DT_API dt_status dt_binary_cross_entropy_with_logits(dt_tensor *input, dt_tensor
  * @param target What the input should have been; losses alone take it. PyTorch's default: absent.
  * @throws TypeError: there is a target and the module takes none, or the other way round.
  * @throws NotImplementedError: the module is a container. */
-DT_API dt_status dt_module_forward(dt_module *self, dt_tensor *input, dt_tensor *target, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_module_forward(
+    dt_module *self, dt_tensor *input, dt_tensor *target,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The module's class: Linear.
  * @param self The module. */
@@ -1414,24 +1474,24 @@ DT_API dt_status dt_module_is_training(dt_module *self, int32_t *out) DT_NOEXCEP
 
 /** The parameters of the module and of all below it.
  * @param self The module. */
-DT_API dt_status dt_module_parameters(dt_module *self, dt_tensor_list **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_module_parameters(
+    dt_module *self, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The parameters with their names: 0.weight.
  * @param self The module. */
-DT_API dt_status dt_module_named_parameters(dt_module *self, dt_string_list **names, dt_tensor_list
-    **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_module_named_parameters(
+    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The buffers with their names: state that is not trained.
  * @param self The module. */
-DT_API dt_status dt_module_named_buffers(dt_module *self, dt_string_list **names, dt_tensor_list
-    **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_module_named_buffers(
+    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Parameters and buffers under PyTorch's state-dict names. The tensors are the module's own, not
  * copies.
  * @param self The module. */
-DT_API dt_status dt_module_state_dict(dt_module *self, dt_string_list **names, dt_tensor_list
-    **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_module_state_dict(
+    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Sets parameters and buffers.
  * @param self The module.
@@ -1440,9 +1500,9 @@ DT_API dt_status dt_module_state_dict(dt_module *self, dt_string_list **names, d
  * @param strict Refuse missing and unexpected names. PyTorch's default: true.
  * @throws RuntimeError: a name is missing or unexpected, or a size differs. Nothing is changed
  *   then. */
-DT_API dt_status dt_module_load_state_dict(dt_module *self, const char *const *names, int64_t
-    names_n, dt_tensor *const *tensors, int64_t tensors_n, int32_t strict) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_module_load_state_dict(
+    dt_module *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
+    int64_t tensors_n, int32_t strict) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
  * working.
@@ -1451,21 +1511,22 @@ DT_API dt_status dt_module_load_state_dict(dt_module *self, const char *const *n
  * @param dtype A floating point dtype for the floating point state; absent: unchanged. PyTorch's
  *   default: absent.
  * @throws TypeError: the dtype is not floating point. */
-DT_API dt_status dt_module_to(dt_module *self, dt_device_type device_type, int64_t device_index,
+DT_API dt_status dt_module_to(
+    dt_module *self, dt_device_type device_type, int64_t device_index,
     dt_dtype dtype) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Forgets the gradients of all parameters.
  * @param self The module.
  * @param set_to_none Drop the gradients instead of filling them with zeros. PyTorch's default:
  *   true. */
-DT_API dt_status dt_module_zero_grad(dt_module *self, int32_t set_to_none) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_module_zero_grad(
+    dt_module *self, int32_t set_to_none) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Freezes or unfreezes all parameters.
  * @param self The module.
  * @param requires_grad Whether gradients are computed for the parameters. PyTorch's default: true. */
-DT_API dt_status dt_module_requires_grad_(dt_module *self, int32_t requires_grad) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_module_requires_grad_(
+    dt_module *self, int32_t requires_grad) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** How many direct children there are.
  * @param self The module. */
@@ -1475,8 +1536,8 @@ DT_API dt_status dt_module_children_len(dt_module *self, int64_t *out) DT_NOEXCE
  * @param self The module.
  * @param index Which, from 0.
  * @throws IndexError: there is no such child. */
-DT_API dt_status dt_module_child(dt_module *self, int64_t index, dt_module **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_module_child(
+    dt_module *self, int64_t index, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** An empty container for state and children. It has no forward: the program applies the children
  * itself.
@@ -1488,24 +1549,24 @@ DT_API dt_status dt_module_new(const char *kind, dt_module **out) DT_NOEXCEPT DT
  * @param name Its name, without dots.
  * @param param A leaf tensor; it requires grad from now on.
  * @throws ValueError: the name is taken, empty or has a dot, or the tensor is no leaf. */
-DT_API dt_status dt_module_register_parameter(dt_module *self, const char *name, dt_tensor *param)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_module_register_parameter(
+    dt_module *self, const char *name, dt_tensor *param) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Adds a buffer.
  * @param self The module.
  * @param name Its name, without dots.
  * @param buffer A tensor that is saved but not trained.
  * @throws ValueError: the name is taken, empty or has a dot. */
-DT_API dt_status dt_module_register_buffer(dt_module *self, const char *name, dt_tensor *buffer)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_module_register_buffer(
+    dt_module *self, const char *name, dt_tensor *buffer) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Adds a child.
  * @param self The module.
  * @param name Its name, without dots.
  * @param child The module.
  * @throws ValueError: the name is taken, empty or has a dot, or the child contains this module. */
-DT_API dt_status dt_module_register_module(dt_module *self, const char *name, dt_module *child)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_module_register_module(
+    dt_module *self, const char *name, dt_module *child) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A module that runs its children one after another. It begins empty. */
 DT_API dt_status dt_nn_sequential(dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
@@ -1523,8 +1584,9 @@ DT_API dt_status dt_sequential_append(dt_module *self, dt_module *child) DT_NOEX
  * @param weight [out_features, in_features].
  * @param bias [out_features], or absent. PyTorch's default: absent.
  * @throws RuntimeError: shapes do not fit, or dtypes differ. */
-DT_API dt_status dt_linear(dt_tensor *input, dt_tensor *weight, dt_tensor *bias, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_linear(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** 2-d convolution (cross-correlation, as everywhere in deep learning). Channels-last in gives
  * channels-last out.
@@ -1537,9 +1599,10 @@ DT_API dt_status dt_linear(dt_tensor *input, dt_tensor *weight, dt_tensor *bias,
  * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
  * @throws RuntimeError: shapes do not fit, or a window is larger than the padded input.
  * @throws ValueError: a stride or dilation is not positive. */
-DT_API dt_status dt_conv2d(dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t
-    *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
-    int64_t dilation_n, int64_t groups, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_conv2d(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
+    int64_t groups, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Maximum of each window.
  * @param input [batch, channels, height, width], or without the batch.
@@ -1549,10 +1612,10 @@ DT_API dt_status dt_conv2d(dt_tensor *input, dt_tensor *weight, dt_tensor *bias,
  * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1].
  * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
  * @throws RuntimeError: sizes do not fit. */
-DT_API dt_status dt_max_pool2d(dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n,
-    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const
-    int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_max_pool2d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Maximum of each window, and where it is.
  * @param input [batch, channels, height, width], or without the batch.
@@ -1563,9 +1626,10 @@ DT_API dt_status dt_max_pool2d(dt_tensor *input, const int64_t *kernel_size, int
  * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
  * @return The maxima, and their positions in the flattened height x width (int64).
  * @throws RuntimeError: sizes do not fit. */
-DT_API dt_status dt_max_pool2d_with_indices(dt_tensor *input, const int64_t *kernel_size, int64_t
-    kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t
-    padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, dt_tensor **values,
+DT_API dt_status dt_max_pool2d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values,
     dt_tensor **indices) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Mean of each window.
@@ -1578,10 +1642,11 @@ DT_API dt_status dt_max_pool2d_with_indices(dt_tensor *input, const int64_t *ker
  * @param divisor_override The divisor to use instead of the window's size. PyTorch's default:
  *   absent.
  * @throws RuntimeError: sizes do not fit, or the divisor is 0. */
-DT_API dt_status dt_avg_pool2d(dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n,
-    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t
-    ceil_mode, int32_t count_include_pad, const int64_t *divisor_override, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_avg_pool2d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
+    int32_t count_include_pad, const int64_t *divisor_override,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normalises each channel over the batch.
  * @param input [batch, channels, ...].
@@ -1594,9 +1659,10 @@ DT_API dt_status dt_avg_pool2d(dt_tensor *input, const int64_t *kernel_size, int
  * @param eps Added to the variance. PyTorch's default: 1e-05.
  * @throws ValueError: a channel has only one value in training.
  * @throws RuntimeError: shapes do not fit, or running statistics are missing. */
-DT_API dt_status dt_batch_norm(dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var,
-    dt_tensor *weight, dt_tensor *bias, int32_t training, double momentum, double eps, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_batch_norm(
+    dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
+    dt_tensor *bias, int32_t training, double momentum, double eps,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normalises over the last dimensions.
  * @param input The input tensor.
@@ -1605,39 +1671,39 @@ DT_API dt_status dt_batch_norm(dt_tensor *input, dt_tensor *running_mean, dt_ten
  * @param bias Of the normalised shape, or absent. PyTorch's default: absent.
  * @param eps Added to the variance. PyTorch's default: 1e-05.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_layer_norm(dt_tensor *input, const int64_t *normalized_shape, int64_t
-    normalized_shape_n, dt_tensor *weight, dt_tensor *bias, double eps, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_layer_norm(
+    dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
+    dt_tensor *weight, dt_tensor *bias, double eps, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** exp(input) / sum(exp(input)) along a dimension, without overflow.
  * @param input The input tensor.
  * @param dim The dimension that adds up to 1.
  * @param dtype The dtype to convert to first. PyTorch's default: absent. */
-DT_API dt_status dt_softmax(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_softmax(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** log(softmax(input)), without overflow.
  * @param input The input tensor.
  * @param dim The dimension that adds up to 1.
  * @param dtype The dtype to convert to first. PyTorch's default: absent. */
-DT_API dt_status dt_log_softmax(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_log_softmax(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Sets elements to 0 at random and scales the others by 1 / (1 - p).
  * @param input The input tensor.
  * @param p The probability of 0. PyTorch's default: 0.5.
  * @param training The input is returned unchanged if false. PyTorch's default: true.
  * @throws ValueError: p is not in [0, 1]. */
-DT_API dt_status dt_dropout(dt_tensor *input, double p, int32_t training, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_dropout(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `dropout`.
  * @param input The tensor that is written. Written.
  * @param p The probability of 0. PyTorch's default: 0.5.
  * @param training Nothing happens if false. PyTorch's default: true.
  * @throws ValueError: p is not in [0, 1]. */
-DT_API dt_status dt_dropout_(dt_tensor *input, double p, int32_t training) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_dropout_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Rows of a table: weight[input].
  * @param input int64 or int32 rows to look up.
@@ -1650,9 +1716,10 @@ DT_API dt_status dt_dropout_(dt_tensor *input, double p, int32_t training) DT_NO
  *   default: false.
  * @param sparse Must be false: there are no sparse gradients. PyTorch's default: false.
  * @throws IndexError: a row is out of range. */
-DT_API dt_status dt_embedding(dt_tensor *input, dt_tensor *weight, const int64_t *padding_idx, const
-    double *max_norm, double norm_type, int32_t scale_grad_by_freq, int32_t sparse, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_embedding(
+    dt_tensor *input, dt_tensor *weight, const int64_t *padding_idx, const double *max_norm,
+    double norm_type, int32_t scale_grad_by_freq, int32_t sparse,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- optim */
 
@@ -1661,24 +1728,27 @@ DT_API dt_status dt_embedding(dt_tensor *input, dt_tensor *weight, const int64_t
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_sgd(dt_tensor *const *params, int64_t params_n, const dt_sgd_options
-    *opts, dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optim_sgd(
+    dt_tensor *const *params, int64_t params_n, const dt_sgd_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Adam (arXiv 1412.6980), as torch.optim.Adam.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_adam(dt_tensor *const *params, int64_t params_n, const dt_adam_options
-    *opts, dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optim_adam(
+    dt_tensor *const *params, int64_t params_n, const dt_adam_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_adamw(dt_tensor *const *params, int64_t params_n, const dt_adamw_options
-    *opts, dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optim_adamw(
+    dt_tensor *const *params, int64_t params_n, const dt_adamw_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Updates every parameter that has a gradient. After an error earlier groups are updated, later
  * ones are not.
@@ -1689,20 +1759,20 @@ DT_API dt_status dt_optimizer_step(dt_optimizer *self) DT_NOEXCEPT DT_MUST_CHECK
  * @param self The optimizer.
  * @param set_to_none Drop the gradients instead of filling them with zeros. PyTorch's default:
  *   true. */
-DT_API dt_status dt_optimizer_zero_grad(dt_optimizer *self, int32_t set_to_none) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_optimizer_zero_grad(
+    dt_optimizer *self, int32_t set_to_none) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Adds a group of parameters. It takes the first group's settings; optimizer_set changes them.
  * @param self The optimizer.
  * @param params Leaf tensors: what is optimized.
  * @throws ValueError: a tensor is in a group already, or is no leaf. */
-DT_API dt_status dt_optimizer_add_param_group(dt_optimizer *self, dt_tensor *const *params, int64_t
-    params_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optimizer_add_param_group(
+    dt_optimizer *self, dt_tensor *const *params, int64_t params_n) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** How many parameter groups there are.
  * @param self The optimizer. */
-DT_API dt_status dt_optimizer_group_count(dt_optimizer *self, int64_t *out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_optimizer_group_count(
+    dt_optimizer *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A setting of a parameter group.
  * @param self The optimizer.
@@ -1711,8 +1781,8 @@ DT_API dt_status dt_optimizer_group_count(dt_optimizer *self, int64_t *out) DT_N
  * @param group Number of the parameter group, from 0. PyTorch's default: 0.
  * @throws ValueError: the optimizer has no such setting.
  * @throws IndexError: there is no such group. */
-DT_API dt_status dt_optimizer_get(dt_optimizer *self, const char *name, int64_t group, double *out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optimizer_get(
+    dt_optimizer *self, const char *name, int64_t group, double *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Changes a setting of a parameter group.
  * @param self The optimizer.
@@ -1722,28 +1792,30 @@ DT_API dt_status dt_optimizer_get(dt_optimizer *self, const char *name, int64_t 
  * @param group Number of the parameter group, from 0. PyTorch's default: 0.
  * @throws ValueError: the optimizer has no such setting.
  * @throws IndexError: there is no such group. */
-DT_API dt_status dt_optimizer_set(dt_optimizer *self, const char *name, double value, int64_t group)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optimizer_set(
+    dt_optimizer *self, const char *name, double value, int64_t group) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through all groups.
  * @param self The optimizer. */
-DT_API dt_status dt_optimizer_state_dict(dt_optimizer *self, dt_string_list **names, dt_tensor_list
-    **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optimizer_state_dict(
+    dt_optimizer *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Restores the state.
  * @param self The optimizer.
  * @param names The names that optimizer_state_dict gave.
  * @param tensors Their values, which are copied.
  * @throws RuntimeError: a name or size is not this optimizer's; nothing is changed then. */
-DT_API dt_status dt_optimizer_load_state_dict(dt_optimizer *self, const char *const *names, int64_t
-    names_n, dt_tensor *const *tensors, int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_optimizer_load_state_dict(
+    dt_optimizer *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
+    int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Multiplies the learning rate by gamma every step_size epochs.
  * @param optimizer Whose learning rates change.
  * @param step_size How many epochs a rate lasts.
  * @param gamma What it is multiplied by then. PyTorch's default: 0.1.
  * @throws ValueError: step_size is not positive. */
-DT_API dt_status dt_step_lr(dt_optimizer *optimizer, int64_t step_size, double gamma,
+DT_API dt_status dt_step_lr(
+    dt_optimizer *optimizer, int64_t step_size, double gamma,
     dt_lr_scheduler **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Lowers the learning rate along half a cosine (arXiv 1608.03983).
@@ -1751,7 +1823,8 @@ DT_API dt_status dt_step_lr(dt_optimizer *optimizer, int64_t step_size, double g
  * @param t_max Epochs from the first rate to the lowest.
  * @param eta_min The lowest rate. PyTorch's default: 0.0.
  * @throws ValueError: t_max is not positive. */
-DT_API dt_status dt_cosine_annealing_lr(dt_optimizer *optimizer, int64_t t_max, double eta_min,
+DT_API dt_status dt_cosine_annealing_lr(
+    dt_optimizer *optimizer, int64_t t_max, double eta_min,
     dt_lr_scheduler **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Moves on to the next epoch's learning rates.
@@ -1760,8 +1833,8 @@ DT_API dt_status dt_lr_scheduler_step(dt_lr_scheduler *self) DT_NOEXCEPT DT_MUST
 
 /** How many epochs have passed.
  * @param self The schedule. */
-DT_API dt_status dt_lr_scheduler_last_epoch(dt_lr_scheduler *self, int64_t *out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_lr_scheduler_last_epoch(
+    dt_lr_scheduler *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Scales gradients so that their norm, taken over all of them, is at most max_norm.
  * @param params Whose gradients are scaled, in place.
@@ -1769,8 +1842,9 @@ DT_API dt_status dt_lr_scheduler_last_epoch(dt_lr_scheduler *self, int64_t *out)
  * @param norm_type The order of the norm. PyTorch's default: 2.0.
  * @param error_if_nonfinite Refuse a norm that is infinite or NaN. PyTorch's default: false.
  * @return The norm before clipping, 0-d. */
-DT_API dt_status dt_clip_grad_norm_(dt_tensor *const *params, int64_t params_n, double max_norm,
-    double norm_type, int32_t error_if_nonfinite, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_clip_grad_norm_(
+    dt_tensor *const *params, int64_t params_n, double max_norm, double norm_type,
+    int32_t error_if_nonfinite, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** One SGD step over lists of tensors, in place.
  * @param params Leaf tensors: what is optimized.
@@ -1784,9 +1858,10 @@ DT_API dt_status dt_clip_grad_norm_(dt_tensor *const *params, int64_t params_n, 
  * @param maximize Go up the gradient instead of down.
  * @param first_step The buffers start as the gradients.
  * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
-DT_API dt_status dt_sgd_step(dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
-    int64_t grads_n, dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, double lr,
-    double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize,
+DT_API dt_status dt_sgd_step(
+    dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
+    dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, double lr, double momentum,
+    double dampening, double weight_decay, int32_t nesterov, int32_t maximize,
     int32_t first_step) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** One Adam or AdamW step over lists of tensors, in place.
@@ -1805,11 +1880,13 @@ DT_API dt_status dt_sgd_step(dt_tensor *const *params, int64_t params_n, dt_tens
  * @param maximize Go up the gradient instead of down.
  * @param decoupled AdamW's weight decay.
  * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
-DT_API dt_status dt_adam_step(dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
-    int64_t grads_n, dt_tensor *const *exp_avgs, int64_t exp_avgs_n, dt_tensor *const *exp_avg_sqs,
-    int64_t exp_avg_sqs_n, dt_tensor *const *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n, dt_tensor
-    *const *steps, int64_t steps_n, double lr, double beta1, double beta2, double eps, double
-    weight_decay, int32_t amsgrad, int32_t maximize, int32_t decoupled) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_adam_step(
+    dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
+    dt_tensor *const *exp_avgs, int64_t exp_avgs_n, dt_tensor *const *exp_avg_sqs,
+    int64_t exp_avg_sqs_n, dt_tensor *const *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n,
+    dt_tensor *const *steps, int64_t steps_n, double lr, double beta1, double beta2, double eps,
+    double weight_decay, int32_t amsgrad, int32_t maximize,
+    int32_t decoupled) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- pointwise */
 
@@ -1976,35 +2053,40 @@ DT_API dt_status dt_relu_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
 /** input where it is positive, negative_slope * input elsewhere.
  * @param input The input tensor.
  * @param negative_slope Slope for negative inputs. PyTorch's default: 0.01. */
-DT_API dt_status dt_leaky_relu(dt_tensor *input, dt_scalar_kind negative_slope_kind, int64_t
-    negative_slope_i, double negative_slope_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_leaky_relu(
+    dt_tensor *input, dt_scalar_kind negative_slope_kind, int64_t negative_slope_i,
+    double negative_slope_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `leaky_relu`.
  * @param input The tensor that is written. Written.
  * @param negative_slope Slope for negative inputs. PyTorch's default: 0.01. */
-DT_API dt_status dt_leaky_relu_(dt_tensor *input, dt_scalar_kind negative_slope_kind, int64_t
-    negative_slope_i, double negative_slope_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_leaky_relu_(
+    dt_tensor *input, dt_scalar_kind negative_slope_kind, int64_t negative_slope_i,
+    double negative_slope_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input where it is positive, alpha * (exp(input) - 1) elsewhere.
  * @param input The input tensor.
  * @param alpha The value that large negative inputs approach, negated. PyTorch's default: 1.0. */
-DT_API dt_status dt_elu(dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double
-    alpha_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_elu(
+    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `elu`.
  * @param input The tensor that is written. Written.
  * @param alpha The value that large negative inputs approach, negated. PyTorch's default: 1.0. */
-DT_API dt_status dt_elu_(dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double
-    alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_elu_(
+    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i,
+    double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** log(1 + exp(beta * input)) / beta, a smooth relu.
  * @param input The input tensor.
  * @param beta Sharpness of the bend. PyTorch's default: 1.0.
  * @param threshold The function is linear where input * beta is above this. PyTorch's default:
  *   20.0. */
-DT_API dt_status dt_softplus(dt_tensor *input, dt_scalar_kind beta_kind, int64_t beta_i, double
-    beta_f, dt_scalar_kind threshold_kind, int64_t threshold_i, double threshold_f, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_softplus(
+    dt_tensor *input, dt_scalar_kind beta_kind, int64_t beta_i, double beta_f,
+    dt_scalar_kind threshold_kind, int64_t threshold_i, double threshold_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** log(sigmoid(input)), without overflow.
  * @param input The input tensor. */
@@ -2017,32 +2099,36 @@ DT_API dt_status dt_silu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_
 /** input * Phi(input), Phi being the normal distribution function.
  * @param input The input tensor.
  * @param approximate none: the error function; tanh: a faster formula. PyTorch's default: none. */
-DT_API dt_status dt_gelu(dt_tensor *input, dt_approximate approximate, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_gelu(
+    dt_tensor *input, dt_approximate approximate, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
  * @param input The input tensor.
  * @param min Lower bound: a tensor or a number. */
-DT_API dt_status dt_clamp_min(dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t
-    min_i, double min_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_clamp_min(
+    dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `clamp_min`.
  * @param input The tensor that is written. Written.
  * @param min Lower bound: a tensor or a number. */
-DT_API dt_status dt_clamp_min_(dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t
-    min_i, double min_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_clamp_min_(
+    dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i,
+    double min_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
  * @param input The input tensor.
  * @param max Upper bound: a tensor or a number. */
-DT_API dt_status dt_clamp_max(dt_tensor *input, dt_tensor *max, dt_scalar_kind max_kind, int64_t
-    max_i, double max_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_clamp_max(
+    dt_tensor *input, dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `clamp_max`.
  * @param input The tensor that is written. Written.
  * @param max Upper bound: a tensor or a number. */
-DT_API dt_status dt_clamp_max_(dt_tensor *input, dt_tensor *max, dt_scalar_kind max_kind, int64_t
-    max_i, double max_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_clamp_max_(
+    dt_tensor *input, dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i,
+    double max_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Limits each element to [min, max]; where min > max the result is max. NaN stays NaN. The gradient
  * at the bounds is 1.
@@ -2050,82 +2136,90 @@ DT_API dt_status dt_clamp_max_(dt_tensor *input, dt_tensor *max, dt_scalar_kind 
  * @param min Lower bound: a tensor, a number or absent. PyTorch's default: absent.
  * @param max Upper bound: a tensor, a number or absent. PyTorch's default: absent.
  * @throws RuntimeError: both bounds are absent. */
-DT_API dt_status dt_clamp(dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i,
-    double min_f, dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_clamp(
+    dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
+    dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `clamp`.
  * @param input The tensor that is written. Written.
  * @param min Lower bound: a tensor, a number or absent. PyTorch's default: absent.
  * @param max Upper bound: a tensor, a number or absent. PyTorch's default: absent.
  * @throws RuntimeError: both bounds are absent. */
-DT_API dt_status dt_clamp_(dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i,
-    double min_f, dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_clamp_(
+    dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
+    dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input + alpha * other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_add(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_add(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `add`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_add_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_add_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input - alpha * other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_sub(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_sub(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `sub`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_sub_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_sub_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** other - alpha * input.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the first operand. PyTorch's default: 1. */
-DT_API dt_status dt_rsub(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_rsub(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input * other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_mul(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_mul(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `mul`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_mul_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_mul_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input / other; integer tensors are divided as floating-point ones.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_true_divide(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_true_divide(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `true_divide`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_true_divide_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_true_divide_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input / other. True division gives floating-point results for integers too.
  * @param input The input tensor.
@@ -2133,9 +2227,9 @@ DT_API dt_status dt_true_divide_(dt_tensor *input, dt_tensor *other, dt_scalar_k
  * @param rounding_mode Absent for true division; trunc (towards 0) or floor for integer quotients.
  *   PyTorch's default: absent.
  * @throws RuntimeError: rounding_mode is unknown, or an integer is divided by 0. */
-DT_API dt_status dt_div(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_rounding_mode rounding_mode, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_div(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_rounding_mode rounding_mode, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `div`.
  * @param input The tensor that is written. Written.
@@ -2144,99 +2238,114 @@ DT_API dt_status dt_div(dt_tensor *input, dt_tensor *other, dt_scalar_kind other
  *   PyTorch's default: absent.
  * @throws RuntimeError: the result's dtype cannot be stored in the tensor, or an integer is divided
  *   by 0. */
-DT_API dt_status dt_div_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_rounding_mode rounding_mode) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_div_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_rounding_mode rounding_mode) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Quotient rounded down: div with rounding_mode = 'floor'.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_floor_divide(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_floor_divide(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `floor_divide`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_floor_divide_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_floor_divide_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input - other * floor(input / other): Python's %; the sign is the divisor's.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_remainder(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_remainder(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `remainder`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_remainder_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_remainder_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input to the power of exponent. The base's gradient is 0 where the exponent is 0.
  * @param input The base: a tensor or a number; one of the two operands is a tensor.
  * @param exponent The exponent: a tensor or a number.
  * @throws RuntimeError: an integer is raised to a negative integer power. */
-DT_API dt_status dt_pow(dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double
-    input_f, dt_tensor *exponent, dt_scalar_kind exponent_kind, int64_t exponent_i, double
-    exponent_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_pow(
+    dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f,
+    dt_tensor *exponent, dt_scalar_kind exponent_kind, int64_t exponent_i, double exponent_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `pow`.
  * @param input The tensor that is written. Written.
  * @param exponent The exponent: a tensor or a number.
  * @throws RuntimeError: an integer is raised to a negative integer power. */
-DT_API dt_status dt_pow_(dt_tensor *input, dt_tensor *exponent, dt_scalar_kind exponent_kind,
-    int64_t exponent_i, double exponent_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_pow_(
+    dt_tensor *input, dt_tensor *exponent, dt_scalar_kind exponent_kind, int64_t exponent_i,
+    double exponent_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_maximum(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_maximum(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_minimum(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_minimum(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/* ---- pointwise_logic */
 
 /** Where input == other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_eq(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_eq(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where input != other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_ne(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_ne(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where input < other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_lt(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_lt(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where input <= other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_le(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_le(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where input > other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_gt(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_gt(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where input >= other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_ge(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t
-    other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_ge(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where elements are NaN.
  * @param input The input tensor. */
@@ -2257,62 +2366,68 @@ DT_API dt_status dt_logical_not(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT D
 /** Where both elements are nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
-DT_API dt_status dt_logical_and(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_logical_and(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where an element is nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
-DT_API dt_status dt_logical_or(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_logical_or(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where exactly one element is nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
-DT_API dt_status dt_logical_xor(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_logical_xor(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Bitwise and of integers; logical and of bools.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_and(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_bitwise_and(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `bitwise_and`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_and_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_bitwise_and_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Bitwise or of integers; logical or of bools.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_or(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_bitwise_or(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `bitwise_or`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_or_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_bitwise_or_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Bitwise exclusive or of integers; logical exclusive or of bools.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_xor(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_bitwise_xor(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `bitwise_xor`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_xor_(dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind,
-    int64_t other_i, double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_bitwise_xor_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Bitwise complement of integers; logical not of bools.
  * @param input The input tensor.
@@ -2324,25 +2439,28 @@ DT_API dt_status dt_bitwise_not(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT D
  * @param input Chosen where the condition holds: a tensor or a number.
  * @param other Chosen elsewhere: a tensor or a number.
  * @throws RuntimeError: the condition is not a bool tensor. */
-DT_API dt_status dt_where(dt_tensor *condition, dt_tensor *input, dt_scalar_kind input_kind, int64_t
-    input_i, double input_f, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double
-    other_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_where(
+    dt_tensor *condition, dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i,
+    double input_f, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The input with value where the mask holds. The result has the input's dtype.
  * @param input The input tensor.
  * @param mask A bool tensor that broadcasts with the input.
  * @param value The number, or 0-d tensor, to write.
  * @throws RuntimeError: the mask is not a bool tensor, or the value is not 0-d. */
-DT_API dt_status dt_masked_fill(dt_tensor *input, dt_tensor *mask, dt_tensor *value, dt_scalar_kind
-    value_kind, int64_t value_i, double value_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_masked_fill(
+    dt_tensor *input, dt_tensor *mask, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
+    double value_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** In-place version of `masked_fill`.
  * @param input The tensor that is written. Written.
  * @param mask A bool tensor that broadcasts with the input.
  * @param value The number, or 0-d tensor, to write.
  * @throws RuntimeError: the mask is not a bool tensor, or the value is not 0-d. */
-DT_API dt_status dt_masked_fill_(dt_tensor *input, dt_tensor *mask, dt_tensor *value, dt_scalar_kind
-    value_kind, int64_t value_i, double value_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_masked_fill_(
+    dt_tensor *input, dt_tensor *mask, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
+    double value_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- random */
 
@@ -2355,9 +2473,10 @@ DT_API dt_status dt_masked_fill_(dt_tensor *input, dt_tensor *mask, dt_tensor *v
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative, or the dtype is not floating-point. */
-DT_API dt_status dt_rand(const int64_t *size, int64_t size_n, dt_generator *generator, dt_dtype
-    dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_rand(
+    const int64_t *size, int64_t size_n, dt_generator *generator, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normal numbers with mean 0 and variance 1.
  * @param size The shape; an empty list makes a 0-d tensor.
@@ -2368,9 +2487,10 @@ DT_API dt_status dt_rand(const int64_t *size, int64_t size_n, dt_generator *gene
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative, or the dtype is not floating-point. */
-DT_API dt_status dt_randn(const int64_t *size, int64_t size_n, dt_generator *generator, dt_dtype
-    dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_randn(
+    const int64_t *size, int64_t size_n, dt_generator *generator, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Uniform integers in [low, high).
  * @param low The smallest integer.
@@ -2382,9 +2502,10 @@ DT_API dt_status dt_randn(const int64_t *size, int64_t size_n, dt_generator *gen
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
-DT_API dt_status dt_randint(int64_t low, int64_t high, const int64_t *size, int64_t size_n,
-    dt_generator *generator, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_randint(
+    int64_t low, int64_t high, const int64_t *size, int64_t size_n, dt_generator *generator,
+    dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The integers from 0 to n - 1 in random order.
  * @param n How many.
@@ -2394,9 +2515,9 @@ DT_API dt_status dt_randint(int64_t low, int64_t high, const int64_t *size, int6
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: n is negative or does not fit the dtype. */
-DT_API dt_status dt_randperm(int64_t n, dt_generator *generator, dt_dtype dtype, dt_device_type
-    device_type, int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_randperm(
+    int64_t n, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Uniform numbers in [0, 1), in the input's shape.
  * @param input The tensor whose shape is taken.
@@ -2406,9 +2527,10 @@ DT_API dt_status dt_randperm(int64_t n, dt_generator *generator, dt_dtype dtype,
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_rand_like(dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_rand_like(
+    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+    int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normal numbers, in the input's shape.
  * @param input The tensor whose shape is taken.
@@ -2418,9 +2540,10 @@ DT_API dt_status dt_rand_like(dt_tensor *input, dt_dtype dtype, dt_device_type d
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_randn_like(dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_randn_like(
+    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+    int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Uniform integers in [low, high), in the input's shape.
  * @param input The tensor whose shape is taken.
@@ -2433,16 +2556,17 @@ DT_API dt_status dt_randn_like(dt_tensor *input, dt_dtype dtype, dt_device_type 
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
-DT_API dt_status dt_randint_like(dt_tensor *input, int64_t low, int64_t high, dt_dtype dtype,
-    dt_device_type device_type, int64_t device_index, int32_t requires_grad, dt_memory_format
-    memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_randint_like(
+    dt_tensor *input, int64_t low, int64_t high, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** 1 with the probability that the input says, else 0.
  * @param input Probabilities in [0, 1].
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: a probability is outside of [0, 1]. */
-DT_API dt_status dt_bernoulli(dt_tensor *input, dt_generator *generator, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_bernoulli(
+    dt_tensor *input, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Fills the tensor with uniform numbers in [low, high).
  * @param self The tensor that is written. Written.
@@ -2450,8 +2574,8 @@ DT_API dt_status dt_bernoulli(dt_tensor *input, dt_generator *generator, dt_tens
  * @param high The values stay below it. PyTorch's default: 1.0.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: low is above high, or the dtype is not floating-point. */
-DT_API dt_status dt_uniform_(dt_tensor *self, double low, double high, dt_generator *generator)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_uniform_(
+    dt_tensor *self, double low, double high, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Fills the tensor with normal numbers.
  * @param self The tensor that is written. Written.
@@ -2459,16 +2583,16 @@ DT_API dt_status dt_uniform_(dt_tensor *self, double low, double high, dt_genera
  * @param std The standard deviation. PyTorch's default: 1.0.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: std is negative, or the dtype is not floating-point. */
-DT_API dt_status dt_normal_(dt_tensor *self, double mean, double std, dt_generator *generator)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_normal_(
+    dt_tensor *self, double mean, double std, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Fills the tensor with 1 with probability p, else 0.
  * @param self The tensor that is written. Written.
  * @param p The probability of 1. PyTorch's default: 0.5.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: p is outside of [0, 1]. */
-DT_API dt_status dt_bernoulli_(dt_tensor *self, double p, dt_generator *generator) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_bernoulli_(
+    dt_tensor *self, double p, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Fills the tensor with uniform integers in [low, high).
  * @param self The tensor that is written. Written.
@@ -2476,8 +2600,8 @@ DT_API dt_status dt_bernoulli_(dt_tensor *self, double p, dt_generator *generato
  * @param high The integers stay below it.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
-DT_API dt_status dt_random_(dt_tensor *self, int64_t low, int64_t high, dt_generator *generator)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_random_(
+    dt_tensor *self, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Seeds the default generator.
  * @param seed Any number. */
@@ -2488,32 +2612,32 @@ DT_API dt_status dt_default_generator(dt_generator **out) DT_NOEXCEPT DT_MUST_CH
 
 /** A new generator, seeded with a fixed number.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */
-DT_API dt_status dt_generator_new(dt_device_type device_type, int64_t device_index, dt_generator
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_generator_new(
+    dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Starts the generator's sequence for a seed.
  * @param self The generator.
  * @param seed Any number. */
-DT_API dt_status dt_generator_manual_seed(dt_generator *self, int64_t seed) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_generator_manual_seed(
+    dt_generator *self, int64_t seed) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The seed that was set last.
  * @param self The generator. */
-DT_API dt_status dt_generator_initial_seed(dt_generator *self, int64_t *out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_generator_initial_seed(
+    dt_generator *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** What set_state needs to draw the same numbers again.
  * @param self The generator.
  * @return An int64 tensor [2]: seed and offset. */
-DT_API dt_status dt_generator_get_state(dt_generator *self, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_generator_get_state(
+    dt_generator *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Continues where get_state was called.
  * @param self The generator.
  * @param state What get_state gave.
  * @throws RuntimeError: the tensor is not such a state. */
-DT_API dt_status dt_generator_set_state(dt_generator *self, dt_tensor *state) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_generator_set_state(
+    dt_generator *self, dt_tensor *state) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- reduce */
 
@@ -2526,8 +2650,9 @@ DT_API dt_status dt_generator_set_state(dt_generator *self, dt_tensor *state) DT
  *   absent.
  * @throws IndexError: a dimension is out of range.
  * @throws RuntimeError: a dimension appears twice. */
-DT_API dt_status dt_sum(dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
-    dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_sum(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Mean of elements.
  * @param input The input tensor.
@@ -2536,8 +2661,9 @@ DT_API dt_status dt_sum(dt_tensor *input, const int64_t *dim, int64_t dim_n, int
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first. PyTorch's default: absent.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_mean(dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
-    dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_mean(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Product of elements.
  * @param input The input tensor.
@@ -2545,7 +2671,8 @@ DT_API dt_status dt_mean(dt_tensor *input, const int64_t *dim, int64_t dim_n, in
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first; absent: integers add up in int64. PyTorch's default:
  *   absent. */
-DT_API dt_status dt_prod(dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_dtype dtype,
+DT_API dt_status dt_prod(
+    dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_dtype dtype,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Largest element; NaN if there is one. Equal elements share the gradient.
@@ -2559,7 +2686,8 @@ DT_API dt_status dt_max(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_C
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @return The largest elements and the positions of the first of them (int64).
  * @throws IndexError: the dimension is out of range or empty. */
-DT_API dt_status dt_max_dim(dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
+DT_API dt_status dt_max_dim(
+    dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
     dt_tensor **indices) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Smallest element; NaN if there is one. Equal elements share the gradient.
@@ -2573,7 +2701,8 @@ DT_API dt_status dt_min(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_C
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @return The smallest elements and the positions of the first of them (int64).
  * @throws IndexError: the dimension is out of range or empty. */
-DT_API dt_status dt_min_dim(dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
+DT_API dt_status dt_min_dim(
+    dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
     dt_tensor **indices) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Largest element over dimensions. Equal elements share the gradient.
@@ -2581,7 +2710,8 @@ DT_API dt_status dt_min_dim(dt_tensor *input, int64_t dim, int32_t keepdim, dt_t
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default: [].
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
-DT_API dt_status dt_amax(dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
+DT_API dt_status dt_amax(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Smallest element over dimensions. Equal elements share the gradient.
@@ -2589,7 +2719,8 @@ DT_API dt_status dt_amax(dt_tensor *input, const int64_t *dim, int64_t dim_n, in
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default: [].
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
-DT_API dt_status dt_amin(dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
+DT_API dt_status dt_amin(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Position of the first largest element (int64).
@@ -2597,40 +2728,44 @@ DT_API dt_status dt_amin(dt_tensor *input, const int64_t *dim, int64_t dim_n, in
  * @param dim The dimension to reduce; absent means the flattened input. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: there is nothing to choose from. */
-DT_API dt_status dt_argmax(dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_argmax(
+    dt_tensor *input, const int64_t *dim, int32_t keepdim,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Position of the first smallest element (int64).
  * @param input The input tensor.
  * @param dim The dimension to reduce; absent means the flattened input. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: there is nothing to choose from. */
-DT_API dt_status dt_argmin(dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_argmin(
+    dt_tensor *input, const int64_t *dim, int32_t keepdim,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Variance of elements.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
- * @param correction What is subtracted from the number of elements: 1 for a sample, 0 for a
- *   population. PyTorch's default: 1.
+ * @param correction What is subtracted from the number of elements: 0 for a population; absent
+ *   means 1, for a sample. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_var(dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind
-    correction_kind, int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_var(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
+    int64_t correction_i, double correction_f, int32_t keepdim,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Standard deviation of elements.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
- * @param correction What is subtracted from the number of elements: 1 for a sample, 0 for a
- *   population. PyTorch's default: 1.
+ * @param correction What is subtracted from the number of elements: 0 for a population; absent
+ *   means 1, for a sample. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_std(dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind
-    correction_kind, int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_std(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
+    int64_t correction_i, double correction_f, int32_t keepdim,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Vector norm: (sum |x|^p)^(1/p).
  * @param input The input tensor.
@@ -2641,16 +2776,17 @@ DT_API dt_status dt_std(dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first. PyTorch's default: absent.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_norm(dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, const
-    int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_norm(
+    dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, const int64_t *dim,
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether any element is nonzero.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
-DT_API dt_status dt_any(dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
+DT_API dt_status dt_any(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether all elements are nonzero.
@@ -2658,14 +2794,16 @@ DT_API dt_status dt_any(dt_tensor *input, const int64_t *dim, int64_t dim_n, int
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
-DT_API dt_status dt_all(dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
+DT_API dt_status dt_all(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** log of the sum of exp, without overflow.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
-DT_API dt_status dt_logsumexp(dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
+DT_API dt_status dt_logsumexp(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Running sum along a dimension.
@@ -2673,14 +2811,14 @@ DT_API dt_status dt_logsumexp(dt_tensor *input, const int64_t *dim, int64_t dim_
  * @param dim The dimension.
  * @param dtype The dtype to convert to first; absent: integers add up in int64. PyTorch's default:
  *   absent. */
-DT_API dt_status dt_cumsum(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_cumsum(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether both have the same shape and elements.
  * @param input The input tensor.
  * @param other The tensor to compare with. */
-DT_API dt_status dt_equal(dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_equal(
+    dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where |input - other| <= atol + rtol * |other|.
  * @param input The input tensor.
@@ -2689,8 +2827,9 @@ DT_API dt_status dt_equal(dt_tensor *input, dt_tensor *other, int32_t *out) DT_N
  * @param atol Absolute tolerance. PyTorch's default: 1e-08.
  * @param equal_nan Whether two NaN count as close. PyTorch's default: false.
  * @throws RuntimeError: dtypes differ, or a tolerance is negative. */
-DT_API dt_status dt_isclose(dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t
-    equal_nan, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_isclose(
+    dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t equal_nan,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether all elements are close.
  * @param input The input tensor.
@@ -2699,8 +2838,9 @@ DT_API dt_status dt_isclose(dt_tensor *input, dt_tensor *other, double rtol, dou
  * @param atol Absolute tolerance. PyTorch's default: 1e-08.
  * @param equal_nan Whether two NaN count as close. PyTorch's default: false.
  * @throws RuntimeError: dtypes differ, or a tolerance is negative. */
-DT_API dt_status dt_allclose(dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t
-    equal_nan, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_allclose(
+    dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t equal_nan,
+    int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- tensor */
 
@@ -2717,20 +2857,20 @@ DT_API dt_status dt_tensor_dim(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUS
  * @param self The tensor.
  * @param dim The dimension; negative ones count from the end.
  * @throws IndexError: the dimension is out of range. */
-DT_API dt_status dt_tensor_size(dt_tensor *self, int64_t dim, int64_t *out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_tensor_size(
+    dt_tensor *self, int64_t dim, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Shape of the tensor.
  * @param self The tensor.
  * @return The sizes of all dimensions. */
-DT_API dt_status dt_tensor_shape(dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t
-    *out_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_shape(
+    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Strides of the tensor.
  * @param self The tensor.
  * @return Steps between neighbours along each dimension, in elements. */
-DT_API dt_status dt_tensor_stride(dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t
-    *out_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_stride(
+    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Number of elements.
  * @param self The tensor. */
@@ -2750,14 +2890,14 @@ DT_API dt_status dt_tensor_dtype(dt_tensor *self, dt_dtype *out) DT_NOEXCEPT DT_
 
 /** Where the memory is.
  * @param self The tensor. */
-DT_API dt_status dt_tensor_device(dt_tensor *self, dt_device_type *out_type, int64_t *out_index)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_device(
+    dt_tensor *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether elements lie in memory densely in that order.
  * @param self The tensor.
  * @param memory_format The order to check for. PyTorch's default: contiguous. */
-DT_API dt_status dt_tensor_is_contiguous(dt_tensor *self, dt_memory_format memory_format, int32_t
-    *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_is_contiguous(
+    dt_tensor *self, dt_memory_format memory_format, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Address of the first element.
  * @param self The tensor.
@@ -2767,14 +2907,14 @@ DT_API dt_status dt_tensor_data_ptr(dt_tensor *self, void **out) DT_NOEXCEPT DT_
 /** Whether both look at the same memory in the same way.
  * @param self The tensor.
  * @param other Another tensor. */
-DT_API dt_status dt_tensor_is_set_to(dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_tensor_is_set_to(
+    dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether two handles are of one tensor.
  * @param self The tensor.
  * @param other Another handle. */
-DT_API dt_status dt_tensor_is_same(dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_tensor_is_same(
+    dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** How often the storage was changed in place.
  * @param self The tensor. */
@@ -2783,8 +2923,9 @@ DT_API dt_status dt_tensor_version(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT
 /** The only element of a tensor as a number.
  * @param self The tensor.
  * @throws RuntimeError: the tensor has not exactly one element. */
-DT_API dt_status dt_tensor_item(dt_tensor *self, dt_scalar_kind *out_kind, int64_t *out_i, double
-    *out_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_item(
+    dt_tensor *self, dt_scalar_kind *out_kind, int64_t *out_i,
+    double *out_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The tensor as text, as PyTorch prints it.
  * @param self The tensor. */
@@ -2798,8 +2939,8 @@ DT_API dt_status dt_tensor_requires_grad(dt_tensor *self, int32_t *out) DT_NOEXC
  * @param self The tensor. Written.
  * @param requires_grad Whether backward shall find its gradient. PyTorch's default: true.
  * @throws RuntimeError: the dtype is not floating-point, or the tensor is not a leaf. */
-DT_API dt_status dt_requires_grad_(dt_tensor *self, int32_t requires_grad) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_requires_grad_(
+    dt_tensor *self, int32_t requires_grad) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether the tensor was not made by a recorded operation.
  * @param self The tensor. */
@@ -2842,8 +2983,8 @@ DT_API dt_status dt_string_list_len(dt_string_list *self, int64_t *out) DT_NOEXC
 
 /** A list of tensors, for callbacks that return several.
  * @param tensors The entries; NULL for absent ones. */
-DT_API dt_status dt_tensor_list_new(dt_tensor *const *tensors, int64_t tensors_n, dt_tensor_list
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_list_new(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** How many tensors a list holds.
  * @param self The object. */
@@ -2854,8 +2995,8 @@ DT_API dt_status dt_tensor_list_len(dt_tensor_list *self, int64_t *out) DT_NOEXC
  * @param index Which, from 0.
  * @return A new handle, or NULL for an absent entry.
  * @throws IndexError: the index is out of range. */
-DT_API dt_status dt_tensor_list_get(dt_tensor_list *self, int64_t index, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_tensor_list_get(
+    dt_tensor_list *self, int64_t index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether operations are recorded for backward. */
 DT_API dt_status dt_is_grad_enabled(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
@@ -2880,19 +3021,19 @@ DT_API dt_status dt_get_default_dtype(dt_dtype *out) DT_NOEXCEPT DT_MUST_CHECK;
 DT_API dt_status dt_set_default_dtype(dt_dtype d) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The device of new tensors. */
-DT_API dt_status dt_get_default_device(dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_get_default_device(
+    dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Sets the device of new tensors in this context.
  * @param device The device.
  * @throws RuntimeError: the device is not available. */
-DT_API dt_status dt_set_default_device(dt_device_type device_type, int64_t device_index) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_set_default_device(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether the device can be used.
  * @param device The device. */
-DT_API dt_status dt_device_is_available(dt_device_type device_type, int64_t device_index, int32_t
-    *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_device_is_available(
+    dt_device_type device_type, int64_t device_index, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** How many threads an operation may use. */
 DT_API dt_status dt_get_num_threads(int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
@@ -2905,19 +3046,20 @@ DT_API dt_status dt_set_num_threads(int64_t n) DT_NOEXCEPT DT_MUST_CHECK;
 /** What the caching allocator holds.
  * @param device Where; absent means the default device. PyTorch's default: absent.
  * @return Bytes in use by tensors, bytes held by the allocator, and the most that were ever in use. */
-DT_API dt_status dt_memory_stats(dt_device_type device_type, int64_t device_index, int64_t
-    *allocated, int64_t *reserved, int64_t *peak) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_memory_stats(
+    dt_device_type device_type, int64_t device_index, int64_t *allocated, int64_t *reserved,
+    int64_t *peak) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Gives memory that no tensor uses back to the system.
  * @param device Where; absent means the default device. PyTorch's default: absent. */
-DT_API dt_status dt_empty_cache(dt_device_type device_type, int64_t device_index) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_empty_cache(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Waits until the device has done everything it was asked to; errors of asynchronous work are
  * reported here.
  * @param device Where; absent means the default device. PyTorch's default: absent. */
-DT_API dt_status dt_synchronize(dt_device_type device_type, int64_t device_index) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_synchronize(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- views */
 
@@ -2925,65 +3067,71 @@ DT_API dt_status dt_synchronize(dt_device_type device_type, int64_t device_index
  * @param input The input tensor.
  * @param size The new shape; one size may be -1 and follows from the others.
  * @throws RuntimeError: the sizes do not fit, or the strides allow no view. */
-DT_API dt_status dt_view(dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_view(
+    dt_tensor *input, const int64_t *size, int64_t size_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** view with the shape of another tensor.
  * @param input The input tensor.
  * @param other The tensor whose shape is taken. */
-DT_API dt_status dt_view_as(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_view_as(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The same elements in another shape: a view where possible, else a copy.
  * @param input The input tensor.
  * @param shape The new shape; one size may be -1 and follows from the others.
  * @throws RuntimeError: the sizes do not fit. */
-DT_API dt_status dt_reshape(dt_tensor *input, const int64_t *shape, int64_t shape_n, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_reshape(
+    dt_tensor *input, const int64_t *shape, int64_t shape_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** reshape with the shape of another tensor.
  * @param input The input tensor.
  * @param other The tensor whose shape is taken. */
-DT_API dt_status dt_reshape_as(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_reshape_as(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Joins neighbouring dimensions into one.
  * @param input The input tensor.
  * @param start_dim The first dimension to join. PyTorch's default: 0.
  * @param end_dim The last dimension to join. PyTorch's default: -1.
  * @throws RuntimeError: start_dim comes after end_dim. */
-DT_API dt_status dt_flatten(dt_tensor *input, int64_t start_dim, int64_t end_dim, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_flatten(
+    dt_tensor *input, int64_t start_dim, int64_t end_dim,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Splits one dimension into several.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end.
  * @param sizes The sizes that take its place; one may be -1.
  * @throws RuntimeError: the sizes do not multiply to the dimension's size. */
-DT_API dt_status dt_unflatten(dt_tensor *input, int64_t dim, const int64_t *sizes, int64_t sizes_n,
+DT_API dt_status dt_unflatten(
+    dt_tensor *input, int64_t dim, const int64_t *sizes, int64_t sizes_n,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Swaps two dimensions.
  * @param input The input tensor.
  * @param dim0 One dimension.
  * @param dim1 The other. */
-DT_API dt_status dt_transpose(dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_transpose(
+    dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Puts the dimensions in another order.
  * @param input The input tensor.
  * @param dims The order of the input's dimensions in the result.
  * @throws RuntimeError: dims is not an order of all dimensions. */
-DT_API dt_status dt_permute(dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_permute(
+    dt_tensor *input, const int64_t *dims, int64_t dims_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Moves dimensions; the others keep their order.
  * @param input The input tensor.
  * @param source The dimensions to move.
  * @param destination Where they go.
  * @throws RuntimeError: the lists differ in length or repeat a dimension. */
-DT_API dt_status dt_movedim(dt_tensor *input, const int64_t *source, int64_t source_n, const int64_t
-    *destination, int64_t destination_n, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_movedim(
+    dt_tensor *input, const int64_t *source, int64_t source_n, const int64_t *destination,
+    int64_t destination_n, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The transpose of a matrix; a 0-d or 1-d tensor as it is.
  * @param input The input tensor.
@@ -2994,41 +3142,43 @@ DT_API dt_status dt_t(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHE
  * @param input The input tensor.
  * @param dim The dimensions to remove if their size is 1; absent means all. PyTorch's default:
  *   absent. */
-DT_API dt_status dt_squeeze(dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_squeeze(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Inserts a dimension of size 1.
  * @param input The input tensor.
  * @param dim Where it goes. */
-DT_API dt_status dt_unsqueeze(dt_tensor *input, int64_t dim, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_unsqueeze(
+    dt_tensor *input, int64_t dim, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Repeats dimensions of size 1 without a copy; dimensions may be added in front.
  * @param input The input tensor.
  * @param size The new shape; -1 keeps a size.
  * @throws RuntimeError: a dimension that is not of size 1 would grow. */
-DT_API dt_status dt_expand(dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_expand(
+    dt_tensor *input, const int64_t *size, int64_t size_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** expand to the shape of another tensor.
  * @param input The input tensor.
  * @param other The tensor whose shape is taken. */
-DT_API dt_status dt_expand_as(dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_expand_as(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** expand, as a function.
  * @param input The input tensor.
  * @param size The shape. */
-DT_API dt_status dt_broadcast_to(dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_broadcast_to(
+    dt_tensor *input, const int64_t *size, int64_t size_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** One slice along a dimension, which is removed.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end.
  * @param index Which; negative ones count from the end.
  * @throws IndexError: the index is out of range. */
-DT_API dt_status dt_select(dt_tensor *input, int64_t dim, int64_t index, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_select(
+    dt_tensor *input, int64_t dim, int64_t index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A range along a dimension.
  * @param input The input tensor.
@@ -3036,8 +3186,9 @@ DT_API dt_status dt_select(dt_tensor *input, int64_t dim, int64_t index, dt_tens
  * @param start The first index; negative ones count from the end.
  * @param length How many.
  * @throws RuntimeError: the range does not lie inside the dimension. */
-DT_API dt_status dt_narrow(dt_tensor *input, int64_t dim, int64_t start, int64_t length, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_narrow(
+    dt_tensor *input, int64_t dim, int64_t start, int64_t length,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A strided range along a dimension: input[start:end:step].
  * @param input The input tensor.
@@ -3047,8 +3198,9 @@ DT_API dt_status dt_narrow(dt_tensor *input, int64_t dim, int64_t start, int64_t
  * @param end The range stops before it; absent means the size. PyTorch's default: absent.
  * @param step Distance of two indices. PyTorch's default: 1.
  * @throws RuntimeError: step is not positive. */
-DT_API dt_status dt_slice(dt_tensor *input, int64_t dim, const int64_t *start, const int64_t *end,
-    int64_t step, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_slice(
+    dt_tensor *input, int64_t dim, const int64_t *start, const int64_t *end, int64_t step,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Any view of the input's storage.
  * @param input The input tensor.
@@ -3057,9 +3209,9 @@ DT_API dt_status dt_slice(dt_tensor *input, int64_t dim, const int64_t *start, c
  * @param storage_offset Position of the first element; absent keeps the input's. PyTorch's default:
  *   absent.
  * @throws RuntimeError: the view would leave the storage. */
-DT_API dt_status dt_as_strided(dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t
-    *stride, int64_t stride_n, const int64_t *storage_offset, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_as_strided(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n,
+    const int64_t *storage_offset, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A diagonal of two dimensions, as the last dimension.
  * @param input The input tensor.
@@ -3068,66 +3220,73 @@ DT_API dt_status dt_as_strided(dt_tensor *input, const int64_t *size, int64_t si
  * @param dim1 The first of the two dimensions. PyTorch's default: 0.
  * @param dim2 The second. PyTorch's default: 1.
  * @throws RuntimeError: both dimensions are the same. */
-DT_API dt_status dt_diagonal(dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_diagonal(
+    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Splits a dimension into equal pieces; the last may be smaller.
  * @param input The input tensor.
  * @param chunks How many pieces; there may be fewer.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: chunks is not positive. */
-DT_API dt_status dt_chunk(dt_tensor *input, int64_t chunks, int64_t dim, dt_tensor_list **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_chunk(
+    dt_tensor *input, int64_t chunks, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Splits a dimension into pieces of one size.
  * @param input The input tensor.
  * @param split_size The size of each piece; the last may be smaller.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: split_size is negative. */
-DT_API dt_status dt_split(dt_tensor *input, int64_t split_size, int64_t dim, dt_tensor_list **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_split(
+    dt_tensor *input, int64_t split_size, int64_t dim,
+    dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Splits a dimension into pieces of given sizes.
  * @param input The input tensor.
  * @param split_sizes The size of each piece.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: the sizes do not add up to the dimension's size. */
-DT_API dt_status dt_split_with_sizes(dt_tensor *input, const int64_t *split_sizes, int64_t
-    split_sizes_n, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_split_with_sizes(
+    dt_tensor *input, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim,
+    dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** All slices along a dimension.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0. */
-DT_API dt_status dt_unbind(dt_tensor *input, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_API dt_status dt_unbind(
+    dt_tensor *input, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Joins tensors along a dimension. Dtypes are promoted.
  * @param tensors The tensors.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
-DT_API dt_status dt_cat(dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_cat(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Joins tensors of one shape along a new dimension.
  * @param tensors The tensors.
  * @param dim Where the new dimension goes. PyTorch's default: 0.
  * @throws RuntimeError: the list is empty, or shapes differ. */
-DT_API dt_status dt_stack(dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_stack(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Copies the input several times along each dimension.
  * @param input The input tensor.
  * @param repeats How often, for each dimension; dimensions may be added in front.
  * @throws RuntimeError: there are fewer repeats than dimensions. */
-DT_API dt_status dt_repeat(dt_tensor *input, const int64_t *repeats, int64_t repeats_n, dt_tensor
-    **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_repeat(
+    dt_tensor *input, const int64_t *repeats, int64_t repeats_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Reverses the order of elements along dimensions.
  * @param input The input tensor.
  * @param dims The dimensions to reverse.
  * @throws RuntimeError: a dimension appears twice. */
-DT_API dt_status dt_flip(dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_flip(
+    dt_tensor *input, const int64_t *dims, int64_t dims_n,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 #ifdef __cplusplus
 }

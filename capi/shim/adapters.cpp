@@ -14,8 +14,8 @@ void check_available(Device device) {
 // An empty list stands for one absent gradient per output.
 std::vector<Tensor> one_each(TensorList outputs, TensorList gradients) {
   if (gradients.empty()) return std::vector<Tensor>(static_cast<size_t>(outputs.size()));
-  DT_CHECK(gradients.size() == outputs.size(), kRuntimeError, "got ", outputs.size(), " tensors and ",
-           gradients.size(), " gradients");
+  DT_CHECK(gradients.size() == outputs.size(), kRuntimeError, "got ", outputs.size(),
+           " tensors and ", gradients.size(), " gradients");
   return gradients.to_vector();
 }
 
@@ -30,13 +30,14 @@ BackwardOptions graph_options(std::optional<bool> retain_graph, bool create_grap
 
 const Tensor& list_get(const std::vector<Tensor>& list, int64_t index) {
   const auto n = static_cast<int64_t>(list.size());
-  DT_CHECK(index >= 0 && index < n, kIndexError, "index ", index, " is out of range for a list of ", n);
+  DT_CHECK(index >= 0 && index < n, kIndexError, "index ", index, " is out of range for a list of ",
+           n);
   return list[static_cast<size_t>(index)];
 }
 
 void set_default_dtype(DType dtype) {
-  DT_CHECK(is_floating(dtype), kTypeError, "only floating-point types are supported as the default type, got ",
-           dtype);
+  DT_CHECK(is_floating(dtype), kTypeError,
+           "only floating-point types are supported as the default type, got ", dtype);
   context().default_dtype = dtype;
 }
 
@@ -45,10 +46,13 @@ void set_default_device(Device device) {
   context().default_device = device;
 }
 
-bool device_is_available(Device device) { return device == kCpu; }
+bool device_is_available(Device device) {
+  return device == kCpu;
+}
 
 void set_threads(int64_t n) {
-  DT_CHECK(n > 0 && n <= INT16_MAX, kRuntimeError, "expected a positive number of threads, got ", n);
+  DT_CHECK(n > 0 && n <= INT16_MAX, kRuntimeError, "expected a positive number of threads, got ",
+           n);
   set_num_threads(static_cast<int>(n));
 }
 
@@ -78,24 +82,27 @@ std::string grad_fn_name(const Tensor& x) {
   return node ? node->name : "";
 }
 
-void backward(const Tensor& output, const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
-              std::optional<TensorList> inputs) {
+void backward(const Tensor& output, const Tensor& gradient, std::optional<bool> retain_graph,
+              bool create_graph, std::optional<TensorList> inputs) {
   backward(TensorList(&output, 1), TensorList(&gradient, 1), retain_graph, create_graph, inputs);
 }
 
-void backward(TensorList outputs, TensorList gradients, std::optional<bool> retain_graph, bool create_graph,
-              std::optional<TensorList> inputs) {
-  DT_CHECK(!inputs || !inputs->empty(), kRuntimeError, "'inputs' argument to backward cannot be empty.");
+void backward(TensorList outputs, TensorList gradients, std::optional<bool> retain_graph,
+              bool create_graph, std::optional<TensorList> inputs) {
+  DT_CHECK(!inputs || !inputs->empty(), kRuntimeError,
+           "'inputs' argument to backward cannot be empty.");
   run_backward(outputs, one_each(outputs, gradients), inputs.value_or(TensorList()),
                graph_options(retain_graph, create_graph));
 }
 
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList gradients,
                          std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-  return run_grad(outputs, inputs, one_each(outputs, gradients), graph_options(retain_graph, create_graph),
-                  allow_unused);
+  return run_grad(outputs, inputs, one_each(outputs, gradients),
+                  graph_options(retain_graph, create_graph), allow_unused);
 }
 
-Hook register_hook(const Tensor& x, TensorHook hook) { return {x, add_hook(x, std::move(hook))}; }
+Hook register_hook(const Tensor& x, TensorHook hook) {
+  return {x, add_hook(x, std::move(hook))};
+}
 
 }  // namespace dt::capi

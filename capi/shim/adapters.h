@@ -35,10 +35,10 @@ bool is_set_to(const Tensor& a, const Tensor& b);
 std::string grad_fn_name(const Tensor& x);
 
 // ---- autograd. An absent retain_graph means create_graph; an empty list of gradients means ones.
-void backward(const Tensor& output, const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
-              std::optional<TensorList> inputs);
-void backward(TensorList outputs, TensorList gradients, std::optional<bool> retain_graph, bool create_graph,
-              std::optional<TensorList> inputs);
+void backward(const Tensor& output, const Tensor& gradient, std::optional<bool> retain_graph,
+              bool create_graph, std::optional<TensorList> inputs);
+void backward(TensorList outputs, TensorList gradients, std::optional<bool> retain_graph,
+              bool create_graph, std::optional<TensorList> inputs);
 std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList gradients,
                          std::optional<bool> retain_graph, bool create_graph, bool allow_unused);
 Hook register_hook(const Tensor& x, TensorHook hook);

@@ -6,9 +6,12 @@ namespace dt::capi {
 
 Scalar scalar(dt_scalar_kind kind, int64_t i, double f, const char* name) {
   switch (kind) {
-    case DT_SCALAR_KIND_BOOL: return Scalar(i != 0);
-    case DT_SCALAR_KIND_INT: return Scalar(i);
-    case DT_SCALAR_KIND_FLOAT: return Scalar(f);
+    case DT_SCALAR_KIND_BOOL:
+      return Scalar(i != 0);
+    case DT_SCALAR_KIND_INT:
+      return Scalar(i);
+    case DT_SCALAR_KIND_FLOAT:
+      return Scalar(f);
   }
   fail(Code::kTypeError, name, " has the unknown scalar kind ", kind);
 }
@@ -55,8 +58,10 @@ TensorArray::TensorArray(dt_tensor* const* handles, int64_t n, const char* name,
   check_list(handles, n, name);
   tensors_.reserve(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
-    if (!handles[i] && absent == kMayBeAbsent) tensors_.emplace_back();
-    else tensors_.push_back(*Pin<dt_tensor>(handles[i], name));
+    if (!handles[i] && absent == kMayBeAbsent)
+      tensors_.emplace_back();
+    else
+      tensors_.push_back(*Pin<dt_tensor>(handles[i], name));
   }
 }
 
@@ -77,7 +82,7 @@ void read_struct(void* known, int64_t known_size, const void* given, const char*
   int64_t size;
   std::memcpy(&size, given, sizeof size);
   DT_CHECK(size >= static_cast<int64_t>(sizeof size) && size <= 1 << 16, kValueError, name,
-           ": struct_size is ", size, "; start from the _INIT macro");
+           ".struct_size is ", size, "; start from the _INIT macro");
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (int64_t i = known_size; i < size; ++i) {
     DT_CHECK(bytes[i] == 0, kNotImplemented, name, " uses a field that this version does not know");

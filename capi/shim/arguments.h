@@ -1,4 +1,5 @@
-// C arguments as C++ ones: every function here checks what the caller gave, and names the argument when it is wrong.
+// C arguments as C++ ones: every function here checks what the caller gave, and names the argument
+// when it is wrong.
 #pragma once
 
 #include <optional>
@@ -80,7 +81,8 @@ Device optional_device(dt_device_type type, int64_t index, const char* name);
 enum Absent { kMustBePresent, kMayBeAbsent };
 class TensorArray {
  public:
-  TensorArray(dt_tensor* const* handles, int64_t n, const char* name, Absent absent = kMustBePresent);
+  TensorArray(dt_tensor* const* handles, int64_t n, const char* name,
+              Absent absent = kMustBePresent);
   operator TensorList() const { return tensors_; }
 
  private:
@@ -107,8 +109,8 @@ std::optional<Operand> optional_operand(dt_tensor* tensor, dt_scalar_kind kind, 
 
 // ---- options structs
 
-// Copies what the caller's struct has into `known`, which holds the defaults: an older caller's struct is shorter, a
-// newer one's longer, and what we do not know must be zero.
+// Copies what the caller's struct has into `known`, which holds the defaults: an older caller's
+// struct is shorter, a newer one's longer, and what we do not know must be zero.
 void read_struct(void* known, int64_t known_size, const void* given, const char* name);
 
 }  // namespace dt::capi

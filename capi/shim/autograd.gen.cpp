@@ -81,7 +81,7 @@ dt_status dt_custom_function(
   clear_all(out);
   return guard("custom_function", [&] {
     const UserData backward_owner(backward_data, backward_drop);
-    const std::string name_ = string(name, "name");
+    const auto name_ = optional_string(name);
     const TensorArray inputs_array(inputs, inputs_n, "inputs"); const TensorList inputs_ = inputs_array;
     const TensorArray outputs_array(outputs, outputs_n, "outputs"); const TensorList outputs_ = outputs_array;
     const TensorArray saved_array(saved, saved_n, "saved", kMayBeAbsent); const TensorList saved_ = saved_array;

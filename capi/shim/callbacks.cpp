@@ -67,7 +67,9 @@ LentList::LentList(TensorList tensors) {
   }
 }
 
-LentList::~LentList() { release(); }
+LentList::~LentList() {
+  release();
+}
 
 void LentList::release() {
   for (dt_tensor* h : handles_) {
@@ -75,7 +77,9 @@ void LentList::release() {
   }
 }
 
-uint64_t error_serial() { return context().error.serial; }
+uint64_t error_serial() {
+  return context().error.serial;
+}
 
 void throw_callback_error(dt_status status, uint64_t serial_before) {
   const LastError& error = context().error;

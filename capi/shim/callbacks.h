@@ -10,8 +10,8 @@
 
 namespace dt::capi {
 
-// What drop(data) must be called for once nobody needs it. The last Ref may go on any thread, so it only queues the
-// drop; the next thread that leaves a call of the C API runs it.
+// What drop(data) must be called for once nobody needs it. The last Ref may go on any thread, so it
+// only queues the drop; the next thread that leaves a call of the C API runs it.
 struct DroppedLater : RefCounted {
   void* data;
   void (*drop)(void*);
@@ -74,9 +74,7 @@ class Given {
  public:
   using Object = typename HandleKind<C>::Object;
   explicit Given(const char* name) : name_(name) {}
-  ~Given() {
-    if (handle_) release_slot(bits(handle_), HandleKind<C>::number);
-  }
+  ~Given() { release_any(bits(handle_)); }  // a careless callback may give one of another kind
   Given(const Given&) = delete;
   Given& operator=(const Given&) = delete;
   C** slot() { return &handle_; }

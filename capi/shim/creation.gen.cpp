@@ -260,6 +260,22 @@ dt_status dt_new_full(
   });
 }
 
+dt_status dt_from_numbers(
+    const double *data, int64_t data_n, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("from_numbers", [&] {
+    const auto data_ = list(data, data_n, "data");
+    const auto size_ = optional_list(size, size_n, "size");
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool requires_grad_ = requires_grad != 0;
+    need(out, "out");
+    put(out, dt::from_numbers(data_, size_, dtype_, device_, requires_grad_));
+  });
+}
+
 dt_status dt_clone(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("clone", [&] {

@@ -87,6 +87,21 @@ dt_status dt_save_safetensors(
   });
 }
 
+dt_status dt_load_safetensors_bytes(
+    const void *data, int64_t data_n, dt_string_list **names, dt_tensor_list **tensors) noexcept {
+  clear_all(names, tensors);
+  return guard("load_safetensors_bytes", [&] {
+    const Bytes data_ = bytes(data, data_n, "data");
+    need(names, "names");
+    need(tensors, "tensors");
+    auto results = dt::load_safetensors_bytes(data_);
+    Owned<dt_string_list> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor_list> owned1(std::get<1>(std::move(results)));
+    *names = owned0.detach();
+    *tensors = owned1.detach();
+  });
+}
+
 dt_status dt_load_safetensors(
     const char *path, dt_string_list **names, dt_tensor_list **tensors) noexcept {
   clear_all(names, tensors);

@@ -17,7 +17,9 @@ struct Exported {
   Dims shape, strides;
 };
 
-int32_t dlpack_device(DeviceType type) { return type == DeviceType::kCuda ? 2 : 1; }
+int32_t dlpack_device(DeviceType type) {
+  return type == DeviceType::kCuda ? 2 : 1;
+}
 
 dlpack::ManagedTensor* export_tensor(const dt::Tensor& x) {
   DT_CHECK(!x.requires_grad(), kRuntimeError,
@@ -32,7 +34,8 @@ dlpack::ManagedTensor* export_tensor(const dt::Tensor& x) {
   m.dl_tensor.data = x.data();
   m.dl_tensor.device = {dlpack_device(x.device().type), x.device().index};
   m.dl_tensor.ndim = x.ndim();
-  m.dl_tensor.dtype = {static_cast<uint8_t>(type.dlpack_code), static_cast<uint8_t>(8 * type.bytes), 1};
+  m.dl_tensor.dtype = {static_cast<uint8_t>(type.dlpack_code), static_cast<uint8_t>(8 * type.bytes),
+                       1};
   m.dl_tensor.shape = &e->shape[0];
   m.dl_tensor.strides = &e->strides[0];
   m.dl_tensor.byte_offset = 0;
@@ -42,15 +45,16 @@ dlpack::ManagedTensor* export_tensor(const dt::Tensor& x) {
 DType import_dtype(dlpack::DataType t) {
   for (int i = 1; i < kDTypeCount; ++i) {
     const DTypeInfo& type = kDTypes[i];
-    if (type.dlpack_code == t.code && 8 * type.bytes == t.bits && t.lanes == 1) return static_cast<DType>(i);
+    if (type.dlpack_code == t.code && 8 * type.bytes == t.bits && t.lanes == 1)
+      return static_cast<DType>(i);
   }
-  fail(Code::kTypeError, "no dtype for DLPack code ", int(t.code), " with ", int(t.bits), " bits and ",
-       int(t.lanes), " lanes");
+  fail(Code::kTypeError, "no dtype for DLPack code ", int(t.code), " with ", int(t.bits),
+       " bits and ", int(t.lanes), " lanes");
 }
 
 Device import_device(dlpack::Device d) {
-  DT_CHECK(d.device_type == 1 || d.device_type == 2, kRuntimeError, "DLPack device type ", d.device_type,
-           " is not supported");
+  DT_CHECK(d.device_type == 1 || d.device_type == 2, kRuntimeError, "DLPack device type ",
+           d.device_type, " is not supported");
   return {d.device_type == 2 ? DeviceType::kCuda : DeviceType::kCpu, d.device_id};
 }
 
@@ -59,14 +63,17 @@ void call_deleter(void* managed) {
   if (m->deleter) m->deleter(m);
 }
 
-// A tensor over the memory of `m`. Its owner's drop is not set yet: until the call has succeeded, m is the caller's.
+// A tensor over the memory of `m`. Its owner's drop is not set yet: until the call has succeeded, m
+// is the caller's.
 dt::Tensor import_tensor(dlpack::ManagedTensor* m, DroppedLater** owner) {
   DT_CHECK(m, kTypeError, "managed is NULL");
-  DT_CHECK(m->version.major == 1, kRuntimeError, "DLPack version ", m->version.major, " is not supported");
-  DT_CHECK(!(m->flags & dlpack::kReadOnly), kRuntimeError, "the memory is read-only; copy it first");
+  DT_CHECK(m->version.major == 1, kRuntimeError, "DLPack version ", m->version.major,
+           " is not supported");
+  DT_CHECK(!(m->flags & dlpack::kReadOnly), kRuntimeError,
+           "the memory is read-only; copy it first");
   const dlpack::Tensor& t = m->dl_tensor;
-  DT_CHECK(t.ndim >= 0 && t.ndim <= DT_MAX_DIMS, kRuntimeError, "a tensor has at most ", int(DT_MAX_DIMS),
-           " dimensions, got ", t.ndim);
+  DT_CHECK(t.ndim >= 0 && t.ndim <= DT_MAX_DIMS, kRuntimeError, "a tensor has at most ",
+           int(DT_MAX_DIMS), " dimensions, got ", t.ndim);
   const DType dtype = import_dtype(t.dtype);
   const Device device = import_device(t.device);
   const IntList sizes(t.shape, t.ndim);
@@ -79,8 +86,9 @@ dt::Tensor import_tensor(dlpack::ManagedTensor* m, DroppedLater** owner) {
   }
   *owner = new DroppedLater(m, nullptr);
   const int64_t bytes = numel ? (last + 1) * info(dtype).bytes : 0;
-  const auto storage = Storage::wrap(static_cast<char*>(t.data) + t.byte_offset, bytes, device,
-                                     [](void* o) { Ref<DroppedLater>::adopt(static_cast<DroppedLater*>(o)); }, *owner);
+  const auto storage = Storage::wrap(
+      static_cast<char*>(t.data) + t.byte_offset, bytes, device,
+      [](void* o) { Ref<DroppedLater>::adopt(static_cast<DroppedLater*>(o)); }, *owner);
   return dt::Tensor(Ref<TensorImpl>::adopt(new TensorImpl(storage, 0, sizes, strides, dtype)));
 }
 

@@ -1,4 +1,5 @@
-// DLPack, the exchange format of array libraries (dmlc/dlpack, version 1): the structs as its specification has them.
+// DLPack, the exchange format of array libraries (dmlc/dlpack, version 1): the structs as its
+// specification has them.
 #pragma once
 
 #include <cstdint>

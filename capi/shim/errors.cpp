@@ -10,8 +10,8 @@ namespace {
 // "matmul: ..." names its op already: a word, then a colon.
 bool names_op(const std::string& message) {
   size_t i = 0;
-  while (i < message.size() && (isalnum(static_cast<unsigned char>(message[i])) || message[i] == '_' ||
-                                message[i] == '.')) {
+  while (i < message.size() && (isalnum(static_cast<unsigned char>(message[i])) ||
+                                message[i] == '_' || message[i] == '.')) {
     ++i;
   }
   return i > 0 && i + 1 < message.size() && message[i] == ':' && message[i + 1] == ' ';

@@ -9,7 +9,8 @@
 
 namespace dt::capi {
 
-// Makes the exception that is being handled the thread's last error. `function` is the C name without dt_.
+// Makes the exception that is being handled the thread's last error. `function` is the C name
+// without dt_.
 dt_status record_exception(const char* function) noexcept;
 
 // User data whose last user is gone, waiting for a thread on which drop may run.

@@ -30,7 +30,9 @@ FreeList free_lists[kFreeLists];
 SpinLock growth;
 uint32_t slots_made = 0;
 
-Slot& slot_at(uint32_t index) { return *find_slot(index); }
+Slot& slot_at(uint32_t index) {
+  return *find_slot(index);
+}
 
 // Chunks are aligned to their size, and the first slot of each is no slot: it holds its index.
 uint32_t index_of(const Slot& slot) {
@@ -47,7 +49,9 @@ uint32_t next_free(const Slot& slot) {
   return next;
 }
 
-void set_next_free(Slot& slot, uint32_t next) { std::memcpy(slot.object, &next, sizeof next); }
+void set_next_free(Slot& slot, uint32_t next) {
+  std::memcpy(slot.object, &next, sizeof next);
+}
 
 FreeList& own_list() {
   static std::atomic<uint32_t> threads{0};
@@ -72,7 +76,8 @@ void push(FreeList& list, uint32_t first, uint32_t last) {
   list.lock.unlock();
 }
 
-// Takes everything that another list has, so that a thread which only releases feeds one which only creates.
+// Takes everything that another list has, so that a thread which only releases feeds one which only
+// creates.
 uint32_t steal(FreeList& mine) {
   for (FreeList& other : free_lists) {
     if (&other == &mine) continue;
@@ -133,7 +138,9 @@ void unlock_all() {
   growth.unlock();
   for (FreeList& list : free_lists) list.lock.unlock();
 }
-__attribute__((constructor)) void watch_forks() { pthread_atfork(lock_all, unlock_all, unlock_all); }
+__attribute__((constructor)) void watch_forks() {
+  pthread_atfork(lock_all, unlock_all, unlock_all);
+}
 
 }  // namespace
 
@@ -159,7 +166,8 @@ bool free_slot(Slot& slot, uint64_t expected) noexcept {
   if (!slot.state.compare_exchange_strong(expected, next, std::memory_order_acq_rel)) return false;
   alignas(8) unsigned char object[sizeof slot.object];
   std::memcpy(object, slot.object, sizeof object);  // objects in place are single smart pointers
-  // The last generation is never given out: its slot stays unused, so no handle can come to life again.
+  // The last generation is never given out: its slot stays unused, so no handle can come to life
+  // again.
   if (generation + 1 < kLastGeneration) push(own_list(), index_of(slot), index_of(slot));
   kDestroy[kind](object);
   return true;
@@ -176,7 +184,8 @@ bool release_slot(uint64_t handle, uint32_t kind) noexcept {
     if ((state & kPinMask) == 0) {
       if (free_slot(*slot, state)) return true;
       state = slot->state.load(std::memory_order_acquire);
-    } else if (slot->state.compare_exchange_weak(state, state | kReleased, std::memory_order_acq_rel)) {
+    } else if (slot->state.compare_exchange_weak(state, state | kReleased,
+                                                 std::memory_order_acq_rel)) {
       return true;  // in use: the last unpin destroys the object
     }
   }
@@ -189,7 +198,8 @@ void fail_handle(uint64_t handle, uint32_t kind, const char* name) {
   if ((handle & kTagMask) != kTag || actual == 0 || actual > kKindCount || !find_slot(handle)) {
     fail(Code::kHandle, name, " is not a handle, expected a ", wanted);
   }
-  if (actual != kind) fail(Code::kHandle, name, " is a ", kKindNames[actual], ", expected a ", wanted);
+  if (actual != kind)
+    fail(Code::kHandle, name, " is a ", kKindNames[actual], ", expected a ", wanted);
   fail(Code::kHandle, name, " is a ", wanted, " that was released");
 }
 

@@ -7,15 +7,17 @@
 //   32..28  kind: tensor, generator, ...
 //   27..0   index of the slot
 //
-// Slots live in chunks that are never freed, so looking at any slot is always safe. A slot's state is one atomic word:
+// Slots live in chunks that are never freed, so looking at any slot is always safe. A slot's state
+// is one atomic word:
 //
 //   63..30  generation and kind, as in the handle; kind 0 means free
 //   29      released: nobody may pin it any more
 //   28..0   pins: how many calls are using the object now
 //
-// A call pins the slots of its arguments: one atomic add that checks the generation on the way. Releasing a pinned slot
-// only marks it; the last unpin destroys the object. So a handle that one thread releases while another uses it is
-// never undefined behaviour: the user sees the object, or an error.
+// A call pins the slots of its arguments: one atomic add that checks the generation on the way.
+// Releasing a pinned slot only marks it; the last unpin destroys the object. So a handle that one
+// thread releases while another uses it is never undefined behaviour: the user sees the object, or
+// an error.
 #pragma once
 
 #include <atomic>
@@ -32,7 +34,8 @@ namespace dt::capi {
 
 struct Slot {
   std::atomic<uint64_t> state{0};
-  alignas(8) unsigned char object[8];  // the object, or its address if it is larger; the next free index when free
+  alignas(8) unsigned char object[8];  // the object, or its address if it is larger; the next free
+                                       // index when free
 };
 
 inline constexpr int kIndexBits = 28, kKindBits = 5, kGenerationBits = 29;
@@ -79,8 +82,10 @@ struct Stored {
     }
   }
   static void destroy(void* where) {
-    if constexpr (kInPlace) get(where).~T();
-    else delete &get(where);
+    if constexpr (kInPlace)
+      get(where).~T();
+    else
+      delete &get(where);
   }
 };
 
@@ -88,13 +93,18 @@ struct Stored {
 Slot& take_slot(uint32_t* index);
 // Makes the filled slot findable: the new handle's bits.
 uint64_t publish_slot(Slot& slot, uint32_t index, uint32_t kind);
-// Ends the life of a slot and destroys its object if the slot's state (without pins) is still `expected`. Else somebody
-// has just pinned or freed it, and false comes back.
+// Ends the life of a slot and destroys its object if the slot's state (without pins) is still
+// `expected`. Else somebody has just pinned or freed it, and false comes back.
 bool free_slot(Slot& slot, uint64_t expected) noexcept;
 // Throws the sentence that says what is wrong with a handle.
 [[noreturn]] void fail_handle(uint64_t handle, uint32_t kind, const char* name);
 // False if the handle is not good any more.
 bool release_slot(uint64_t handle, uint32_t kind) noexcept;
+// Releases a handle of whatever kind it is; one that is not good is left alone.
+inline void release_any(uint64_t handle) noexcept {
+  const auto kind = static_cast<uint32_t>((handle & kKindMask) >> kIndexBits);
+  if (kind != 0 && kind <= kKindCount) release_slot(handle, kind);
+}
 // How many handles of a kind are alive; kind 0 counts all.
 int64_t count_handles(uint32_t kind) noexcept;
 
@@ -109,7 +119,8 @@ inline Slot& pin_slot(uint64_t handle, uint32_t kind, const char* name) {
   if (__builtin_expect(!slot, 0)) fail_handle(handle, kind, name);
   const uint64_t before = slot->state.fetch_add(1, std::memory_order_acquire);
   if (__builtin_expect((before & ~kPinMask) != live_state(handle), 0)) {
-    // The slot is free or another's: a pin that nobody asked for does no harm, but it must go again.
+    // The slot is free or another's: a pin that nobody asked for does no harm, but it must go
+    // again.
     const uint64_t now = slot->state.fetch_sub(1, std::memory_order_acq_rel) - 1;
     if ((now & (kReleased | kPinMask)) == kReleased) free_slot(*slot, now);
     fail_handle(handle, kind, name);
@@ -174,7 +185,8 @@ C* make_handle(typename HandleKind<C>::Object object) {
   return reinterpret_cast<C*>(publish_slot(*slot, index, HandleKind<C>::number));
 }
 
-// Runs the drops that wait, after reporting a handle that was not good: the body of dt_KIND_release.
+// Runs the drops that wait, after reporting a handle that was not good: the body of
+// dt_KIND_release.
 void finish_release(const char* function, bool good, uint64_t handle, uint32_t kind) noexcept;
 
 template <class C>

@@ -1,4 +1,5 @@
-// Functions of the library as a whole: version, handles alive, contexts, log, and what is in text results.
+// Functions of the library as a whole: version, handles alive, contexts, log, and what is in text
+// results.
 #include <cstring>
 
 #include "capi/shim/arguments.h"
@@ -11,7 +12,9 @@
 using namespace dt;
 using namespace dt::capi;
 
-int64_t dt_abi_version(void) noexcept { return DT_API_VERSION; }
+int64_t dt_abi_version(void) noexcept {
+  return DT_API_VERSION;
+}
 
 int64_t dt_live_handles(const char* kind) noexcept {
   if (!kind) return count_handles(0);
@@ -59,8 +62,8 @@ void pass_on(void* target, LogLevel level, const char* message) {
 
 }  // namespace
 
-dt_status dt_set_log(void (*fn)(void* user_data, dt_log_level level, const char* message), void* user_data,
-                     void (*drop)(void* user_data)) noexcept {
+dt_status dt_set_log(void (*fn)(void* user_data, dt_log_level level, const char* message),
+                     void* user_data, void (*drop)(void* user_data)) noexcept {
   return guard("set_log", [&] {
     UserData data(user_data, drop);
     if (!fn) {
@@ -92,7 +95,8 @@ dt_status dt_string_list_get(dt_string_list* self, int64_t index, const char** o
     const Pin<dt_string_list> pin(self, "self");
     need(out, "out");
     const auto n = static_cast<int64_t>((*pin).size());
-    DT_CHECK(index >= 0 && index < n, kIndexError, "index ", index, " is out of range for a list of ", n);
+    DT_CHECK(index >= 0 && index < n, kIndexError, "index ", index,
+             " is out of range for a list of ", n);
     *out = (*pin)[static_cast<size_t>(index)].c_str();
   });
 }

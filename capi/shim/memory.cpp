@@ -19,11 +19,15 @@ void check_bytes(const void* data, int64_t given, int64_t needed) {
   DT_CHECK(data || needed == 0, kValueError, "data is NULL");
 }
 
-int64_t bytes_of(const Tensor& x) { return x.numel() * x.item_bytes(); }
+int64_t bytes_of(const Tensor& x) {
+  return x.numel() * x.item_bytes();
+}
 
-// How many bytes a view from `data` on reaches. Strides must not be negative: data is the lowest address.
+// How many bytes a view from `data` on reaches. Strides must not be negative: data is the lowest
+// address.
 int64_t reach(IntList size, IntList stride, int64_t item_bytes) {
-  DT_CHECK(size.size() == stride.size(), kValueError, "size has ", size.size(), " entries, stride ", stride.size());
+  DT_CHECK(size.size() == stride.size(), kValueError, "size has ", size.size(), " entries, stride ",
+           stride.size());
   int64_t last = 0;
   for (int64_t i = 0; i < size.size(); ++i) {
     if (size[i] == 0) return 0;
@@ -34,8 +38,8 @@ int64_t reach(IntList size, IntList stride, int64_t item_bytes) {
     DT_CHECK(fits, kValueError, "size ", size, " and stride ", stride, " overflow");
   }
   int64_t bytes;
-  DT_CHECK(!__builtin_mul_overflow(last + 1, item_bytes, &bytes), kValueError, "size ", size, " and stride ",
-           stride, " overflow");
+  DT_CHECK(!__builtin_mul_overflow(last + 1, item_bytes, &bytes), kValueError, "size ", size,
+           " and stride ", stride, " overflow");
   return bytes;
 }
 
@@ -67,8 +71,9 @@ dt_status dt_tensor_write(dt_tensor* self, const void* data, int64_t data_n) noe
   });
 }
 
-dt_status dt_from_data(const void* data, int64_t data_n, const int64_t* size, int64_t size_n, dt_dtype dtype,
-                       dt_device_type device_type, int64_t device_index, dt_tensor** out) noexcept {
+dt_status dt_from_data(const void* data, int64_t data_n, const int64_t* size, int64_t size_n,
+                       dt_dtype dtype, dt_device_type device_type, int64_t device_index,
+                       dt_tensor** out) noexcept {
   clear_all(out);
   return guard("from_data", [&] {
     const IntList sizes = list(size, size_n, "size");
@@ -82,9 +87,10 @@ dt_status dt_from_data(const void* data, int64_t data_n, const int64_t* size, in
   });
 }
 
-dt_status dt_from_blob(void* data, int64_t data_n, const int64_t* size, int64_t size_n, const int64_t* stride,
-                       int64_t stride_n, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-                       void* user_data, void (*drop)(void* user_data), dt_tensor** out) noexcept {
+dt_status dt_from_blob(void* data, int64_t data_n, const int64_t* size, int64_t size_n,
+                       const int64_t* stride, int64_t stride_n, dt_dtype dtype,
+                       dt_device_type device_type, int64_t device_index, void* user_data,
+                       void (*drop)(void* user_data), dt_tensor** out) noexcept {
   clear_all(out);
   return guard("from_blob", [&] {
     UserData owner(user_data, drop);
@@ -96,7 +102,8 @@ dt_status dt_from_blob(void* data, int64_t data_n, const int64_t* size, int64_t 
     count_elements(sizes);  // refuses negative sizes
     const Dims steps = strides ? Dims(*strides) : contiguous_strides(sizes);
     const int64_t needed = reach(sizes, steps, info(type).bytes);
-    DT_CHECK(data_n >= needed, kValueError, "data has ", data_n, " bytes, the tensor needs ", needed);
+    DT_CHECK(data_n >= needed, kValueError, "data has ", data_n, " bytes, the tensor needs ",
+             needed);
     DT_CHECK(data || needed == 0, kValueError, "data is NULL");
     const auto storage = Storage::wrap(data, data_n, where, drop_user_data, owner.detach());
     put(out, Tensor(Ref<TensorImpl>::adopt(new TensorImpl(storage, 0, sizes, steps, type))));

@@ -162,7 +162,7 @@ dt_status dt_var(
   return guard("var", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto dim_ = optional_list(dim, dim_n, "dim");
-    const Scalar correction_ = scalar(correction_kind, correction_i, correction_f, "correction");
+    const auto correction_ = optional_scalar(correction_kind, correction_i, correction_f, "correction");
     const bool keepdim_ = keepdim != 0;
     need(out, "out");
     put(out, dt::var(input_, dim_, correction_, keepdim_));
@@ -176,7 +176,7 @@ dt_status dt_std(
   return guard("std", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto dim_ = optional_list(dim, dim_n, "dim");
-    const Scalar correction_ = scalar(correction_kind, correction_i, correction_f, "correction");
+    const auto correction_ = optional_scalar(correction_kind, correction_i, correction_f, "correction");
     const bool keepdim_ = keepdim != 0;
     need(out, "out");
     put(out, dt::std(input_, dim_, correction_, keepdim_));

@@ -27,7 +27,8 @@ void need(T* out, const char* name) {
 template <class C>
 class Owned {
  public:
-  explicit Owned(typename HandleKind<C>::Object object) : handle_(make_handle<C>(std::move(object))) {}
+  explicit Owned(typename HandleKind<C>::Object object)
+      : handle_(make_handle<C>(std::move(object))) {}
   ~Owned() {
     if (handle_) release_slot(bits(handle_), HandleKind<C>::number);
   }
@@ -49,21 +50,25 @@ void put(C** out, Object object) {
 inline void put_optional(dt_tensor** out, Tensor tensor) {
   if (tensor.defined()) put(out, std::move(tensor));
 }
-template <class C, class T>
-void put_optional(C** out, Ref<T> object) {
-  if (object) put(out, std::move(object));
-}
 
 // ---- numbers
 
-inline void put(int64_t* out, int64_t value) { *out = value; }
-inline void put(double* out, double value) { *out = value; }
-inline void put(int32_t* out, bool value) { *out = value; }
+inline void put(int64_t* out, int64_t value) {
+  *out = value;
+}
+inline void put(double* out, double value) {
+  *out = value;
+}
+inline void put(int32_t* out, bool value) {
+  *out = value;
+}
 template <class E, std::enable_if_t<std::is_enum_v<E>, int> = 0>
 void put(int32_t* out, E value) {
   *out = static_cast<int32_t>(value);
 }
-inline void put(void** out, void* value) { *out = value; }
+inline void put(void** out, void* value) {
+  *out = value;
+}
 
 inline void put(dt_device_type* type, int64_t* index, Device device) {
   *type = static_cast<dt_device_type>(device.type);
@@ -83,7 +88,8 @@ inline void put(dt_scalar_kind* kind, int64_t* i, double* f, const Scalar& value
 // As many numbers as fit, and how many there are.
 inline void put_list(int64_t* out, int64_t capacity, int64_t* n, IntList values) {
   DT_CHECK(capacity >= 0, kValueError, "out_capacity is ", capacity);
-  DT_CHECK(out || capacity == 0, kTypeError, "the output pointer out is NULL but out_capacity is ", capacity);
+  DT_CHECK(out || capacity == 0, kTypeError, "the output pointer out is NULL but out_capacity is ",
+           capacity);
   *n = values.size();
   for (int64_t i = 0; i < values.size() && i < capacity; ++i) out[i] = values[i];
 }

@@ -63,7 +63,7 @@ int64_t position(TensorList list, const Tensor& x) {
 
 }  // namespace
 
-std::vector<Tensor> custom_function(const std::string& name, TensorList inputs, TensorList outputs, TensorList saved,
+std::vector<Tensor> custom_function(const std::optional<std::string>& name, TensorList inputs, TensorList outputs, TensorList saved,
                                     CustomBackward backward) {
   std::vector<Tensor> results;
   for (const Tensor& y : outputs) {
@@ -72,7 +72,7 @@ std::vector<Tensor> custom_function(const std::string& name, TensorList inputs, 
     results.push_back(own ? y : y.detach());
   }
   if (!needs_graph(inputs)) return results;
-  auto* node = new CustomNode(name, std::move(backward));
+  auto* node = new CustomNode(name.value_or("CustomBackward"), std::move(backward));
   const Ref<Node> owner = Ref<Node>::adopt(node);
   for (const Tensor& x : saved) {
     const int64_t output = x.defined() ? position(outputs, x) : -1;

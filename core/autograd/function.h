@@ -1,6 +1,7 @@
 // Functions of the user's, recorded with a backward of the user's.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace dt {
 // outputs and the tensors in `saved` (inputs and outputs among them, or others). Returns the outputs as part of the
 // graph. Gradients that carry no graph although something they were computed from does cannot be differentiated again:
 // that is an error, not a zero.
-std::vector<Tensor> custom_function(const std::string& name, TensorList inputs, TensorList outputs, TensorList saved,
+std::vector<Tensor> custom_function(const std::optional<std::string>& name, TensorList inputs, TensorList outputs, TensorList saved,
                                     CustomBackward backward);
 
 }  // namespace dt

@@ -21,6 +21,7 @@ void backward_by_composition(BackwardCall& call, const std::vector<Saved>& input
     if (call.wants(static_cast<int>(i))) wanted.push_back(aliases[i]);
   }
   const Tensor y = composition(aliases);
+  if (!y.requires_grad()) return;  // it depends on no element of the inputs: the gradients are zero
   const std::vector<Tensor> grads = run_grad({y}, wanted, {call.grad()}, {true, true}, true);
   size_t next = 0;
   for (size_t i = 0; i < aliases.size(); ++i) {

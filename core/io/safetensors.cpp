@@ -132,6 +132,45 @@ void check_bools(const Tensor& x, const std::string& name) {
   for (int64_t i = 0; i < x.numel(); ++i) DT_CHECK(p[i] <= 1, kIo, "tensor '", name, "' has a bool that is neither 0 nor 1");
 }
 
+// A blob that is read like a file.
+class InputMemory {
+ public:
+  explicit InputMemory(Bytes bytes) : bytes_(bytes) {}
+  int64_t size() const { return bytes_.size; }
+  void read(int64_t offset, void* to, int64_t n) const {
+    DT_CHECK(offset >= 0 && n >= 0 && offset <= bytes_.size - n, kIo, "the data is too short: ", n, " bytes at ", offset,
+             " were expected, there are ", bytes_.size);
+    if (n) std::memcpy(to, static_cast<const char*>(bytes_.data) + offset, static_cast<size_t>(n));
+  }
+
+ private:
+  Bytes bytes_;
+};
+
+template <class Input>
+std::tuple<std::vector<std::string>, std::vector<Tensor>> load(Input& file, const std::string& what) {
+  uint64_t length = 0;
+  file.read(0, &length, sizeof length);
+  const int64_t room = file.size() - static_cast<int64_t>(sizeof length);
+  DT_CHECK(length <= static_cast<uint64_t>(kMaxHeader) && static_cast<int64_t>(length) <= room, kIo, what,
+           " is no safetensors file: its header would have ", length, " bytes of ", room);
+  std::string header(length, '\0');
+  file.read(sizeof length, header.data(), static_cast<int64_t>(length));
+  const std::vector<Entry> entries = read_header(header);
+  check_entries(entries, room - static_cast<int64_t>(length));
+
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+  for (const Entry& e : entries) {
+    const Tensor x = make_empty(e.sizes, dtype_named(e), kCpu);
+    file.read(static_cast<int64_t>(sizeof length + length) + e.begin, x.data(), e.end - e.begin);
+    if (x.dtype() == DType::BOOL) check_bools(x, e.name);
+    names.push_back(e.name);
+    tensors.push_back(x);
+  }
+  return {names, tensors};
+}
+
 }  // namespace
 
 void save_safetensors(const std::string& path, const std::vector<std::string>& names, TensorList tensors) {
@@ -170,26 +209,12 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
 
 std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors(const std::string& path) {
   InputFile file(path);
-  uint64_t length = 0;
-  file.read(0, &length, sizeof length);
-  const int64_t room = file.size() - static_cast<int64_t>(sizeof length);
-  DT_CHECK(length <= static_cast<uint64_t>(kMaxHeader) && static_cast<int64_t>(length) <= room, kIo, "'", path,
-           "' is no safetensors file: its header would have ", length, " bytes of ", room);
-  std::string header(length, '\0');
-  file.read(sizeof length, header.data(), static_cast<int64_t>(length));
-  const std::vector<Entry> entries = read_header(header);
-  check_entries(entries, room - static_cast<int64_t>(length));
+  return load(file, "'" + path + "'");
+}
 
-  std::vector<std::string> names;
-  std::vector<Tensor> tensors;
-  for (const Entry& e : entries) {
-    const Tensor x = make_empty(e.sizes, dtype_named(e), kCpu);
-    file.read(static_cast<int64_t>(sizeof length + length) + e.begin, x.data(), e.end - e.begin);
-    if (x.dtype() == DType::BOOL) check_bools(x, e.name);
-    names.push_back(e.name);
-    tensors.push_back(x);
-  }
-  return {names, tensors};
+std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors_bytes(Bytes data) {
+  InputMemory memory(data);
+  return load(memory, "the data");
 }
 
 }  // namespace dt

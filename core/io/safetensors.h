@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -16,5 +17,8 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
 
 // All tensors of the file, in the order of their names in the header.
 std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors(const std::string& path);
+
+// The same from memory.
+std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors_bytes(Bytes data);
 
 }  // namespace dt

@@ -12,7 +12,8 @@ bool has_zero(const Operand& x) {
   return item(any(eq(x.tensor(), 0))).to_bool();
 }
 
-// Integers have no infinity to divide to: a zero divisor is an error, which PyTorch words like this.
+// Integers have no infinity to divide to: a zero divisor is an error, which PyTorch words like
+// this.
 void check_divisor(const Tensor& input, const Operand& other) {
   if (is_floating(result_type({input, other}))) return;
   DT_CHECK(!has_zero(other), kRuntimeError, "ZeroDivisionError");
@@ -33,7 +34,8 @@ bool is_exponent(const Operand& input, const Operand& exponent, double number) {
 }
 
 void check_bound(const std::optional<Operand>& min, const std::optional<Operand>& max) {
-  DT_CHECK(min || max, kRuntimeError, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  DT_CHECK(min || max, kRuntimeError,
+           "torch.clamp: At least one of 'min' or 'max' must not be None");
 }
 
 }  // namespace
@@ -49,10 +51,13 @@ Tensor div(const Tensor& input, const Operand& other, RoundingMode rounding_mode
 const Tensor& div_(const Tensor& input, const Operand& other, RoundingMode rounding_mode) {
   if (rounding_mode == RoundingMode::kDefault) return true_divide_(input, other);
   check_divisor(input, other);
-  return rounding_mode == RoundingMode::kTrunc ? div_trunc_(input, other) : div_floor_(input, other);
+  return rounding_mode == RoundingMode::kTrunc ? div_trunc_(input, other)
+                                               : div_floor_(input, other);
 }
 
-Tensor floor_divide(const Tensor& input, const Operand& other) { return div(input, other, RoundingMode::kFloor); }
+Tensor floor_divide(const Tensor& input, const Operand& other) {
+  return div(input, other, RoundingMode::kFloor);
+}
 
 const Tensor& floor_divide_(const Tensor& input, const Operand& other) {
   return div_(input, other, RoundingMode::kFloor);
@@ -86,14 +91,16 @@ const Tensor& pow_(const Tensor& input, const Operand& exponent) {
 
 // ---- bounds
 
-Tensor clamp(const Tensor& input, const std::optional<Operand>& min, const std::optional<Operand>& max) {
+Tensor clamp(const Tensor& input, const std::optional<Operand>& min,
+             const std::optional<Operand>& max) {
   check_bound(min, max);
   if (!max) return clamp_min(input, *min);
   if (!min) return clamp_max(input, *max);
   return clamp_range(input, *min, *max);
 }
 
-const Tensor& clamp_(const Tensor& input, const std::optional<Operand>& min, const std::optional<Operand>& max) {
+const Tensor& clamp_(const Tensor& input, const std::optional<Operand>& min,
+                     const std::optional<Operand>& max) {
   check_bound(min, max);
   if (!max) return clamp_min_(input, *min);
   if (!min) return clamp_max_(input, *max);

@@ -9,26 +9,40 @@ namespace dt {
 // What PyTorch's sentences call a dtype: "Float".
 inline const char* type_word(DType t) {
   switch (t) {
-    case DType::FLOAT32: return "Float";
-    case DType::FLOAT64: return "Double";
-    case DType::INT64: return "Long";
-    case DType::INT32: return "Int";
-    case DType::UINT8: return "Byte";
-    case DType::BOOL: return "Bool";
-    default: return "Undefined";
+    case DType::FLOAT32:
+      return "Float";
+    case DType::FLOAT64:
+      return "Double";
+    case DType::INT64:
+      return "Long";
+    case DType::INT32:
+      return "Int";
+    case DType::UINT8:
+      return "Byte";
+    case DType::BOOL:
+      return "Bool";
+    default:
+      return "Undefined";
   }
 }
 
 // And where they name the C++ type instead: "float".
 inline const char* c_type_word(DType t) {
   switch (t) {
-    case DType::FLOAT32: return "float";
-    case DType::FLOAT64: return "double";
-    case DType::INT64: return "long int";
-    case DType::INT32: return "int";
-    case DType::UINT8: return "unsigned char";
-    case DType::BOOL: return "bool";
-    default: return "undefined";
+    case DType::FLOAT32:
+      return "float";
+    case DType::FLOAT64:
+      return "double";
+    case DType::INT64:
+      return "long int";
+    case DType::INT32:
+      return "int";
+    case DType::UINT8:
+      return "unsigned char";
+    case DType::BOOL:
+      return "bool";
+    default:
+      return "undefined";
   }
 }
 
@@ -37,24 +51,38 @@ inline void check_floating(const Tensor& x, const char* kernel) {
            type_word(x.dtype()), "'");
 }
 
+inline bool is_index_dtype(const Tensor& index) {
+  return index.dtype() == DType::INT64 || index.dtype() == DType::INT32;
+}
+
 // Indices may be int32 or int64; kernels take int64.
 inline Tensor index_operand(const Tensor& index, const char* op) {
-  DT_CHECK(index.dtype() == DType::INT64 || index.dtype() == DType::INT32, kRuntimeError, op,
-           "(): Expected dtype int32/int64 for index");
+  DT_CHECK(is_index_dtype(index), kRuntimeError, op, "(): Expected dtype int32/int64 for index");
   return to_dtype(index, DType::INT64);
 }
 
-inline Tensor at_least_1d(const Tensor& x) { return x.ndim() == 0 ? reshape(x, {1}) : x; }
+inline Tensor at_least_1d(const Tensor& x) {
+  return x.ndim() == 0 ? reshape(x, {1}) : x;
+}
 
-// Whether a 4-d tensor's dimensions lie in memory in the order N, H, W, C, also when it shows only a part of such a
-// tensor. One that could be read both ways (a single channel or pixel) counts as contiguous.
+// Whether a 4-d tensor's strides are in the order N, H, W, C, also when it shows only a part of
+// such a tensor. As in PyTorch the strides of dimensions of size 1 have a say, so that an image of
+// one channel can be either; one that could be both counts as contiguous.
 inline bool is_channels_last(const Tensor& x) {
-  if (x.ndim() != 4 || x.impl()->contiguous || x.sizes()[1] == 1) return false;
-  const Dims& s = x.strides();
-  return s[1] == 1 && s[3] >= x.sizes()[1] && s[2] >= s[3] * x.sizes()[3] && s[0] >= s[2] * x.sizes()[2];
+  if (x.ndim() != 4 || x.strides()[1] == 0) return false;
+  int64_t least = 0;
+  for (int d : {1, 3, 2, 0}) {
+    const int64_t size = x.sizes()[d], stride = x.strides()[d];
+    if (size == 0 || stride < least) return false;
+    if (d == 0 && least == x.strides()[1]) return false;
+    least = size > 1 ? stride * size : stride;
+  }
+  return true;
 }
 
 // Keeps an input for backward only where a gradient will need it.
-inline Saved save_if(bool needed, const Tensor& x) { return needed && x.defined() ? Saved::input(x) : Saved(); }
+inline Saved save_if(bool needed, const Tensor& x) {
+  return needed && x.defined() ? Saved::input(x) : Saved();
+}
 
 }  // namespace dt

@@ -1,5 +1,5 @@
-// Convolution. It is linear in the input and in the weight, and so are its two gradients: each of the three ops has the
-// other two as its derivatives, so every order is right.
+// Convolution. It is linear in the input and in the weight, and so are its two gradients: each of
+// the three ops has the other two as its derivatives, so every order is right.
 #include "core/ops/window.h"
 
 #include "core/autograd/record.h"
@@ -14,15 +14,22 @@ struct ConvGeometry {
   int64_t groups;
 };
 
-Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes, const ConvGeometry& geometry);
-Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes, const ConvGeometry& geometry);
+Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
+                      const ConvGeometry& geometry);
+Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
+                       const ConvGeometry& geometry);
 
 // What the three kernels take.
 struct ConvAttributes {
   int64_t ints[7];
   explicit ConvAttributes(const ConvGeometry& c)
-      : ints{c.window.stride[0],   c.window.stride[1],   c.window.padding[0], c.window.padding[1],
-             c.window.dilation[0], c.window.dilation[1], c.groups} {}
+      : ints{c.window.stride[0],
+             c.window.stride[1],
+             c.window.padding[0],
+             c.window.padding[1],
+             c.window.dilation[0],
+             c.window.dilation[1],
+             c.groups} {}
   operator IntList() const { return {ints, 7}; }
 };
 
@@ -39,7 +46,8 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const
 }
 
 // Gradients of weight and bias come from one kernel when no graph of the backward is built.
-void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_sizes, const ConvGeometry& c) {
+void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_sizes,
+                         const ConvGeometry& c) {
   const Tensor& g = b.grad();
   if (!b.wants(2)) {
     if (b.wants(1)) b.results[1] = weight_gradient(g, x, weight_sizes, c);
@@ -55,40 +63,49 @@ void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_si
   run(DT_OP_conv2d_backward_weight, {b.results[1], b.results[2]}, {g, x}, ConvAttributes(c));
 }
 
-Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& c) {
+Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                            const ConvGeometry& c) {
   const Tensor y = convolve(x, weight, bias, c);
   const bool wants_x = needs_graph(x), wants_weight = needs_graph(weight);
   if (!wants_x && !wants_weight && !needs_graph(bias)) return y;
   return record("ConvolutionBackward0", y, {x, weight, bias},
                 [sx = save_if(wants_weight, x), sw = save_if(wants_x, weight), x_sizes = x.sizes(),
                  w_sizes = weight.sizes(), c](BackwardCall& b) {
-                  if (b.wants(0)) b.results[0] = input_gradient(b.grad(), sw.get(b.node), x_sizes, c);
+                  if (b.wants(0))
+                    b.results[0] = input_gradient(b.grad(), sw.get(b.node), x_sizes, c);
                   if (b.wants(1) || b.wants(2)) parameter_gradients(b, sx.get(b.node), w_sizes, c);
                 });
 }
 
-Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes, const ConvGeometry& c) {
+Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
+                      const ConvGeometry& c) {
   const Tensor gx = empty_image(input_sizes, g, is_channels_last(g) || is_channels_last(weight));
   run(DT_OP_conv2d_backward_input, {gx}, {g, weight}, ConvAttributes(c));
   const bool wants_g = needs_graph(g), wants_weight = needs_graph(weight);
   if (!wants_g && !wants_weight) return gx;
   return record("ConvolutionBackwardBackward0", gx, {g, weight},
-                [sg = save_if(wants_weight, g), sw = save_if(wants_g, weight), w_sizes = weight.sizes(),
-                 c](BackwardCall& b) {
-                  if (b.wants(0)) b.results[0] = recorded_convolution(b.grad(), sw.get(b.node), Tensor(), c);
-                  if (b.wants(1)) b.results[1] = weight_gradient(sg.get(b.node), b.grad(), w_sizes, c);
+                [sg = save_if(wants_weight, g), sw = save_if(wants_g, weight),
+                 w_sizes = weight.sizes(), c](BackwardCall& b) {
+                  if (b.wants(0))
+                    b.results[0] = recorded_convolution(b.grad(), sw.get(b.node), Tensor(), c);
+                  if (b.wants(1))
+                    b.results[1] = weight_gradient(sg.get(b.node), b.grad(), w_sizes, c);
                 });
 }
 
-Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes, const ConvGeometry& c) {
+Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
+                       const ConvGeometry& c) {
   const Tensor gw = make_empty(weight_sizes, g.dtype(), g.device());
   run(DT_OP_conv2d_backward_weight, {gw, View()}, {g, x}, ConvAttributes(c));
   const bool wants_g = needs_graph(g), wants_x = needs_graph(x);
   if (!wants_g && !wants_x) return gw;
   return record("ConvolutionBackwardBackward0", gw, {g, x},
-                [sg = save_if(wants_x, g), sx = save_if(wants_g, x), x_sizes = x.sizes(), c](BackwardCall& b) {
-                  if (b.wants(0)) b.results[0] = recorded_convolution(sx.get(b.node), b.grad(), Tensor(), c);
-                  if (b.wants(1)) b.results[1] = input_gradient(sg.get(b.node), b.grad(), x_sizes, c);
+                [sg = save_if(wants_x, g), sx = save_if(wants_g, x), x_sizes = x.sizes(),
+                 c](BackwardCall& b) {
+                  if (b.wants(0))
+                    b.results[0] = recorded_convolution(sx.get(b.node), b.grad(), Tensor(), c);
+                  if (b.wants(1))
+                    b.results[1] = input_gradient(sg.get(b.node), b.grad(), x_sizes, c);
                 });
 }
 
@@ -96,52 +113,63 @@ Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_size
 
 void check_geometry(const Window& w, int64_t groups) {
   DT_CHECK(groups > 0, kRuntimeError, "non-positive groups is not supported");
-  DT_CHECK(w.padding[0] >= 0 && w.padding[1] >= 0, kRuntimeError, "negative padding is not supported");
-  DT_CHECK(w.stride[0] > 0 && w.stride[1] > 0, kRuntimeError, "non-positive stride is not supported");
-  DT_CHECK(w.dilation[0] > 0 && w.dilation[1] > 0, kRuntimeError, "dilation should be greater than zero, but got ",
-           IntList(w.dilation.data(), 2));
+  DT_CHECK(w.padding[0] >= 0 && w.padding[1] >= 0, kRuntimeError,
+           "negative padding is not supported");
+  DT_CHECK(w.stride[0] > 0 && w.stride[1] > 0, kRuntimeError,
+           "non-positive stride is not supported");
+  DT_CHECK(w.dilation[0] > 0 && w.dilation[1] > 0, kRuntimeError,
+           "dilation should be greater than zero, but got ", IntList(w.dilation.data(), 2));
 }
 
-void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& c) {
+void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const ConvGeometry& c) {
   const int64_t outputs = weight.sizes()[0], groups = c.groups;
-  DT_CHECK(outputs >= groups, kRuntimeError, "Given groups=", groups, ", expected weight to be at least ", groups,
-           " at dimension 0, but got weight of size ", weight.sizes(), " instead");
-  DT_CHECK(outputs % groups == 0, kRuntimeError, "Given groups=", groups, ", expected weight to be divisible by ",
-           groups, " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
+  DT_CHECK(outputs >= groups, kRuntimeError, "Given groups=", groups,
+           ", expected weight to be at least ", groups, " at dimension 0, but got weight of size ",
+           weight.sizes(), " instead");
+  DT_CHECK(outputs % groups == 0, kRuntimeError, "Given groups=", groups,
+           ", expected weight to be divisible by ", groups,
+           " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
   const int64_t channels = weight.sizes()[1] * groups;
-  DT_CHECK(x.sizes()[1] == channels, kRuntimeError, "Given groups=", groups, ", weight of size ", weight.sizes(),
-           ", expected input", x.sizes(), " to have ", channels, " channels, but got ", x.sizes()[1],
-           " channels instead");
-  DT_CHECK(!bias.defined() || (bias.ndim() == 1 && bias.numel() == outputs), kRuntimeError, "Given weight of size ",
-           weight.sizes(), ", expected bias to be 1-dimensional with ", outputs, " elements, but got bias of size ",
-           bias.sizes(), " instead");
+  DT_CHECK(x.sizes()[1] == channels, kRuntimeError, "Given groups=", groups, ", weight of size ",
+           weight.sizes(), ", expected input", x.sizes(), " to have ", channels,
+           " channels, but got ", x.sizes()[1], " channels instead");
+  DT_CHECK(!bias.defined() || (bias.ndim() == 1 && bias.numel() == outputs), kRuntimeError,
+           "Given weight of size ", weight.sizes(), ", expected bias to be 1-dimensional with ",
+           outputs, " elements, but got bias of size ", bias.sizes(), " instead");
   const Window& w = c.window;
   const int64_t padded[] = {x.sizes()[2] + 2 * w.padding[0], x.sizes()[3] + 2 * w.padding[1]};
   DT_CHECK(padded[0] >= w.extent(0) && padded[1] >= w.extent(1), kRuntimeError,
-           "Calculated padded input size per channel: (", padded[0], " x ", padded[1], "). Kernel size: (", w.extent(0),
-           " x ", w.extent(1), "). Kernel size can't be greater than actual input size");
-  DT_CHECK(x.sizes()[2] > 0 && x.sizes()[3] > 0, kRuntimeError,
-           "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
+           "Calculated padded input size per channel: (", padded[0], " x ", padded[1],
+           "). Kernel size: (", w.extent(0), " x ", w.extent(1),
+           "). Kernel size can't be greater than actual input size");
+  DT_CHECK(
+      x.sizes()[2] > 0 && x.sizes()[3] > 0, kRuntimeError,
+      "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
 }
 
 void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_floating(x, "conv2d");
-  DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ", type_word(x.dtype()), " but found ",
-           type_word(weight.dtype()));
-  DT_CHECK(!bias.defined() || bias.dtype() == x.dtype(), kRuntimeError, "Input type (", c_type_word(x.dtype()),
-           ") and bias type (", c_type_word(bias.dtype()), ") should be the same");
+  DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
+           type_word(x.dtype()), " but found ", type_word(weight.dtype()));
+  DT_CHECK(!bias.defined() || bias.dtype() == x.dtype(), kRuntimeError, "Input type (",
+           c_type_word(x.dtype()), ") and bias type (", c_type_word(bias.dtype()),
+           ") should be the same");
 }
 
 }  // namespace
 
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
-              IntList dilation, int64_t groups) {
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
+              IntList padding, IntList dilation, int64_t groups) {
   DT_CHECK(input.ndim() == 3 || input.ndim() == 4, kRuntimeError,
-           "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ", input.sizes());
-  DT_CHECK(weight.ndim() == 4, kRuntimeError, "expected weight to be 4-dimensional, but got weight of size ",
-           weight.sizes(), " instead");
+           "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ",
+           input.sizes());
+  DT_CHECK(weight.ndim() == 4, kRuntimeError,
+           "expected weight to be 4-dimensional, but got weight of size ", weight.sizes(),
+           " instead");
   if (input.ndim() == 3) {
-    return squeeze(conv2d(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), {{0}});
+    return squeeze(conv2d(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups),
+                   {{0}});
   }
   ConvGeometry c{Window(weight.sizes()[2], weight.sizes()[3]), groups};
   c.window.stride = int_pair("stride", stride);

@@ -3,6 +3,7 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/inplace.h"
 #include "core/autograd/view.h"
+#include "core/ops/checks.h"
 #include "core/runtime/backend.h"
 #include "core/tensor/layout.h"
 
@@ -64,7 +65,7 @@ Tensor to(const Tensor& input, Device device, DType dtype, bool, bool copy, Memo
   if (dtype == DType::kDefault) dtype = input.dtype();
   const bool right_format =
       memory_format == MemoryFormat::kDefault || memory_format == MemoryFormat::kPreserve ||
-      input.is_contiguous(memory_format);
+      (memory_format == MemoryFormat::kChannelsLast ? is_channels_last(input) : input.is_contiguous());
   if (!copy && right_format && device == input.device() && dtype == input.dtype()) return input;
   return copy_as(input, dtype, device, memory_format, "ToCopyBackward0");
 }

@@ -68,6 +68,17 @@ Tensor scalar_tensor(const Scalar& s, DType dtype, Device device, bool requires_
   return full({}, s, dtype_or_default(dtype), device, requires_grad);
 }
 
+Tensor from_numbers(Span<const double> data, std::optional<IntList> size, DType dtype, Device device,
+                    bool requires_grad) {
+  const int64_t n = data.size();
+  const Dims sizes(size.value_or(IntList(&n, 1)));
+  DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_numbers: shape ", sizes, " does not hold ", n, " numbers");
+  const GradMode off(false);
+  const Tensor numbers = make_empty(sizes, DType::FLOAT64, kCpu);
+  std::copy(data.begin(), data.end(), numbers.data_as<double>());
+  return finish(to(numbers, device_or_default(device), dtype_or_default(dtype)), requires_grad);
+}
+
 Tensor empty_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
   const Like like(input, dtype, device, memory_format);
   return finish(make_empty_strided(input.sizes(), like.strides, like.dtype, like.device), requires_grad);

@@ -15,7 +15,8 @@ struct ClassLoss {
   double label_smoothing;
 };
 
-// 1 where the target counts, and the targets made valid everywhere, so that they can be used as indices.
+// 1 where the target counts, and the targets made valid everywhere, so that they can be used as
+// indices.
 struct ValidTargets {
   Tensor counts, index;
   ValidTargets(const Tensor& target, int64_t ignore_index)
@@ -33,8 +34,10 @@ Tensor normaliser(const Tensor& target, const ClassLoss& loss) {
   return sum(where(t.counts, class_weights(loss.weight, t.index), 0));
 }
 
-Tensor reduce_class_losses(const Tensor& losses, const Tensor& target, const ClassLoss& loss, Reduction reduction) {
-  if (reduction == Reduction::kNone || reduction == Reduction::kSum) return reduce_losses(losses, reduction);
+Tensor reduce_class_losses(const Tensor& losses, const Tensor& target, const ClassLoss& loss,
+                           Reduction reduction) {
+  if (reduction == Reduction::kNone || reduction == Reduction::kSum)
+    return reduce_losses(losses, reduction);
   return true_divide(sum(losses), normaliser(target, loss));
 }
 
@@ -53,21 +56,23 @@ void check_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
   DT_CHECK(weight.ndim() == 1 && weight.numel() == classes, kRuntimeError,
            "weight tensor should be defined either for all ", classes,
            " classes or no classes but got weight tensor of shape: ", weight.sizes());
-  DT_CHECK(weight.dtype() == input.dtype(), kRuntimeError, "expected scalar type ", type_word(input.dtype()),
-           " but found ", type_word(weight.dtype()));
+  DT_CHECK(weight.dtype() == input.dtype(), kRuntimeError, "expected scalar type ",
+           type_word(input.dtype()), " but found ", type_word(weight.dtype()));
 }
 
 // Class targets for input [N, C, d1, ...] are [N, d1, ...].
 void check_target_sizes(const Tensor& input, const Tensor& target) {
   if (input.ndim() == 2) {
-    DT_CHECK(target.ndim() == 1, kRuntimeError, "0D or 1D target tensor expected, multi-target not supported");
-    DT_CHECK(input.size(0) == target.size(0), kValueError, "Expected input batch_size (", input.size(0),
-             ") to match target batch_size (", target.size(0), ").");
+    DT_CHECK(target.ndim() == 1, kRuntimeError,
+             "0D or 1D target tensor expected, multi-target not supported");
+    DT_CHECK(input.size(0) == target.size(0), kValueError, "Expected input batch_size (",
+             input.size(0), ") to match target batch_size (", target.size(0), ").");
     return;
   }
   Dims wanted = input.sizes();
   wanted.erase(1);
-  DT_CHECK(target.sizes() == wanted, kRuntimeError, "Expected target size ", wanted, ", got ", target.sizes());
+  DT_CHECK(target.sizes() == wanted, kRuntimeError, "Expected target size ", wanted, ", got ",
+           target.sizes());
 }
 
 Tensor class_targets(const Tensor& target) {
@@ -88,7 +93,9 @@ Tensor row_losses_composition(const Tensor& x, const Tensor& target, const Class
   return picked * (1 - loss.label_smoothing) + smooth * (loss.label_smoothing / classes);
 }
 
-View optional_view(const Tensor& x) { return x.defined() ? View(x) : View(); }
+View optional_view(const Tensor& x) {
+  return x.defined() ? View(x) : View();
+}
 
 // The losses of contiguous logits [rows, classes] against int64 targets [rows].
 Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss) {
@@ -103,22 +110,25 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss) 
       [loss, lse](BackwardCall& b, const std::vector<Tensor>& in) {
         const Tensor& x = in[0];
         b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
-        run(DT_OP_cross_entropy_backward, {b.results[0]}, {b.grad(), x, lse, in[1], optional_view(loss.weight)},
-            {loss.ignore_index}, {loss.label_smoothing});
+        run(DT_OP_cross_entropy_backward, {b.results[0]},
+            {b.grad(), x, lse, in[1], optional_view(loss.weight)}, {loss.ignore_index},
+            {loss.label_smoothing});
       });
 }
 
 // [N, C, d1, ...] as [N * d1 * ..., C].
 Tensor class_rows(const Tensor& input) {
   if (input.ndim() == 2) return contiguous(input);
-  return contiguous(reshape(movedim(input, {1}, {-1}), {input.numel() / input.size(1), input.size(1)}));
+  return contiguous(
+      reshape(movedim(input, {1}, {-1}), {input.numel() / input.size(1), input.size(1)}));
 }
 
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
                                 Reduction reduction) {
   check_target_sizes(input, target);
-  DT_CHECK(input.size(1) > 0, kRuntimeError, "Expected input with at least one class, got ", input.sizes());
-  const Tensor flat = contiguous(reshape(target, {target.numel()}));
+  DT_CHECK(input.size(1) > 0, kRuntimeError, "Expected input with at least one class, got ",
+           input.sizes());
+  const Tensor flat = contiguous(reshape(class_targets(target), {target.numel()}));
   const Tensor losses = row_losses(class_rows(input), flat, loss);
   if (reduction == Reduction::kNone) return reshape(losses, target.sizes());
   return reduce_class_losses(losses, flat, loss, reduction);
@@ -126,7 +136,8 @@ Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const
 
 Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const ClassLoss& loss,
                                       Reduction reduction) {
-  DT_CHECK(loss.ignore_index < 0, kRuntimeError, "ignore_index is not supported for floating point target");
+  DT_CHECK(loss.ignore_index < 0, kRuntimeError,
+           "ignore_index is not supported for floating point target");
   const int dim = input.ndim() == 1 ? 0 : 1;
   const double classes = static_cast<double>(input.size(dim));
   if (loss.label_smoothing > 0) {
@@ -150,22 +161,23 @@ void check_class_input(const Tensor& input) {
 
 }  // namespace
 
-Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
-                Reduction reduction) {
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
+                int64_t ignore_index, Reduction reduction) {
   check_class_input(input);
-  const ClassLoss loss{weight.defined() ? weight.detach() : weight, ignore_index, 0};
-  const Tensor t = class_targets(target);
   if (input.ndim() == 1) {
-    const Tensor y = nll_loss(unsqueeze(input, 0), at_least_1d(t), weight, ignore_index, reduction);
+    const Tensor y =
+        nll_loss(unsqueeze(input, 0), at_least_1d(target), weight, ignore_index, reduction);
     return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
   }
-  check_target_sizes(input, t);
+  check_target_sizes(input, target);
   check_weight(input, weight, input.size(1));
+  const Tensor t = class_targets(target);
+  const ClassLoss loss{weight.defined() ? weight.detach() : weight, ignore_index, 0};
   return reduce_class_losses(picked_losses(input, t, loss), t, loss, reduction);
 }
 
-Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
-                     Reduction reduction, double label_smoothing) {
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
+                     int64_t ignore_index, Reduction reduction, double label_smoothing) {
   check_class_input(input);
   DT_CHECK(label_smoothing >= 0 && label_smoothing <= 1, kRuntimeError,
            "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
@@ -175,12 +187,12 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
   if (is_floating(target.dtype()) && target.sizes() == input.sizes()) {
     return cross_entropy_of_probabilities(input, target, loss, reduction);
   }
-  const Tensor t = class_targets(target);
   if (input.ndim() == 1) {
-    const Tensor y = cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(t), loss, reduction);
+    const Tensor y =
+        cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction);
     return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
   }
-  return cross_entropy_of_classes(input, t, loss, reduction);
+  return cross_entropy_of_classes(input, target, loss, reduction);
 }
 
 }  // namespace dt

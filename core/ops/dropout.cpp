@@ -1,5 +1,6 @@
-// Dropout keeps no mask: the state of the generator and the place in its sequence say which elements were dropped, so
-// the gradient draws the same numbers again. It is linear, so it is its own derivative.
+// Dropout keeps no mask: the state of the generator and the place in its sequence say which
+// elements were dropped, so the gradient draws the same numbers again. It is linear, so it is its
+// own derivative.
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
@@ -17,7 +18,8 @@ Tensor drop(const Tensor& input, double p, const Generator::Draw& at) {
   const Tensor x = contiguous(input);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   draw(y, x, p, at);
-  return record("NativeDropoutBackward0", y, {x}, [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });
+  return record("NativeDropoutBackward0", y, {x},
+                [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });
 }
 
 // The numbers are drawn in row-major order, whatever the order in memory.
@@ -28,12 +30,13 @@ void drop_in_place(const Tensor& x, double p, const Generator::Draw& at) {
 }
 
 void check_probability(double p) {
-  DT_CHECK(p >= 0 && p <= 1, kValueError, "dropout probability has to be between 0 and 1, but got ", p);
+  DT_CHECK(p >= 0 && p <= 1, kValueError, "dropout probability has to be between 0 and 1, but got ",
+           p);
 }
 
 void check_dtype(const Tensor& x) {
-  DT_CHECK(is_floating(x.dtype()), kRuntimeError, "result type Float can't be cast to the desired output type ",
-           type_word(x.dtype()));
+  DT_CHECK(is_floating(x.dtype()), kRuntimeError,
+           "result type Float can't be cast to the desired output type ", type_word(x.dtype()));
 }
 
 }  // namespace

@@ -9,26 +9,29 @@ namespace {
 
 // ---- slices: index_select and index_add
 
-void check_vector(const Tensor& index, const char* op) {
-  DT_CHECK(index.ndim() <= 1, kIndexError, op, "(): Index is supposed to be a vector");
-}
-
 void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {
-  check_vector(index, "index_add_");
+  DT_CHECK(
+      is_index_dtype(index), kRuntimeError,
+      "index_add_(): Expected dtype int32/int64 for index but got: ", type_word(index.dtype()));
+  DT_CHECK(index.ndim() <= 1, kIndexError,
+           "index_add_(): Index is supposed to be a vector, but got dim: ", index.ndim(),
+           " with type: ", type_word(index.dtype()), " and size: ", index.sizes());
   DT_CHECK(self.dtype() == source.dtype(), kRuntimeError, "index_add_(): self (",
            type_word(self.dtype()), ") and source (", type_word(source.dtype()),
            ") must have the same scalar type");
   DT_CHECK(self.ndim() == source.ndim(), kRuntimeError,
            "source tensor shape must match self tensor shape, excluding the specified dimension. "
-           "Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
+           "Got self.shape = ",
+           self.sizes(), " source.shape = ", source.sizes());
   if (self.ndim() == 0) return;
-  DT_CHECK(index.numel() == source.sizes()[dim], kRuntimeError,
-           "index_add_(): Number of indices (", index.numel(),
-           ") should be equal to source.size(dim): (", source.sizes()[dim], "), for dim: ", dim);
+  DT_CHECK(index.numel() == source.sizes()[dim], kRuntimeError, "index_add_(): Number of indices (",
+           index.numel(), ") should be equal to source.size(dim): (", source.sizes()[dim],
+           "), for dim: ", dim);
   for (int d = 0; d < self.ndim(); ++d) {
     DT_CHECK(d == dim || self.sizes()[d] == source.sizes()[d], kRuntimeError,
              "source tensor shape must match self tensor shape, excluding the specified dimension. "
-             "Got self.shape = ", self.sizes(), " source.shape = ", source.sizes());
+             "Got self.shape = ",
+             self.sizes(), " source.shape = ", source.sizes());
   }
 }
 
@@ -53,8 +56,8 @@ void check_scatter(const Tensor& self, int dim, const Tensor& index, const Tenso
            "Index tensor must have the same number of dimensions as self tensor");
   const bool fits = oversized_dim(self, dim, index) < 0;
   if (!src) {
-    DT_CHECK(fits, kRuntimeError, "Expected index ", index.sizes(),
-             " to be no larger than self ", self.sizes(), " apart from dimension ", dim);
+    DT_CHECK(fits, kRuntimeError, "Expected index ", index.sizes(), " to be no larger than self ",
+             self.sizes(), " apart from dimension ", dim);
     return;
   }
   DT_CHECK(same_rank(*src, index), kRuntimeError,
@@ -126,8 +129,8 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   const int d = wrap_dim(dim, input.ndim());
-  check_vector(index, "index_select");
-  DT_CHECK(index.dtype() == DType::INT64 || index.dtype() == DType::INT32, kRuntimeError,
+  DT_CHECK(index.ndim() <= 1, kIndexError, "index_select(): Index is supposed to be a vector");
+  DT_CHECK(is_index_dtype(index), kRuntimeError,
            "index_select(): Expected dtype int32 or int64 for index");
   if (input.ndim() == 0) {
     DT_CHECK(index.numel() == 1, kRuntimeError,
@@ -152,8 +155,8 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          const Scalar& alpha) {
   const int d = wrap_dim(dim, self.ndim());
-  const Tensor positions = at_least_1d(index_operand(index, "index_add_"));
   check_index_add(self, d, index, source);
+  const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
   const Tensor target = at_least_1d(self), slices = at_least_1d(source);
   const double factor = alpha.to_double();
   inplace(
@@ -186,9 +189,9 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse
   DT_CHECK(same_rank(input, index), kRuntimeError,
            "Index tensor must have the same number of dimensions as input tensor");
   const int wrong = oversized_dim(input, d, index);
-  DT_CHECK(wrong < 0, kRuntimeError, "Size does not match at dimension ", wrong,
-           " expected index ", index.sizes(), " to be no larger than self ", input.sizes(),
-           " apart from dimension ", d);
+  DT_CHECK(wrong < 0, kRuntimeError, "Size does not match at dimension ", wrong, " expected index ",
+           index.sizes(), " to be no larger than self ", input.sizes(), " apart from dimension ",
+           d);
   const Tensor x = at_least_1d(input);
   const Tensor y = make_empty(positions.sizes(), x.dtype(), x.device());
   run(DT_OP_gather, {y}, {x, positions}, {d});
@@ -213,7 +216,8 @@ Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Oper
   return y;
 }
 
-const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
+const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
+                           const Tensor& src) {
   return scatter_into("scatter", "ScatterAddBackward0", self, dim, index, src, true);
 }
 
@@ -228,12 +232,14 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
            "one_hot is only applicable to index tensor of type LongTensor.");
   DT_CHECK(num_classes >= -1, kRuntimeError, "num_classes should be positive");
   if (input.numel() == 0) {
-    DT_CHECK(num_classes > 0, kRuntimeError, "Can not infer total number of classes from empty tensor.");
+    DT_CHECK(num_classes > 0, kRuntimeError,
+             "Can not infer total number of classes from empty tensor.");
   } else {
     const int64_t largest = item(max(input)).to_int64();
     DT_CHECK(item(min(input)).to_int64() >= 0, kRuntimeError, "Class values must be non-negative.");
     if (num_classes == -1) num_classes = largest + 1;
-    DT_CHECK(largest < num_classes, kRuntimeError, "Class values must be smaller than num_classes.");
+    DT_CHECK(largest < num_classes, kRuntimeError,
+             "Class values must be smaller than num_classes.");
   }
   Dims sizes = input.sizes();
   sizes.push_back(num_classes);

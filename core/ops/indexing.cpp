@@ -23,7 +23,8 @@ void check_mask(const Tensor& mask, const Tensor& base, int dim) {
   for (int d = 0; d < mask.ndim(); ++d) {
     const bool fits = dim + d < base.ndim() && mask.sizes()[d] == base.sizes()[dim + d];
     DT_CHECK(fits, kIndexError, "The shape of the mask ", mask.sizes(), " at index ", d,
-             " does not match the shape of the indexed tensor ", base.sizes(), " at index ", dim + d);
+             " does not match the shape of the indexed tensor ", base.sizes(), " at index ",
+             dim + d);
   }
 }
 
@@ -44,8 +45,7 @@ Selection select_positions(const Tensor& input, TensorList indices) {
   Selection s{input, {}};
   for (const Tensor& index : indices) {
     if (index.defined()) {
-      const bool valid = index.dtype() == DType::INT64 || index.dtype() == DType::INT32;
-      DT_CHECK(valid || is_mask(index), kIndexError,
+      DT_CHECK(is_index_dtype(index) || is_mask(index), kIndexError,
                "tensors used as indices must be long, int, byte or bool tensors");
     }
     if (index.defined() && is_mask(index)) {
@@ -86,8 +86,8 @@ Dims broadcast_indices(const std::vector<Tensor>& index) {
 // not neighbours.
 struct Plan {
   Dims sizes;
-  View base;              // walks the base with stride 0 in the indices' dimensions
-  std::vector<View> in;   // what is read or written, then the indices
+  View base;                   // walks the base with stride 0 in the indices' dimensions
+  std::vector<View> in;        // what is read or written, then the indices
   std::vector<int64_t> pairs;  // size and stride of each indexed dimension
 
   explicit Plan(const Selection& s);
@@ -217,8 +217,7 @@ Tensor index(const Tensor& input, TensorList indices) {
                 [saved = save_all(s.index), sizes = s.base.sizes()](BackwardCall& b) {
                   const Tensor& g = b.grad();
                   const std::vector<Tensor> positions = restore_all(saved, b.node);
-                  b.results[0] =
-                      index_put(zeros(sizes, g.dtype(), g.device()), positions, g, true);
+                  b.results[0] = index_put(zeros(sizes, g.dtype(), g.device()), positions, g, true);
                 });
 }
 

@@ -1,5 +1,5 @@
-// Matrix products. All of them are one kernel call: transposes and broadcasts are strides, and a bias is the kernel's
-// third operand.
+// Matrix products. All of them are one kernel call: transposes and broadcasts are strides, and a
+// bias is the kernel's third operand.
 #include "core/autograd/engine.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
@@ -21,7 +21,8 @@ struct Factor {
     const int r = tensor.ndim() - (transposed ? 1 : 2), c = tensor.ndim() - (transposed ? 2 : 1);
     const bool batched = tensor.ndim() == 3;
     const int64_t sizes[] = {batched ? tensor.sizes()[0] : 1, tensor.sizes()[r], tensor.sizes()[c]};
-    const int64_t strides[] = {batched ? tensor.strides()[0] : 0, tensor.strides()[r], tensor.strides()[c]};
+    const int64_t strides[] = {batched ? tensor.strides()[0] : 0, tensor.strides()[r],
+                               tensor.strides()[c]};
     return View(tensor, {sizes, 3}, {strides, 3}, tensor.offset());
   }
 };
@@ -35,13 +36,15 @@ struct Addend {
 View addend_view(const Tensor& c, int64_t rows, int64_t columns) {
   const int64_t sizes[] = {1, rows, columns};
   DT_CHECK(c.ndim() <= 2, kRuntimeError, "expand(", c.sizes(), ", size=[", rows, ", ", columns,
-           "]): the number of sizes provided (2) must be greater or equal to the number of dimensions in the tensor (",
+           "]): the number of sizes provided (2) must be greater or equal to the number of "
+           "dimensions in the tensor (",
            c.ndim(), ")");
   int64_t strides[] = {0, 0, 0};
   for (int d = 2, k = c.ndim() - 1; k >= 0; --d, --k) {
-    DT_CHECK(c.sizes()[k] == sizes[d] || c.sizes()[k] == 1, kRuntimeError, "The expanded size of the tensor (",
-             sizes[d], ") must match the existing size (", c.sizes()[k], ") at non-singleton dimension ", d - 1,
-             ".  Target sizes: [", rows, ", ", columns, "].  Tensor sizes: ", c.sizes());
+    DT_CHECK(c.sizes()[k] == sizes[d] || c.sizes()[k] == 1, kRuntimeError,
+             "The expanded size of the tensor (", sizes[d], ") must match the existing size (",
+             c.sizes()[k], ") at non-singleton dimension ", d - 1, ".  Target sizes: [", rows, ", ",
+             columns, "].  Tensor sizes: ", c.sizes());
     if (c.sizes()[k] != 1) strides[d] = c.strides()[k];
   }
   return View(c, {sizes, 3}, {strides, 3}, c.offset());
@@ -50,7 +53,8 @@ View addend_view(const Tensor& c, int64_t rows, int64_t columns) {
 // alpha * a @ b + beta * addend, without a record.
 Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr) {
   const Tensor& x = a.tensor;
-  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented,
+           "\"addmm_impl_cpu_\" not implemented for 'Bool'");
   Dims sizes;
   if (x.ndim() == 3) sizes.push_back(x.sizes()[0]);
   sizes.push_back(a.rows());
@@ -69,12 +73,15 @@ Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr) {
 
 Tensor product(const char* node_name, Factor a, Factor b);
 
-// With y = a @ b: the gradient of a is g @ b^T, and of b a^T @ g. For a transposed factor it is the transpose of that.
+// With y = a @ b: the gradient of a is g @ b^T, and of b a^T @ g. For a transposed factor it is the
+// transpose of that.
 Tensor gradient_of_left(const char* node_name, const Tensor& g, bool transposed, Factor b) {
-  return transposed ? product(node_name, b, {g, true}) : product(node_name, {g, false}, {b.tensor, !b.transposed});
+  return transposed ? product(node_name, b, {g, true})
+                    : product(node_name, {g, false}, {b.tensor, !b.transposed});
 }
 Tensor gradient_of_right(const char* node_name, const Tensor& g, Factor a, bool transposed) {
-  return transposed ? product(node_name, {g, true}, a) : product(node_name, {a.tensor, !a.transposed}, {g, false});
+  return transposed ? product(node_name, {g, true}, a)
+                    : product(node_name, {a.tensor, !a.transposed}, {g, false});
 }
 
 // The differentiable product of two matrices or batches, either of them transposed.
@@ -82,13 +89,16 @@ Tensor product(const char* node_name, Factor a, Factor b) {
   const Tensor y = multiply(a, b);
   const bool wants_a = needs_graph(a.tensor), wants_b = needs_graph(b.tensor);
   if (!wants_a && !wants_b) return y;
-  return record(node_name, y, {a.tensor, b.tensor},
-                [node_name, ta = a.transposed, tb = b.transposed, left = save_if(wants_b, a.tensor),
-                 right = save_if(wants_a, b.tensor)](BackwardCall& call) {
-                  const Tensor& g = call.grad();
-                  if (call.wants(0)) call.results[0] = gradient_of_left(node_name, g, ta, {right.get(call.node), tb});
-                  if (call.wants(1)) call.results[1] = gradient_of_right(node_name, g, {left.get(call.node), ta}, tb);
-                });
+  return record(
+      node_name, y, {a.tensor, b.tensor},
+      [node_name, ta = a.transposed, tb = b.transposed, left = save_if(wants_b, a.tensor),
+       right = save_if(wants_a, b.tensor)](BackwardCall& call) {
+        const Tensor& g = call.grad();
+        if (call.wants(0))
+          call.results[0] = gradient_of_left(node_name, g, ta, {right.get(call.node), tb});
+        if (call.wants(1))
+          call.results[1] = gradient_of_right(node_name, g, {left.get(call.node), ta}, tb);
+      });
 }
 
 Tensor mm_product(const Tensor& a, bool ta, const Tensor& b, bool tb) {
@@ -96,18 +106,22 @@ Tensor mm_product(const Tensor& a, bool ta, const Tensor& b, bool tb) {
 }
 
 void check_multiply(Factor a, Factor b) {
-  DT_CHECK(a.columns() == b.rows(), kRuntimeError, "mat1 and mat2 shapes cannot be multiplied (", a.rows(), "x",
-           a.columns(), " and ", b.rows(), "x", b.columns(), ")");
-  DT_CHECK(a.tensor.dtype() == b.tensor.dtype(), kRuntimeError, "expected m1 and m2 to have the same dtype, but got: ",
-           c_type_word(a.tensor.dtype()), " != ", c_type_word(b.tensor.dtype()));
+  DT_CHECK(a.columns() == b.rows(), kRuntimeError, "mat1 and mat2 shapes cannot be multiplied (",
+           a.rows(), "x", a.columns(), " and ", b.rows(), "x", b.columns(), ")");
+  DT_CHECK(a.tensor.dtype() == b.tensor.dtype(), kRuntimeError,
+           "expected m1 and m2 to have the same dtype, but got: ", c_type_word(a.tensor.dtype()),
+           " != ", c_type_word(b.tensor.dtype()));
 }
 
 void check_addend_dtype(const Tensor& c, const Tensor& factor) {
-  DT_CHECK(c.dtype() == factor.dtype(), kRuntimeError, "self and mat2 must have the same dtype, but got ",
-           type_word(c.dtype()), " and ", type_word(factor.dtype()));
+  DT_CHECK(c.dtype() == factor.dtype(), kRuntimeError,
+           "self and mat2 must have the same dtype, but got ", type_word(c.dtype()), " and ",
+           type_word(factor.dtype()));
 }
 
-Tensor scaled(const Tensor& x, double factor) { return factor == 1 ? x : mul(x, factor); }
+Tensor scaled(const Tensor& x, double factor) {
+  return factor == 1 ? x : mul(x, factor);
+}
 
 int64_t count(const Dims& sizes, int first, int last) {
   int64_t n = 1;
@@ -144,7 +158,9 @@ Tensor folded_matmul(const Tensor& a, const Tensor& b) {
 }
 
 // The bias's gradient is the sum of the rows; the engine sums to unusual shapes.
-Tensor bias_gradient(const Tensor& g, int bias_ndim) { return bias_ndim == 1 && g.size(1) > 1 ? sum(g, {{0}}) : g; }
+Tensor bias_gradient(const Tensor& g, int bias_ndim) {
+  return bias_ndim == 1 && g.size(1) > 1 ? sum(g, {{0}}) : g;
+}
 
 // input [n, in] @ weight^T [in, out] + bias, in one kernel call.
 Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -163,7 +179,8 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
                 [x = save_if(wants_weight, input), w = save_if(wants_input, weight),
                  bias_ndim = bias.defined() ? bias.ndim() : 0](BackwardCall& call) {
                   const Tensor& g = call.grad();
-                  if (call.wants(0)) call.results[0] = mm_product(g, false, w.get(call.node), false);
+                  if (call.wants(0))
+                    call.results[0] = mm_product(g, false, w.get(call.node), false);
                   if (call.wants(1)) call.results[1] = mm_product(g, true, x.get(call.node), false);
                   if (call.wants(2)) call.results[2] = bias_gradient(g, bias_ndim);
                 });
@@ -181,60 +198,70 @@ Tensor mm(const Tensor& input, const Tensor& mat2) {
 Tensor bmm(const Tensor& input, const Tensor& mat2) {
   DT_CHECK(input.ndim() == 3, kRuntimeError, "batch1 must be a 3D tensor");
   DT_CHECK(mat2.ndim() == 3, kRuntimeError, "batch2 must be a 3D tensor");
-  DT_CHECK(mat2.sizes()[0] == input.sizes()[0] && mat2.sizes()[1] == input.sizes()[2], kRuntimeError,
-           "Expected size for first two dimensions of batch2 tensor to be: [", input.sizes()[0], ", ",
-           input.sizes()[2], "] but got: [", mat2.sizes()[0], ", ", mat2.sizes()[1], "].");
-  DT_CHECK(input.dtype() == mat2.dtype(), kRuntimeError, "expected scalar type ", type_word(input.dtype()),
-           " but found ", type_word(mat2.dtype()));
+  DT_CHECK(mat2.sizes()[0] == input.sizes()[0] && mat2.sizes()[1] == input.sizes()[2],
+           kRuntimeError, "Expected size for first two dimensions of batch2 tensor to be: [",
+           input.sizes()[0], ", ", input.sizes()[2], "] but got: [", mat2.sizes()[0], ", ",
+           mat2.sizes()[1], "].");
+  DT_CHECK(input.dtype() == mat2.dtype(), kRuntimeError, "expected scalar type ",
+           type_word(input.dtype()), " but found ", type_word(mat2.dtype()));
   return product("BmmBackward0", {input, false}, {mat2, false});
 }
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
-  DT_CHECK(input.ndim() == 2 && vec.ndim() == 1, kRuntimeError, "vector + matrix @ vector expected, got 1, ",
-           input.ndim(), ", ", vec.ndim());
+  DT_CHECK(input.ndim() == 2 && vec.ndim() == 1, kRuntimeError,
+           "vector + matrix @ vector expected, got 1, ", input.ndim(), ", ", vec.ndim());
   const int64_t rows = input.sizes()[0], columns = input.sizes()[1], length = vec.sizes()[0];
-  DT_CHECK(columns == length, kRuntimeError, "size mismatch, got input (", rows, "), mat (", rows, "x", columns,
-           "), vec (", length, ")");
-  DT_CHECK(input.dtype() == vec.dtype(), kRuntimeError, "addmv input tensors must have the same dtype, but got ",
-           type_word(vec.dtype()), ", ", type_word(input.dtype()), ", and ", type_word(vec.dtype()));
+  DT_CHECK(columns == length, kRuntimeError, "size mismatch, got input (", rows, "), mat (", rows,
+           "x", columns, "), vec (", length, ")");
+  DT_CHECK(input.dtype() == vec.dtype(), kRuntimeError,
+           "addmv input tensors must have the same dtype, but got ", type_word(vec.dtype()), ", ",
+           type_word(input.dtype()), ", and ", type_word(vec.dtype()));
   return reshape(mm_product(input, false, reshape(vec, {length, 1}), false), {rows});
 }
 
 Tensor dot(const Tensor& input, const Tensor& tensor) {
-  DT_CHECK(input.ndim() == 1 && tensor.ndim() == 1, kRuntimeError, "1D tensors expected, but got ", input.ndim(),
-           "D and ", tensor.ndim(), "D tensors");
-  DT_CHECK(input.dtype() == tensor.dtype(), kRuntimeError, "dot : expected both vectors to have same dtype, but found ",
-           type_word(input.dtype()), " and ", type_word(tensor.dtype()));
+  DT_CHECK(input.ndim() == 1 && tensor.ndim() == 1, kRuntimeError, "1D tensors expected, but got ",
+           input.ndim(), "D and ", tensor.ndim(), "D tensors");
+  DT_CHECK(input.dtype() == tensor.dtype(), kRuntimeError,
+           "dot : expected both vectors to have same dtype, but found ", type_word(input.dtype()),
+           " and ", type_word(tensor.dtype()));
   const int64_t n = input.numel();
-  DT_CHECK(n == tensor.numel(), kRuntimeError, "inconsistent tensor size, expected tensor ", input.sizes(),
-           " and src ", tensor.sizes(), " to have the same number of elements, but got ", n, " and ", tensor.numel(),
+  DT_CHECK(n == tensor.numel(), kRuntimeError, "inconsistent tensor size, expected tensor ",
+           input.sizes(), " and src ", tensor.sizes(),
+           " to have the same number of elements, but got ", n, " and ", tensor.numel(),
            " elements respectively");
   return reshape(mm_product(reshape(input, {1, n}), false, reshape(tensor, {n, 1}), false), {});
 }
 
-Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
-  DT_CHECK(mat1.ndim() == 2, kRuntimeError, "mat1 must be a matrix, got ", mat1.ndim(), "-D tensor");
-  DT_CHECK(mat2.ndim() == 2, kRuntimeError, "mat2 must be a matrix, got ", mat2.ndim(), "-D tensor");
+Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+             const Scalar& alpha) {
+  DT_CHECK(mat1.ndim() == 2, kRuntimeError, "mat1 must be a matrix, got ", mat1.ndim(),
+           "-D tensor");
+  DT_CHECK(mat2.ndim() == 2, kRuntimeError, "mat2 must be a matrix, got ", mat2.ndim(),
+           "-D tensor");
   check_addend_dtype(input, mat2);
   check_multiply({mat1, false}, {mat2, false});
   const Addend addend{input, alpha.to_double(), beta.to_double()};
   const Tensor y = multiply({mat1, false}, {mat2, false}, &addend);
   const bool wants_1 = needs_graph(mat1), wants_2 = needs_graph(mat2);
   if (!wants_1 && !wants_2 && !needs_graph(input)) return y;
-  return record("AddmmBackward0", y, {input, mat1, mat2},
-                [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), alpha = addend.alpha,
-                 beta = addend.beta](BackwardCall& call) {
-                  const Tensor& g = call.grad();
-                  if (call.wants(0)) call.results[0] = scaled(g, beta);
-                  if (call.wants(1)) call.results[1] = scaled(mm_product(g, false, right.get(call.node), true), alpha);
-                  if (call.wants(2)) call.results[2] = scaled(mm_product(left.get(call.node), true, g, false), alpha);
-                });
+  return record(
+      "AddmmBackward0", y, {input, mat1, mat2},
+      [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), alpha = addend.alpha,
+       beta = addend.beta](BackwardCall& call) {
+        const Tensor& g = call.grad();
+        if (call.wants(0)) call.results[0] = scaled(g, beta);
+        if (call.wants(1))
+          call.results[1] = scaled(mm_product(g, false, right.get(call.node), true), alpha);
+        if (call.wants(2))
+          call.results[2] = scaled(mm_product(left.get(call.node), true, g, false), alpha);
+      });
 }
 
 Tensor matmul(const Tensor& input, const Tensor& other) {
   const int a = input.ndim(), b = other.ndim();
-  DT_CHECK(a > 0 && b > 0, kRuntimeError, "both arguments to matmul need to be at least 1D, but they are ", a,
-           "D and ", b, "D");
+  DT_CHECK(a > 0 && b > 0, kRuntimeError,
+           "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b, "D");
   if (a == 2 && b == 2) return mm(input, other);
   if (a == 1 && b == 1) return dot(input, other);
   if (a == 2 && b == 1) return mv(input, other);
@@ -248,10 +275,10 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   DT_CHECK(input.ndim() > 0 && weight.ndim() > 0, kRuntimeError,
-           "both arguments to linear need to be at least 1D, but they are ", input.ndim(), "D and ", weight.ndim(),
-           "D");
-  DT_CHECK(weight.ndim() <= 2, kRuntimeError, "t() expects a tensor with <= 2 dimensions, but self is ",
+           "both arguments to linear need to be at least 1D, but they are ", input.ndim(), "D and ",
            weight.ndim(), "D");
+  DT_CHECK(weight.ndim() <= 2, kRuntimeError,
+           "t() expects a tensor with <= 2 dimensions, but self is ", weight.ndim(), "D");
   if (weight.ndim() == 1) {
     DT_CHECK(!bias.defined(), kRuntimeError, "mat2 must be a matrix, got 1-D tensor");
     return matmul(input, weight);

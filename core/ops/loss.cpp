@@ -23,13 +23,17 @@ void check_probabilities(const Tensor& input) {
 
 Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
   switch (reduction) {
-    case Reduction::kNone: return losses;
-    case Reduction::kSum: return sum(losses);
-    default: return mean(losses);
+    case Reduction::kNone:
+      return losses;
+    case Reduction::kSum:
+      return sum(losses);
+    default:
+      return mean(losses);
   }
 }
 
-// Reduced here rather than by recorded ops, so that backward is one kernel: the slope of a parabola, at every order.
+// Reduced here rather than by recorded ops, so that backward is one kernel: the slope of a
+// parabola, at every order.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   for (const Tensor* x : {&input, &target}) check_floating(*x, "mse_cpu");
   if (reduction == Reduction::kNone) return squared_error(input, target);
@@ -45,8 +49,10 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
   return record("MseLossBackward0", y, {input, target},
                 [scale, x = Saved::input(input), t = Saved::input(target)](BackwardCall& b) {
                   const Tensor input = x.get(b.node), target = t.get(b.node);
-                  if (b.wants(0)) b.results[0] = squared_error_slope(b.grad(), input, target, scale);
-                  if (b.wants(1)) b.results[1] = squared_error_slope(b.grad(), target, input, scale);
+                  if (b.wants(0))
+                    b.results[0] = squared_error_slope(b.grad(), input, target, scale);
+                  if (b.wants(1))
+                    b.results[1] = squared_error_slope(b.grad(), target, input, scale);
                 });
 }
 
@@ -54,19 +60,21 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   return reduce_losses(absolute_error(input, target), reduction);
 }
 
-Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, Reduction reduction) {
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
+                            Reduction reduction) {
   DT_CHECK(input.sizes() == target.sizes(), kValueError, "Using a target size (", target.sizes(),
            ") that is different to the input size (", input.sizes(),
            ") is deprecated. Please ensure they have the same size.");
   check_floating(input, "binary_cross_entropy");
-  DT_CHECK(input.dtype() == target.dtype(), kRuntimeError, "Found dtype ", type_word(target.dtype()),
-           " but expected ", type_word(input.dtype()));
+  DT_CHECK(input.dtype() == target.dtype(), kRuntimeError, "Found dtype ",
+           type_word(target.dtype()), " but expected ", type_word(input.dtype()));
   check_probabilities(input);
   return reduce_losses(weighted(binary_cross_entropy_element(input, target), weight), reduction);
 }
 
-Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight,
-                                        Reduction reduction, const Tensor& pos_weight) {
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                        const Tensor& weight, Reduction reduction,
+                                        const Tensor& pos_weight) {
   DT_CHECK(input.sizes() == target.sizes(), kValueError, "Target size (", target.sizes(),
            ") must be the same as input size (", input.sizes(), ")");
   const Operand positive = pos_weight.defined() ? Operand(pos_weight) : Operand(1);

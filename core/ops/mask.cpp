@@ -11,8 +11,8 @@ Operand fill_value(const Tensor& input, const Operand& value) {
   if (!value.is_number()) {
     const Tensor& v = value.tensor();
     DT_CHECK(v.ndim() == 0, kRuntimeError,
-             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", v.ndim(),
-             " dimension(s).");
+             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+             v.ndim(), " dimension(s).");
     return to_dtype(v, input.dtype());
   }
   const Scalar& number = value.number();
@@ -29,7 +29,8 @@ void check_mask(const Tensor& mask) {
 
 Tensor triangle(const char* name, const char* node_name, const Tensor& input, int64_t diagonal,
                 bool upper) {
-  DT_CHECK(input.ndim() >= 2, kRuntimeError, name, ": input tensor must have at least 2 dimensions");
+  DT_CHECK(input.ndim() >= 2, kRuntimeError, name,
+           ": input tensor must have at least 2 dimensions");
   const Tensor y = make_empty(input.sizes(), input.dtype(), input.device());
   run(DT_OP_triangle, {y}, {input}, {diagonal, upper});
   return record(node_name, y, {input}, [diagonal, upper](BackwardCall& b) {
@@ -50,7 +51,8 @@ const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operan
 }
 
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
-  DT_CHECK(mask.dtype() == DType::BOOL, kRuntimeError, "masked_select: expected BoolTensor for mask");
+  DT_CHECK(mask.dtype() == DType::BOOL, kRuntimeError,
+           "masked_select: expected BoolTensor for mask");
   Dims sizes = broadcast_sizes(mask.sizes(), input.sizes());
   if (sizes.empty()) sizes.push_back(1);  // choosing from a number gives a list as well
   return index(expand(input, sizes), {expand(mask, sizes)});

@@ -1,5 +1,5 @@
-// Normalisation. Forward and backward are one fused kernel each; the composition of plain ops next to them is what they
-// mean, and serves when a graph of the backward is built.
+// Normalisation. Forward and backward are one fused kernel each; the composition of plain ops next
+// to them is what they mean, and serves when a graph of the backward is built.
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
 #include "core/ops/formula.h"
@@ -8,7 +8,13 @@
 namespace dt {
 namespace {
 
-View optional_view(const Tensor& x) { return x.defined() ? View(x) : View(); }
+View optional_view(const Tensor& x) {
+  return x.defined() ? View(x) : View();
+}
+
+Tensor optional_contiguous(const Tensor& x) {
+  return x.defined() ? contiguous(x) : x;
+}
 
 // The result's dtype is the input's, and parameters must have it too.
 void check_parameter_dtype(const Tensor& x, const Tensor& parameter) {
@@ -39,7 +45,9 @@ struct WantedGradients {
 // ---- layer_norm
 
 // x as a matrix whose rows are normalised.
-View rows_view(const Tensor& x, int64_t rows, int64_t n) { return View(x, {rows, n}, {n, 1}, x.offset()); }
+View rows_view(const Tensor& x, int64_t rows, int64_t n) {
+  return View(x, {rows, n}, {n, 1}, x.offset());
+}
 
 Tensor layer_norm_composition(const std::vector<Tensor>& in, const Dims& shape, double eps) {
   Dims dims;
@@ -49,22 +57,25 @@ Tensor layer_norm_composition(const std::vector<Tensor>& in, const Dims& shape, 
   return scale_and_shift(centered * rsqrt(variance + eps), in[1], in[2], shape);
 }
 
-void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight, const Tensor& bias) {
+void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight,
+                      const Tensor& bias) {
   DT_CHECK(!shape.empty(), kRuntimeError,
-           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-           "normalized_shape = ", shape);
+           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+           "element, but got "
+           "normalized_shape = ",
+           shape);
   DT_CHECK(!weight.defined() || weight.sizes() == shape, kRuntimeError,
-           "Expected weight to be of same shape as normalized_shape, but got weight of shape ", weight.sizes(),
-           " and normalized_shape = ", shape);
+           "Expected weight to be of same shape as normalized_shape, but got weight of shape ",
+           weight.sizes(), " and normalized_shape = ", shape);
   DT_CHECK(!bias.defined() || bias.sizes() == shape, kRuntimeError,
-           "Expected bias to be of same shape as normalized_shape, but got bias of shape ", bias.sizes(),
-           " and normalized_shape = ", shape);
+           "Expected bias to be of same shape as normalized_shape, but got bias of shape ",
+           bias.sizes(), " and normalized_shape = ", shape);
   const int lead = x.ndim() - shape.size();
   const bool fits = lead >= 0 && IntList(x.sizes().data() + lead, shape.size()) == IntList(shape);
   std::string wanted = "[*";
   for (int64_t n : shape) wanted += text(", ", n);
-  DT_CHECK(fits, kRuntimeError, "Given normalized_shape=", shape, ", expected input with shape ", wanted,
-           "], but got input of size", x.sizes());
+  DT_CHECK(fits, kRuntimeError, "Given normalized_shape=", shape, ", expected input with shape ",
+           wanted, "], but got input of size", x.sizes());
   check_floating(x, "layer_norm");
   check_parameter_dtype(x, weight);
   check_parameter_dtype(x, bias);
@@ -84,15 +95,20 @@ std::optional<View> channels_view(const Tensor& x) {
   for (int d = x.ndim() - 1; d >= 2; --d) {
     const int64_t n = x.sizes()[d];
     if (n == 1) continue;
-    if (positions == 1) stride = x.strides()[d];
-    else if (x.strides()[d] != positions * stride) return std::nullopt;
+    if (positions == 1)
+      stride = x.strides()[d];
+    else if (x.strides()[d] != positions * stride)
+      return std::nullopt;
     positions *= n;
   }
-  return View(x, {x.sizes()[0], x.sizes()[1], positions}, {x.strides()[0], x.strides()[1], stride}, x.offset());
+  return View(x, {x.sizes()[0], x.sizes()[1], positions}, {x.strides()[0], x.strides()[1], stride},
+              x.offset());
 }
 
 // x, or a copy of it that channels_view can show.
-Tensor with_channels_view(const Tensor& x) { return channels_view(x) ? x : contiguous(x); }
+Tensor with_channels_view(const Tensor& x) {
+  return channels_view(x) ? x : contiguous(x);
+}
 
 struct BatchNorm {
   bool training;
@@ -105,7 +121,8 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
   const Tensor& x = in[0];
   const Dims shape = channel_shape(x);
   if (!bn.training) {
-    return scale_and_shift((x - reshape(bn.mean, shape)) * reshape(bn.rstd, shape), in[1], in[2], shape);
+    return scale_and_shift((x - reshape(bn.mean, shape)) * reshape(bn.rstd, shape), in[1], in[2],
+                           shape);
   }
   Dims dims{0};
   for (int d = 2; d < x.ndim(); ++d) dims.push_back(d);
@@ -118,27 +135,31 @@ void batch_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const B
   const Tensor g = with_channels_view(b.grad());
   WantedGradients out(b, in);
   if (b.wants(0)) {
-    b.results[0] = make_empty_strided(in[0].sizes(), format_strides(in[0], MemoryFormat::kPreserve), in[0].dtype(),
-                                      in[0].device());
-    if (!channels_view(b.results[0])) b.results[0] = make_empty(in[0].sizes(), in[0].dtype(), in[0].device());
+    b.results[0] = make_empty_strided(in[0].sizes(), format_strides(in[0], MemoryFormat::kPreserve),
+                                      in[0].dtype(), in[0].device());
+    if (!channels_view(b.results[0]))
+      b.results[0] = make_empty(in[0].sizes(), in[0].dtype(), in[0].device());
     out.views[0] = *channels_view(b.results[0]);
   }
   run(DT_OP_batch_norm_backward, {out.views, 3},
-      {*channels_view(g), *channels_view(in[0]), bn.mean, bn.rstd, optional_view(in[1])}, {bn.training});
+      {*channels_view(g), *channels_view(in[0]), bn.mean, bn.rstd, optional_view(in[1])},
+      {bn.training});
 }
 
 void check_channels(const char* name, const Tensor& parameter, int64_t channels) {
-  DT_CHECK(!parameter.defined() || parameter.numel() == channels, kRuntimeError, name, " should contain ", channels,
-           " elements not ", parameter.numel());
+  DT_CHECK(!parameter.defined() || parameter.numel() == channels, kRuntimeError, name,
+           " should contain ", channels, " elements not ", parameter.numel());
 }
 
-void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-                      const Tensor& bias, bool training) {
+void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                      const Tensor& weight, const Tensor& bias, bool training) {
   DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");
   DT_CHECK(running_mean.defined() == running_var.defined() || !training, kValueError,
            "running_mean and running_var must either both be None or neither be None");
-  DT_CHECK(running_mean.defined() || training, kRuntimeError, "running_mean must be defined in evaluation mode");
-  DT_CHECK(running_var.defined() || training, kRuntimeError, "running_var must be defined in evaluation mode");
+  DT_CHECK(running_mean.defined() || training, kRuntimeError,
+           "running_mean must be defined in evaluation mode");
+  DT_CHECK(running_var.defined() || training, kRuntimeError,
+           "running_var must be defined in evaluation mode");
   const int64_t channels = x.size(1);
   check_channels("running_mean", running_mean, channels);
   check_channels("running_var", running_var, channels);
@@ -147,12 +168,13 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
   DT_CHECK(!training || channels == 0 || x.numel() != channels, kValueError,
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
   check_floating(x, "batch_norm");
-  for (const Tensor* p : {&running_mean, &running_var, &weight, &bias}) check_parameter_dtype(x, *p);
+  for (const Tensor* p : {&running_mean, &running_var, &weight, &bias})
+    check_parameter_dtype(x, *p);
 }
 
 // running = (1 - momentum) * running + momentum * new, the new variance being the unbiased one.
-void update_running(const Tensor& running_mean, const Tensor& running_var, const BatchNorm& bn, int64_t per_channel,
-                    double momentum) {
+void update_running(const Tensor& running_mean, const Tensor& running_var, const BatchNorm& bn,
+                    int64_t per_channel, double momentum) {
   const GradMode no_grad(false);
   const double unbias = double(per_channel) / (per_channel - 1);
   const Tensor variance = reciprocal(square(bn.rstd)) - bn.eps;
@@ -162,22 +184,28 @@ void update_running(const Tensor& running_mean, const Tensor& running_var, const
 
 }  // namespace
 
-Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias,
-                  double eps) {
+Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps) {
   const Dims shape = normalized_shape;
   check_layer_norm(input, shape, weight, bias);
   const Tensor x = contiguous(input);
   const int64_t n = count_elements(shape);
   const int64_t rows = count_elements(IntList(x.sizes().data(), x.ndim() - shape.size()));
-  const Tensor w = weight.defined() ? contiguous(weight) : weight, b = bias.defined() ? contiguous(bias) : bias;
+  const Tensor w = optional_contiguous(weight), b = optional_contiguous(bias);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  const Tensor mean = make_empty({rows}, x.dtype(), x.device()), rstd = make_empty({rows}, x.dtype(), x.device());
-  const auto vector = [n](const Tensor& p) { return p.defined() ? View(p, {n}, {1}, p.offset()) : View(); };
-  run(DT_OP_layer_norm, {rows_view(y, rows, n), mean, rstd}, {rows_view(x, rows, n), vector(w), vector(b)}, {}, {eps});
+  const Tensor mean = make_empty({rows}, x.dtype(), x.device()),
+               rstd = make_empty({rows}, x.dtype(), x.device());
+  const auto vector = [n](const Tensor& p) {
+    return p.defined() ? View(p, {n}, {1}, p.offset()) : View();
+  };
+  run(DT_OP_layer_norm, {rows_view(y, rows, n), mean, rstd},
+      {rows_view(x, rows, n), vector(w), vector(b)}, {}, {eps});
   if (!needs_graph({x, w, b})) return y;
   return fused(
       "NativeLayerNormBackward0", y, {x, w, b},
-      [shape, eps](const std::vector<Tensor>& in) { return layer_norm_composition(in, shape, eps); },
+      [shape, eps](const std::vector<Tensor>& in) {
+        return layer_norm_composition(in, shape, eps);
+      },
       [rows, n, mean, rstd, vector](BackwardCall& call, const std::vector<Tensor>& in) {
         WantedGradients out(call, in);
         if (call.wants(0)) out.views[0] = rows_view(call.results[0], rows, n);
@@ -188,28 +216,34 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
       });
 }
 
-Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-                  const Tensor& bias, bool training, double momentum, double eps) {
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                  const Tensor& weight, const Tensor& bias, bool training, double momentum,
+                  double eps) {
   check_batch_norm(input, running_mean, running_var, weight, bias, training);
-  const Tensor x = with_channels_view(input);
+  const Tensor x = with_channels_view(input), w = optional_contiguous(weight),
+               b = optional_contiguous(bias);
   const Tensor y = make_empty_strided(
-      x.sizes(), is_channels_last(x) ? channels_last_strides(x.sizes()) : contiguous_strides(x.sizes()), x.dtype(),
-      x.device());
+      x.sizes(),
+      is_channels_last(x) ? channels_last_strides(x.sizes()) : contiguous_strides(x.sizes()),
+      x.dtype(), x.device());
   const Dims channels{x.size(1)};
   const BatchNorm bn{training, eps, make_empty(channels, x.dtype(), x.device()),
                      make_empty(channels, x.dtype(), x.device())};
   run(DT_OP_batch_norm, {*channels_view(y), bn.mean, bn.rstd},
-      {*channels_view(x), optional_view(weight), optional_view(bias), optional_view(running_mean),
-       optional_view(running_var)},
+      {*channels_view(x), optional_view(w), optional_view(b),
+       optional_view(optional_contiguous(running_mean)),
+       optional_view(optional_contiguous(running_var))},
       {training}, {eps});
   if (training && running_mean.defined() && x.numel() > 0) {
     update_running(running_mean, running_var, bn, x.numel() / x.size(1), momentum);
   }
-  if (!needs_graph({x, weight, bias})) return y;
+  if (!needs_graph({x, w, b})) return y;
   return fused(
-      "NativeBatchNormBackward0", y, {x, weight, bias},
+      "NativeBatchNormBackward0", y, {x, w, b},
       [bn](const std::vector<Tensor>& in) { return batch_norm_composition(in, bn); },
-      [bn](BackwardCall& call, const std::vector<Tensor>& in) { batch_norm_backward(call, in, bn); });
+      [bn](BackwardCall& call, const std::vector<Tensor>& in) {
+        batch_norm_backward(call, in, bn);
+      });
 }
 
 }  // namespace dt

@@ -97,6 +97,11 @@ Tensor new_full(
     const Tensor& self, IntList size, const Scalar& fill_value, DType dtype = DType::kDefault,
     Device device = {}, bool requires_grad = false);
 
+// A tensor with the given numbers.
+Tensor from_numbers(
+    Span<const double> data, std::optional<IntList> size = {}, DType dtype = DType::kDefault,
+    Device device = {}, bool requires_grad = false);
+
 // A differentiable copy.
 Tensor clone(const Tensor& input, MemoryFormat memory_format = MemoryFormat::kDefault);
 
@@ -546,6 +551,8 @@ Tensor maximum(const Tensor& input, const Tensor& other);
 // The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 Tensor minimum(const Tensor& input, const Tensor& other);
 
+// ---- pointwise_logic
+
 // Where input == other.
 Tensor eq(const Tensor& input, const Operand& other);
 
@@ -740,13 +747,13 @@ Tensor argmin(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim
 
 // Variance of elements.
 Tensor var(
-    const Tensor& input, std::optional<IntList> dim = {}, const Scalar& correction = 1,
-    bool keepdim = false);
+    const Tensor& input, std::optional<IntList> dim = {},
+    const std::optional<Scalar>& correction = {}, bool keepdim = false);
 
 // Standard deviation of elements.
 Tensor std(
-    const Tensor& input, std::optional<IntList> dim = {}, const Scalar& correction = 1,
-    bool keepdim = false);
+    const Tensor& input, std::optional<IntList> dim = {},
+    const std::optional<Scalar>& correction = {}, bool keepdim = false);
 
 // Vector norm: (sum |x|^p)^(1/p).
 Tensor norm(

@@ -1,5 +1,5 @@
-// Pooling. Both kinds are linear in the input once the places of the maxima are known, so the gradients are ops with
-// gradients of their own.
+// Pooling. Both kinds are linear in the input once the places of the maxima are known, so the
+// gradients are ops with gradients of their own.
 #include "core/ops/window.h"
 
 #include "core/autograd/record.h"
@@ -15,11 +15,13 @@ struct Pooling {
   int64_t divisor = 0;            // 0: the size of the window
 
   Dims output_sizes(const Dims& x) const {
-    return {x[0], x[1], window.output_size(0, x[2], ceil_mode), window.output_size(1, x[3], ceil_mode)};
+    return {x[0], x[1], window.output_size(0, x[2], ceil_mode),
+            window.output_size(1, x[3], ceil_mode)};
   }
 };
 
-Pooling make_pooling(IntList kernel_size, std::optional<IntList> stride, IntList padding, bool ceil_mode) {
+Pooling make_pooling(IntList kernel_size, std::optional<IntList> stride, IntList padding,
+                     bool ceil_mode) {
   const IntPair size = int_pair("kernel_size", kernel_size);
   Pooling p{Window(size[0], size[1]), ceil_mode};
   // PyTorch takes an empty list for an absent one.
@@ -34,31 +36,39 @@ void check_window(const Window& w) {
     DT_CHECK(w.size[d] > 0 && w.stride[d] > 0, kRuntimeError,
              "kernel size and stride should be greater than zero, but got kernel_size=", w.size[d],
              " and stride=", w.stride[d]);
-    DT_CHECK(w.dilation[d] > 0, kRuntimeError, "dilation should be greater than zero, but got dilationH: ",
-             w.dilation[0], " dilationW: ", w.dilation[1]);
-    DT_CHECK(w.padding[d] >= 0, kRuntimeError, "pad must be non-negative, but got pad: ", w.padding[d]);
+    DT_CHECK(w.dilation[d] > 0, kRuntimeError,
+             "dilation should be greater than zero, but got dilationH: ", w.dilation[0],
+             " dilationW: ", w.dilation[1]);
+    DT_CHECK(w.padding[d] >= 0, kRuntimeError,
+             "pad must be non-negative, but got pad: ", w.padding[d]);
     DT_CHECK(w.padding[d] <= w.extent(d) / 2, kRuntimeError,
-             "pad should be at most half of effective kernel size, but got pad=", w.padding[d], ", kernel_size=",
-             w.size[d], " and dilation=", w.dilation[d]);
+             "pad should be at most half of effective kernel size, but got pad=", w.padding[d],
+             ", kernel_size=", w.size[d], " and dilation=", w.dilation[d]);
   }
 }
 
 void check_input(const Tensor& x, const Pooling& p) {
   const Dims& n = x.sizes();
-  DT_CHECK(n[1] > 0 && n[2] > 0 && n[3] > 0, kRuntimeError,
-           "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:", n);
+  DT_CHECK(
+      n[1] > 0 && n[2] > 0 && n[3] > 0, kRuntimeError,
+      "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:",
+      n);
   const Dims out = p.output_sizes(n);
-  DT_CHECK(out[2] > 0 && out[3] > 0, kRuntimeError, "Given input size: (", n[1], "x", n[2], "x", n[3],
-           "). Calculated output size: (", n[1], "x", out[2], "x", out[3], "). Output size is too small");
+  DT_CHECK(out[2] > 0 && out[3] > 0, kRuntimeError, "Given input size: (", n[1], "x", n[2], "x",
+           n[3], "). Calculated output size: (", n[1], "x", out[2], "x", out[3],
+           "). Output size is too small");
 }
 
 void check_rank(const Tensor& x) {
-  DT_CHECK(x.ndim() == 3 || x.ndim() == 4, kRuntimeError, "non-empty 3D or 4D (batch mode) tensor expected for input");
+  DT_CHECK(x.ndim() == 3 || x.ndim() == 4, kRuntimeError,
+           "non-empty 3D or 4D (batch mode) tensor expected for input");
 }
 
 // ---- max_pool2d
 
-Tensor planes(const Tensor& x) { return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)}); }
+Tensor planes(const Tensor& x) {
+  return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)});
+}
 
 // Puts g's elements where the maxima were; the derivative of that is to take them from there.
 Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& input_sizes) {
@@ -78,10 +88,12 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
   const Tensor y = empty_image(sizes, x, is_channels_last(x));
   const Tensor indices = make_empty_strided(sizes, y.strides(), DType::INT64, x.device());
   run(DT_OP_max_pool2d, {y, indices}, {x},
-      {w.size[0], w.size[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1], w.dilation[0], w.dilation[1]});
-  record("MaxPool2DWithIndicesBackward0", y, {x}, [saved = Saved::input(indices), sizes = x.sizes()](BackwardCall& b) {
-    b.results[0] = max_pool_gradient(b.grad(), saved.get(b.node), sizes);
-  });
+      {w.size[0], w.size[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1], w.dilation[0],
+       w.dilation[1]});
+  record("MaxPool2DWithIndicesBackward0", y, {x},
+         [saved = Saved::input(indices), sizes = x.sizes()](BackwardCall& b) {
+           b.results[0] = max_pool_gradient(b.grad(), saved.get(b.node), sizes);
+         });
   return {y, indices};
 }
 
@@ -116,8 +128,8 @@ Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling
 }  // namespace
 
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList kernel_size,
-                                                   std::optional<IntList> stride, IntList padding, IntList dilation,
-                                                   bool ceil_mode) {
+                                                   std::optional<IntList> stride, IntList padding,
+                                                   IntList dilation, bool ceil_mode) {
   check_rank(input);
   Pooling p = make_pooling(kernel_size, stride, padding, ceil_mode);
   p.window.dilation = int_pair("dilation", dilation);
@@ -126,13 +138,15 @@ std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList 
   return {squeeze(y, {{0}}), squeeze(indices, {{0}})};
 }
 
-Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride, IntList padding,
-                  IntList dilation, bool ceil_mode) {
-  return std::get<0>(max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
+Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                  IntList padding, IntList dilation, bool ceil_mode) {
+  return std::get<0>(
+      max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
 }
 
-Tensor avg_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride, IntList padding,
-                  bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+Tensor avg_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                  IntList padding, bool ceil_mode, bool count_include_pad,
+                  std::optional<int64_t> divisor_override) {
   check_rank(input);
   Pooling p = make_pooling(kernel_size, stride, padding, ceil_mode);
   DT_CHECK(!divisor_override || *divisor_override != 0, kRuntimeError, "divisor must be not zero");

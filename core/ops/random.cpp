@@ -1,5 +1,5 @@
-// Random tensors. Element i, counted in row-major order, gets the same number on every device, for any number of
-// threads and in any memory layout.
+// Random tensors. Element i, counted in row-major order, gets the same number on every device, for
+// any number of threads and in any memory layout.
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
@@ -27,13 +27,17 @@ void fill(const Tensor& x, DType dtype, DrawInto draw) {
 void fill_uniform(const Tensor& x, double low, double high, const Ref<Generator>& generator) {
   check_floating(x, "check_uniform_bounds");
   const Generator::Draw at = reserve(generator, x.numel());
-  fill(x, x.dtype(), [&](const Tensor& y) { run(DT_OP_uniform, {y}, {at.state}, {at.advance}, {low, high}); });
+  fill(x, x.dtype(), [&](const Tensor& y) {
+    run(DT_OP_uniform, {y}, {at.state}, {at.advance}, {low, high});
+  });
 }
 
 void fill_normal(const Tensor& x, double mean, double std, const Ref<Generator>& generator) {
   check_floating(x, "normal_kernel_cpu");
   const Generator::Draw at = reserve(generator, x.numel());
-  fill(x, x.dtype(), [&](const Tensor& y) { run(DT_OP_normal, {y}, {at.state}, {at.advance}, {mean, std}); });
+  fill(x, x.dtype(), [&](const Tensor& y) {
+    run(DT_OP_normal, {y}, {at.state}, {at.advance}, {mean, std});
+  });
 }
 
 // The integers that a dtype holds without gaps.
@@ -43,32 +47,40 @@ struct IntegerRange {
 
 IntegerRange integer_range(DType t) {
   switch (t) {
-    case DType::FLOAT32: return {-(int64_t{1} << 24), int64_t{1} << 24};
-    case DType::FLOAT64: return {-(int64_t{1} << 53), int64_t{1} << 53};
-    case DType::INT32: return {INT32_MIN, INT32_MAX};
-    case DType::UINT8: return {0, UINT8_MAX};
-    case DType::BOOL: return {0, 1};
-    default: return {INT64_MIN, INT64_MAX};
+    case DType::FLOAT32:
+      return {-(int64_t{1} << 24), int64_t{1} << 24};
+    case DType::FLOAT64:
+      return {-(int64_t{1} << 53), int64_t{1} << 53};
+    case DType::INT32:
+      return {INT32_MIN, INT32_MAX};
+    case DType::UINT8:
+      return {0, UINT8_MAX};
+    case DType::BOOL:
+      return {0, 1};
+    default:
+      return {INT64_MIN, INT64_MAX};
   }
 }
 
 void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generator>& generator) {
-  DT_CHECK(low < high, kRuntimeError, "random_ expects 'from' to be less than 'to', but got from=", low,
-           " >= to=", high);
+  DT_CHECK(low < high, kRuntimeError,
+           "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   const IntegerRange range = integer_range(x.dtype());
   DT_CHECK(low >= range.low && low <= range.high, kRuntimeError, "from is out of bounds for ",
            c_type_word(x.dtype()));
-  DT_CHECK(high - 1 >= range.low && high - 1 <= range.high, kRuntimeError, "to - 1 is out of bounds for ",
-           c_type_word(x.dtype()));
+  DT_CHECK(high - 1 >= range.low && high - 1 <= range.high, kRuntimeError,
+           "to - 1 is out of bounds for ", c_type_word(x.dtype()));
   const Generator::Draw at = reserve(generator, x.numel());
-  fill(x, DType::INT64,
-       [&](const Tensor& y) { run(DT_OP_randint, {y}, {at.state}, {at.advance, low, high}); });
+  fill(x, DType::INT64, [&](const Tensor& y) {
+    run(DT_OP_randint, {y}, {at.state}, {at.advance, low, high});
+  });
 }
 
 void fill_bernoulli(const Tensor& x, double p, const Ref<Generator>& generator) {
   const Generator::Draw at = reserve(generator, x.numel());
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::FLOAT32;
-  fill(x, dtype, [&](const Tensor& y) { run(DT_OP_bernoulli, {y}, {at.state}, {at.advance}, {p}); });
+  fill(x, dtype,
+       [&](const Tensor& y) { run(DT_OP_bernoulli, {y}, {at.state}, {at.advance}, {p}); });
 }
 
 Tensor finish(const Tensor& x, bool requires_grad) {
@@ -79,34 +91,39 @@ Tensor finish(const Tensor& x, bool requires_grad) {
 // Overwriting at random cuts the tensor's past off: its gradient is 0.
 template <class Write>
 const Tensor& overwrite(const char* node_name, const Tensor& self, Write write) {
-  inplace(node_name, self, {self}, write, [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
+  inplace(node_name, self, {self}, write,
+          [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
   return self;
 }
 
 }  // namespace
 
-Tensor rand(IntList size, const Ref<Generator>& generator, DType dtype, Device device, bool requires_grad) {
+Tensor rand(IntList size, const Ref<Generator>& generator, DType dtype, Device device,
+            bool requires_grad) {
   const Tensor y = make_empty(size, dtype_or_default(dtype), device_or_default(device));
   fill_uniform(y, 0, 1, generator);
   return finish(y, requires_grad);
 }
 
-Tensor randn(IntList size, const Ref<Generator>& generator, DType dtype, Device device, bool requires_grad) {
+Tensor randn(IntList size, const Ref<Generator>& generator, DType dtype, Device device,
+             bool requires_grad) {
   const Tensor y = make_empty(size, dtype_or_default(dtype), device_or_default(device));
   fill_normal(y, 0, 1, generator);
   return finish(y, requires_grad);
 }
 
-Tensor randint(int64_t low, int64_t high, IntList size, const Ref<Generator>& generator, DType dtype, Device device,
-               bool requires_grad) {
-  const Tensor y = make_empty(size, dtype == DType::kDefault ? DType::INT64 : dtype, device_or_default(device));
+Tensor randint(int64_t low, int64_t high, IntList size, const Ref<Generator>& generator,
+               DType dtype, Device device, bool requires_grad) {
+  const Tensor y =
+      make_empty(size, dtype == DType::kDefault ? DType::INT64 : dtype, device_or_default(device));
   fill_integers(y, low, high, generator);
   return finish(y, requires_grad);
 }
 
-// The order that sorts random keys. Two of the 63-bit keys are equal with probability n^2 / 2^64; then the stable sort
-// decides, so the result does not depend on the device.
-Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device device, bool requires_grad) {
+// The order that sorts random keys. Two of the 63-bit keys are equal with probability n^2 / 2^64;
+// then the stable sort decides, so the result does not depend on the device.
+Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device device,
+                bool requires_grad) {
   if (dtype == DType::kDefault) dtype = DType::INT64;
   const Tensor keys = make_empty({n}, DType::INT64, device_or_default(device));
   DT_CHECK(n - 1 <= integer_range(dtype).high, kRuntimeError, "value cannot be converted to type ",
@@ -120,20 +137,22 @@ Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device 
   return finish(to_dtype(order, dtype), requires_grad);
 }
 
-Tensor rand_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+Tensor rand_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
+                 MemoryFormat memory_format) {
   const Tensor y = empty_like(input, dtype, device, false, memory_format);
   fill_uniform(y, 0, 1, {});
   return finish(y, requires_grad);
 }
 
-Tensor randn_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+Tensor randn_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
+                  MemoryFormat memory_format) {
   const Tensor y = empty_like(input, dtype, device, false, memory_format);
   fill_normal(y, 0, 1, {});
   return finish(y, requires_grad);
 }
 
-Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype, Device device, bool requires_grad,
-                    MemoryFormat memory_format) {
+Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype, Device device,
+                    bool requires_grad, MemoryFormat memory_format) {
   const Tensor y = empty_like(input, dtype, device, false, memory_format);
   fill_integers(y, low, high, {});
   return finish(y, requires_grad);
@@ -146,20 +165,23 @@ Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator) {
     const bool valid = item(amin(input)).to_double() >= 0 && item(amax(input)).to_double() <= 1;
     DT_CHECK(valid, kRuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   }
-  const Tensor u = make_empty_strided(input.sizes(), format_strides(input, MemoryFormat::kPreserve), input.dtype(),
-                                      input.device());
+  const Tensor u = make_empty_strided(input.sizes(), format_strides(input, MemoryFormat::kPreserve),
+                                      input.dtype(), input.device());
   fill_uniform(u, 0, 1, generator);
   const Tensor y = to_dtype(lt(u, input), input.dtype());
-  return record("BernoulliBackward0", y, {input}, [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
+  return record("BernoulliBackward0", y, {input},
+                [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
 }
 
-const Tensor& uniform_(const Tensor& self, double low, double high, const Ref<Generator>& generator) {
-  DT_CHECK(low <= high, kRuntimeError, "uniform_ expects to return a [from, to) range, but found from=", low,
-           " > to=", high);
+const Tensor& uniform_(const Tensor& self, double low, double high,
+                       const Ref<Generator>& generator) {
+  DT_CHECK(low <= high, kRuntimeError,
+           "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
   return overwrite("UniformBackward0", self, [&] { fill_uniform(self, low, high, generator); });
 }
 
-const Tensor& normal_(const Tensor& self, double mean, double std, const Ref<Generator>& generator) {
+const Tensor& normal_(const Tensor& self, double mean, double std,
+                      const Ref<Generator>& generator) {
   DT_CHECK(std >= 0, kRuntimeError, "normal expects std >= 0.0, but found std ", std);
   return overwrite("NormalBackward0", self, [&] { fill_normal(self, mean, std, generator); });
 }
@@ -169,7 +191,8 @@ const Tensor& bernoulli_(const Tensor& self, double p, const Ref<Generator>& gen
   return overwrite("BernoulliBackward1", self, [&] { fill_bernoulli(self, p, generator); });
 }
 
-const Tensor& random_(const Tensor& self, int64_t low, int64_t high, const Ref<Generator>& generator) {
+const Tensor& random_(const Tensor& self, int64_t low, int64_t high,
+                      const Ref<Generator>& generator) {
   return overwrite("RandomBackward0", self, [&] { fill_integers(self, low, high, generator); });
 }
 

@@ -198,10 +198,11 @@ Tensor all(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   return truth(DT_OP_all, input, dim, keepdim);
 }
 
-Tensor var(const Tensor& input, std::optional<IntList> dim, const Scalar& correction, bool keepdim) {
+Tensor var(const Tensor& input, std::optional<IntList> dim, const std::optional<Scalar>& correction,
+           bool keepdim) {
   check_floating(input, "std and var only support floating point and complex dtypes");
   const Plan plan(input, dim, keepdim);
-  const double c = correction.to_double();
+  const double c = correction.value_or(1).to_double();
   const Tensor y = launch(DT_OP_var, input, plan, input.dtype(), input.dtype(), {c});
   if (!needs_graph(input)) return y;
   return record("VarBackward0", y, {input},
@@ -215,7 +216,8 @@ Tensor var(const Tensor& input, std::optional<IntList> dim, const Scalar& correc
 }
 
 // The square root of var; its gradient is 0 where the deviation is (torch.std).
-Tensor std(const Tensor& input, std::optional<IntList> dim, const Scalar& correction, bool keepdim) {
+Tensor std(const Tensor& input, std::optional<IntList> dim, const std::optional<Scalar>& correction,
+           bool keepdim) {
   const Tensor v = var(input, dim, correction, keepdim);
   const GradMode forward(false);
   const Tensor y = sqrt(v);

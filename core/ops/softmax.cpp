@@ -16,13 +16,18 @@ struct SoftmaxOp {
   SoftmaxFormula formula;
 };
 
-Tensor softmax_formula(const Tensor& g, const Tensor& y, int dim) { return y * (g - sum(g * y, {{dim}}, true)); }
+Tensor softmax_formula(const Tensor& g, const Tensor& y, int dim) {
+  return y * (g - sum(g * y, {{dim}}, true));
+}
 
-Tensor log_softmax_formula(const Tensor& g, const Tensor& y, int dim) { return g - exp(y) * sum(g, {{dim}}, true); }
+Tensor log_softmax_formula(const Tensor& g, const Tensor& y, int dim) {
+  return g - exp(y) * sum(g, {{dim}}, true);
+}
 
-constexpr SoftmaxOp kSoftmax = {DT_OP_softmax, DT_OP_softmax_backward, "SoftmaxBackward0", softmax_formula};
-constexpr SoftmaxOp kLogSoftmax = {DT_OP_log_softmax, DT_OP_log_softmax_backward, "LogSoftmaxBackward0",
-                                   log_softmax_formula};
+constexpr SoftmaxOp kSoftmax = {DT_OP_softmax, DT_OP_softmax_backward, "SoftmaxBackward0",
+                                softmax_formula};
+constexpr SoftmaxOp kLogSoftmax = {DT_OP_log_softmax, DT_OP_log_softmax_backward,
+                                   "LogSoftmaxBackward0", log_softmax_formula};
 
 Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
@@ -45,8 +50,12 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
 
 }  // namespace
 
-Tensor softmax(const Tensor& input, int64_t dim, DType dtype) { return apply(kSoftmax, input, dim, dtype); }
+Tensor softmax(const Tensor& input, int64_t dim, DType dtype) {
+  return apply(kSoftmax, input, dim, dtype);
+}
 
-Tensor log_softmax(const Tensor& input, int64_t dim, DType dtype) { return apply(kLogSoftmax, input, dim, dtype); }
+Tensor log_softmax(const Tensor& input, int64_t dim, DType dtype) {
+  return apply(kLogSoftmax, input, dim, dtype);
+}
 
 }  // namespace dt

@@ -12,8 +12,9 @@ using IntPair = std::array<int64_t, 2>;  // height, width
 // One number means both.
 inline IntPair int_pair(const char* name, IntList values) {
   DT_CHECK(values.size() == 1 || values.size() == 2, kRuntimeError, "expected ", name,
-           " to be a single integer value or a list of 2 values to match the convolution dimensions, but got ", name,
-           "=", values);
+           " to be a single integer value or a list of 2 values to match the convolution "
+           "dimensions, but got ",
+           name, "=", values);
   return {values[0], values.back()};
 }
 
@@ -25,8 +26,8 @@ struct Window {
   // From the window's first to behind its last element.
   int64_t extent(int d) const { return dilation[d] * (size[d] - 1) + 1; }
 
-  // How many windows fit. With ceil_mode the last one may hang over the end, but it must begin inside the image or its
-  // padding on the left.
+  // How many windows fit. With ceil_mode the last one may hang over the end, but it must begin
+  // inside the image or its padding on the left.
   int64_t output_size(int d, int64_t input, bool ceil_mode = false) const {
     const int64_t room = input + 2 * padding[d] - extent(d);
     if (room < 0 && !(ceil_mode && room + stride[d] > 0)) return 0;
@@ -37,8 +38,9 @@ struct Window {
 
 // An uninitialised image of x's dtype and device.
 inline Tensor empty_image(const Dims& sizes, const Tensor& x, bool channels_last) {
-  return make_empty_strided(sizes, channels_last ? channels_last_strides(sizes) : contiguous_strides(sizes), x.dtype(),
-                            x.device());
+  return make_empty_strided(
+      sizes, channels_last ? channels_last_strides(sizes) : contiguous_strides(sizes), x.dtype(),
+      x.device());
 }
 
 }  // namespace dt

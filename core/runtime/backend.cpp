@@ -74,10 +74,24 @@ const dt_backend& backend_of(int op, Span<const View> out, Span<const View> in) 
   return cpu_backend();
 }
 
-[[noreturn]] void report(int op, int32_t result, const dt_fault& fault) {
-  if (result == DT_KERNEL_INDEX) {
-    fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension with size ", fault.size);
+// PyTorch's sentences about an index; the dimension is named where a call has only one.
+[[noreturn]] void report_index(const dt_call& call, const dt_fault& fault) {
+  switch (call.op) {
+    case DT_OP_cross_entropy:
+    case DT_OP_cross_entropy_backward: fail(Code::kIndexError, "Target ", fault.index, " is out of bounds.");
+    case DT_OP_gather:
+    case DT_OP_scatter:
+    case DT_OP_index_select:
+    case DT_OP_index_add:
+      fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension ", call.ints[0], " with size ",
+           fault.size);
+    default: fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension with size ", fault.size);
   }
+}
+
+[[noreturn]] void report(const dt_call& call, int32_t result, const dt_fault& fault) {
+  const int op = call.op;
+  if (result == DT_KERNEL_INDEX) report_index(call, fault);
   if (result == DT_KERNEL_UNSUPPORTED) {
     fail(Code::kNotImplemented, "\"", op_name(op), "\" not implemented for these dtypes on this device");
   }
@@ -186,7 +200,7 @@ void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats
       call.workspace = workspace->data();
     }
   }
-  if (const int32_t result = run_kernel(kernel, stream, call)) report(op, result, fault);
+  if (const int32_t result = run_kernel(kernel, stream, call)) report(call, result, fault);
 }
 
 }  // namespace dt

@@ -19,7 +19,9 @@ int64_t unpredictable_seed() {
 
 }  // namespace
 
-Generator::Generator(Device device, int64_t seed) : device_(device) { restart(seed, 0); }
+Generator::Generator(Device device, int64_t seed) : device_(device) {
+  restart(seed, 0);
+}
 
 // A new tensor each time: nodes that will repeat a draw keep the old one.
 void Generator::restart(int64_t seed, int64_t offset) {
@@ -33,7 +35,9 @@ void Generator::restart(int64_t seed, int64_t offset) {
   advance_ = 0;
 }
 
-void Generator::manual_seed(int64_t seed) { restart(seed, 0); }
+void Generator::manual_seed(int64_t seed) {
+  restart(seed, 0);
+}
 
 int64_t Generator::seed() const {
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -50,8 +54,8 @@ Tensor Generator::get_state() const {
 
 void Generator::set_state(const Tensor& state) {
   const bool valid = state.dtype() == DType::INT64 && state.ndim() == 1 && state.numel() == 2;
-  DT_CHECK(valid, kTypeError, "RNG state must be an int64 tensor of size [2], got ", state.dtype(), " ",
-           state.sizes());
+  DT_CHECK(valid, kTypeError, "RNG state must be an int64 tensor of size [2], got ", state.dtype(),
+           " ", state.sizes());
   const int64_t* values = state.data_as<int64_t>();
   restart(values[0], values[state.strides()[0]]);
 }
@@ -65,7 +69,8 @@ Generator::Draw Generator::reserve(int64_t elements) {
 
 const Ref<Generator>& default_generator() {
   // Never freed: threads may draw while the process exits.
-  static const auto* generator = new Ref<Generator>(Ref<Generator>::adopt(new Generator(kCpu, unpredictable_seed())));
+  static const auto* generator =
+      new Ref<Generator>(Ref<Generator>::adopt(new Generator(kCpu, unpredictable_seed())));
   return *generator;
 }
 

@@ -1,5 +1,6 @@
-// The source of random numbers. Numbers are a function of (seed, counter): the generator only hands out ranges of
-// counters, so a draw needs no lock, runs on any number of threads and can be repeated (dropout's gradient does).
+// The source of random numbers. Numbers are a function of (seed, counter): the generator only hands
+// out ranges of counters, so a draw needs no lock, runs on any number of threads and can be
+// repeated (dropout's gradient does).
 #pragma once
 
 #include <mutex>
@@ -12,7 +13,8 @@ class Generator : public RefCounted {
  public:
   // Where a draw begins: at counter state[1] + advance of the sequence of seed state[0].
   struct Draw {
-    Tensor state;  // int64 {seed, offset} on the device. Never changed: another seed makes another tensor
+    Tensor state;  // int64 {seed, offset} on the device. Never changed: another seed makes another
+                   // tensor
     int64_t advance;
   };
 

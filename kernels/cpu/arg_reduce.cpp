@@ -7,7 +7,8 @@
 namespace dt::cpu {
 namespace {
 
-// Whether `candidate`, which comes later, replaces `best`: it must be strictly better, or the first NaN. Branch-free.
+// Whether `candidate`, which comes later, replaces `best`: it must be strictly better, or the first
+// NaN. Branch-free.
 template <class Op, class T>
 bool replaces(T candidate, T best) {
   return (Op::apply(best, candidate) != best) & (best == best);
@@ -69,26 +70,33 @@ class ArgReduce {
     if (plan_.columns) {
       const int64_t per_line = ceil_div(plan_.kept.inner().size, kColumns);
       const int64_t blocks = plan_.outputs / plan_.kept.inner().size * per_line;
-      parallel_for(stream_, blocks, plan_.work(), [&](int64_t block) { reduce_columns(block, per_line); });
+      parallel_for(stream_, blocks, plan_.work(),
+                   [&](int64_t block) { reduce_columns(block, per_line); });
     } else if (plan_.chunks > 1) {
       parallel_for(stream_, plan_.blocks * plan_.chunks, plan_.work(), [&](int64_t tile) {
         const int64_t begin = tile % plan_.chunks * plan_.chunk_length;
         const int64_t end = min(plan_.length, begin + plan_.chunk_length);
-        partial_[tile] = reduce_row(Walk(plan_.kept, plan_.kept.n, tile / plan_.chunks).x, begin, end);
+        partial_[tile] =
+            reduce_row(Walk(plan_.kept, plan_.kept.n, tile / plan_.chunks).x, begin, end);
       });
       for (int64_t i = 0; i < plan_.outputs; ++i) combine(i);
     } else {
       parallel_for(stream_, plan_.blocks, plan_.work(), [&](int64_t block) {
         const int64_t end = min(plan_.outputs, (block + 1) * plan_.width);
         Walk at(plan_.kept, plan_.kept.n, block * plan_.width);
-        for (int64_t i = block * plan_.width; i < end; ++i, at.next()) put(at, reduce_row(at.x, 0, plan_.length));
+        for (int64_t i = block * plan_.width; i < end; ++i, at.next())
+          put(at, reduce_row(at.x, 0, plan_.length));
       });
     }
   }
 
  private:
-  const char* x_at(int64_t offset) const { return data<const char>(x_) + offset * bytes_of(x_.dtype); }
-  char* value_at(int64_t offset) const { return data<char>(values_) + offset * bytes_of(values_.dtype); }
+  const char* x_at(int64_t offset) const {
+    return data<const char>(x_) + offset * bytes_of(x_.dtype);
+  }
+  char* value_at(int64_t offset) const {
+    return data<char>(values_) + offset * bytes_of(values_.dtype);
+  }
 
   void put(const Walk& at, const Best<T>& best) const {
     store_run(value_at(at.y), values_.dtype, 1, &best.value, 1);
@@ -104,7 +112,8 @@ class ArgReduce {
     put(Walk(plan_.kept, plan_.kept.n, output), best);
   }
 
-  // Finds the best of a tile with vectors, and its place only in the few tiles that improve on those before.
+  // Finds the best of a tile with vectors, and its place only in the few tiles that improve on
+  // those before.
   Best<T> reduce_row(int64_t x, int64_t begin, int64_t end) const {
     const int64_t stride = plan_.reduced.inner().x;
     const bool is_dense = x_.dtype == DtypeOf<T>::value && stride == 1;
@@ -116,7 +125,8 @@ class ArgReduce {
       if (!is_dense) load_run(buffer, source, x_.dtype, stride, n);
       const T* tile = is_dense ? reinterpret_cast<const T*>(source) : buffer;
       const T value = reduce_span<Op>(tile, n);
-      if (at == begin || replaces<Op>(value, best.value)) best = {value, at + first_of(tile, value)};
+      if (at == begin || replaces<Op>(value, best.value))
+        best = {value, at + first_of(tile, value)};
     }
     return best;
   }
@@ -150,7 +160,8 @@ class ArgReduce {
       }
     }
     store_run(value_at(outer.y + first * kept.y), values_.dtype, kept.y, best, width);
-    store_run(data<int64_t>(indices_) + outer.z + first * kept.z, DT_INT64, kept.z, position, width);
+    store_run(data<int64_t>(indices_) + outer.z + first * kept.z, DT_INT64, kept.z, position,
+              width);
   }
 
   static void improve(T* best, Position* position, const T* row, Position r, int64_t width) {

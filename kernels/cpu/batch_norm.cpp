@@ -1,10 +1,12 @@
 // batch_norm of [N,C,L] per channel, and its gradients.
 //
-// Planes (contiguous [N,C,L]): a run along L belongs to one channel, so channels are reduced one at a time.
-// Columns (channels-last, and [N,C] with L = 1): a run along C holds all channels of one position, so all channels
-// are reduced side by side. Sums over the batch are taken in double, in chunks that the shape fixes.
+// Planes (contiguous [N,C,L]): a run along L belongs to one channel, so channels are reduced one at
+// a time. Columns (channels-last, and [N,C] with L = 1): a run along C holds all channels of one
+// position, so all channels are reduced side by side. Sums over the batch are taken in double, in
+// chunks that the shape fixes.
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/register.h"
+#include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
 namespace {
@@ -12,7 +14,8 @@ namespace {
 constexpr int64_t kRun = 512;  // elements that are handled at once
 constexpr int64_t kPieces = 64;
 
-// The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c. Columns: a = n, b = l.
+// The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c.
+// Columns: a = n, b = l.
 template <class T>
 struct Operand {
   T* data;
@@ -29,7 +32,7 @@ struct Shape {
   int64_t count() const { return batch * length; }                 // elements of a channel
   int64_t positions() const { return columns ? count() : batch; }  // what chunks are made of
   int64_t work() const { return count() * channels; }
-  int64_t chunk_count(int64_t chunk) const {                       // elements of a channel in a chunk
+  int64_t chunk_count(int64_t chunk) const {  // elements of a channel in a chunk
     const int64_t end = min(positions(), (chunk + 1) * per_chunk);
     return (end - chunk * per_chunk) * (columns ? 1 : length);
   }
@@ -41,7 +44,8 @@ inline Shape make_shape(const dt_view& x) {
   s.columns = s.length == 1 || (s.channels > 1 && x.strides[1] < x.strides[2]);
   const int64_t others = s.columns ? 1 : max<int64_t>(1, s.channels);
   const int64_t worth = max<int64_t>(1, s.work() / (kSerialWork / 2));
-  const int64_t wanted = min(min(worth, max<int64_t>(1, kPieces / others)), max<int64_t>(1, s.positions()));
+  const int64_t wanted =
+      min(min(worth, max<int64_t>(1, kPieces / others)), max<int64_t>(1, s.positions()));
   s.per_chunk = max<int64_t>(1, ceil_div(s.positions(), wanted));
   s.chunks = max<int64_t>(1, ceil_div(s.positions(), s.per_chunk));
   return s;
@@ -53,30 +57,8 @@ Operand<T> make_operand(const Shape& s, const dt_view& v) {
   return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
 }
 
-template <class T>
-const T* optional(const dt_view* operands, int n, int which) {
-  return which < n && operands[which].dtype != 0 ? data<const T>(operands[which]) : nullptr;
-}
-
-// Part of a run: where it is if it is dense, else a copy.
-template <class T>
-const T* read_run(const T* p, int64_t stride, int64_t n, T* copy) {
-  if (stride == 1) return p;
-  for (int64_t i = 0; i < n; ++i) copy[i] = p[i * stride];
-  return copy;
-}
-
-// Lets compute(run) write part of a run, in place if it is dense.
-template <class T, class Compute>
-void write_run(T* p, int64_t stride, int64_t n, const Compute& compute) {
-  if (stride == 1) return compute(p);
-  T run[kRun];
-  compute(run);
-  for (int64_t i = 0; i < n; ++i) p[i * stride] = run[i];
-}
-
-// Calls body(a, b, c, first, n) for each part of a run, in memory order: a and b pick the run, elements [first, first +
-// n) of it are meant, and c is the channel of the first of them.
+// Calls body(a, b, c, first, n) for each part of a run, in memory order: a and b pick the run,
+// elements [first, first + n) of it are meant, and c is the channel of the first of them.
 template <class Body>
 void for_each_run(const dt_stream* stream, const Shape& s, const Body& body) {
   const int64_t inner = s.columns ? s.length : s.channels, run = s.columns ? s.channels : s.length;
@@ -99,7 +81,8 @@ struct Moments {
   double count = 0, mean = 0, squares = 0;
 
   void merge(double other_count, double other_mean, double other_squares) {
-    const double total = count + other_count, delta = other_mean - mean, weight = other_count / total;
+    const double total = count + other_count, delta = other_mean - mean,
+                 weight = other_count / total;
     mean += delta * weight;
     squares += other_squares + delta * delta * count * weight;
     count = total;
@@ -116,7 +99,8 @@ struct Partials {
 };
 
 template <class T>
-void plane_moments(const Shape& s, const Operand<const T>& x, int64_t c, int64_t chunk, const Partials& out) {
+void plane_moments(const Shape& s, const Operand<const T>& x, int64_t c, int64_t chunk,
+                   const Partials& out) {
   Moments total;
   T copy[kRun];
   const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
@@ -126,9 +110,11 @@ void plane_moments(const Shape& s, const Operand<const T>& x, int64_t c, int64_t
       const T* run = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy);
       const T mean = reduce_span<Sum<T>>(run, count) / static_cast<T>(count);
       const T off = reduce_span<Sum<T>>(run, count, [mean](auto v) { return v - mean; });
-      const T squares = reduce_span<Sum<T>>(run, count, [mean](auto v) { return (v - mean) * (v - mean); });
+      const T squares =
+          reduce_span<Sum<T>>(run, count, [mean](auto v) { return (v - mean) * (v - mean); });
       const double size = static_cast<double>(count), shift = static_cast<double>(off) / size;
-      total.merge(size, static_cast<double>(mean) + shift, static_cast<double>(squares) - shift * shift * size);
+      total.merge(size, static_cast<double>(mean) + shift,
+                  static_cast<double>(squares) - shift * shift * size);
     }
   }
   out.first(chunk)[c] = total.mean;
@@ -159,18 +145,21 @@ void column_moments(const Shape& s, const Operand<const T>& x, int64_t chunk, co
 }
 
 template <class T>
-void batch_statistics(const dt_stream* stream, const dt_call* call, const Shape& s, T* mean, T* rstd) {
+void batch_statistics(const dt_stream* stream, const dt_call* call, const Shape& s, T* mean,
+                      T* rstd) {
   const Operand<const T> x = make_operand<const T>(s, call->in[0]);
   const Partials partials{static_cast<double*>(call->workspace), s.channels};
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
     const int64_t chunk = tile / planes;
-    s.columns ? column_moments(s, x, chunk, partials) : plane_moments(s, x, tile % planes, chunk, partials);
+    s.columns ? column_moments(s, x, chunk, partials)
+              : plane_moments(s, x, tile % planes, chunk, partials);
   });
   for (int64_t c = 0; c < s.channels; ++c) {
     Moments total;
     for (int64_t chunk = 0; chunk < s.chunks; ++chunk) {
-      total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c], partials.second(chunk)[c]);
+      total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c],
+                  partials.second(chunk)[c]);
     }
     const double variance = max(0.0, total.squares / total.count);
     mean[c] = static_cast<T>(total.mean);
@@ -186,21 +175,23 @@ void running_statistics(const dt_call* call, int64_t channels, T* mean, T* rstd)
   const T* running_var = data<const T>(call->in[4]);
   for (int64_t c = 0; c < channels; ++c) {
     mean[c] = running_mean[c];
-    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call->floats[0]));
+    rstd[c] =
+        static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call->floats[0]));
   }
 }
 
 template <class T>
-void normalize(const dt_stream* stream, const dt_call* call, const Shape& s, const T* mean, const T* scale,
-               const T* bias) {
+void normalize(const dt_stream* stream, const dt_call* call, const Shape& s, const T* mean,
+               const T* scale, const T* bias) {
   const Operand<const T> x = make_operand<const T>(s, call->in[0]);
   const Operand<T> y = make_operand<T>(s, call->out[0]);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy[kRun];
     const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
-    write_run(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
+    write_run<kRun>(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
       if (s.columns && bias) {
-        for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean[c + i]) * scale[c + i] + bias[c + i];
+        for (int64_t i = 0; i < n; ++i)
+          to[i] = (from[i] - mean[c + i]) * scale[c + i] + bias[c + i];
       } else if (s.columns) {
         for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean[c + i]) * scale[c + i];
       } else {
@@ -220,18 +211,19 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
   } else {
     running_statistics(call, s.channels, mean, rstd);
   }
-  const T* weight = optional<T>(call->in, call->n_in, 1);
+  const T* weight = optional_input<T>(call, 1);
   T* scale = static_cast<T*>(call->workspace);  // the partial sums are done with
   for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-  normalize(stream, call, s, mean, scale, optional<T>(call->in, call->n_in, 2));
+  normalize(stream, call, s, mean, scale, optional_input<T>(call, 2));
   return DT_KERNEL_OK;
 }
 
-// ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) * scale
+// ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
+// scale
 
 template <class T>
-void plane_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x, T mean, int64_t c,
-                int64_t chunk, const Partials& out) {
+void plane_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x, T mean,
+                int64_t c, int64_t chunk, const Partials& out) {
   double sum_g = 0, sum_gx = 0;
   T copy_g[kRun], copy_x[kRun], product[kRun];
   const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
@@ -250,8 +242,8 @@ void plane_sums(const Shape& s, const Operand<const T>& g, const Operand<const T
 }
 
 template <class T>
-void column_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x, const T* mean, int64_t chunk,
-                 const Partials& out) {
+void column_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x,
+                 const T* mean, int64_t chunk, const Partials& out) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
   T copy_g[kRun], copy_x[kRun];
@@ -288,38 +280,43 @@ struct Coefficients {
 };
 
 template <class T>
-void input_gradient(const dt_stream* stream, const dt_call* call, const Shape& s, const Coefficients<T>& k) {
-  const Operand<const T> g = make_operand<const T>(s, call->in[0]), x = make_operand<const T>(s, call->in[1]);
+void input_gradient(const dt_stream* stream, const dt_call* call, const Shape& s,
+                    const Coefficients<T>& k) {
+  const Operand<const T> g = make_operand<const T>(s, call->in[0]),
+                         x = make_operand<const T>(s, call->in[1]);
   const Operand<T> gx = make_operand<T>(s, call->out[0]);
   const T* mean = data<const T>(call->in[2]);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy_g[kRun], copy_x[kRun];
     const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
     const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
-    write_run(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
+    write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
       if (s.columns) {
-        const T *center = mean + c, *scale = k.scale + c, *slope = k.slope + c, *level = k.level + c;
+        const T *center = mean + c, *scale = k.scale + c, *slope = k.slope + c,
+                *level = k.level + c;
         for (int64_t i = 0; i < n; ++i) {
           to[i] = (run_g[i] - (run_x[i] - center[i]) * slope[i] - level[i]) * scale[i];
         }
       } else {
         const T center = mean[c], scale = k.scale[c], slope = k.slope[c], level = k.level[c];
-        for (int64_t i = 0; i < n; ++i) to[i] = (run_g[i] - (run_x[i] - center) * slope - level) * scale;
+        for (int64_t i = 0; i < n; ++i)
+          to[i] = (run_g[i] - (run_x[i] - center) * slope - level) * scale;
       }
     });
   });
 }
 
-inline bool wants(const dt_call* call, int which) { return which < call->n_out && call->out[which].dtype != 0; }
-
 template <class T>
-void gradient_sums(const dt_stream* stream, const dt_call* call, const Shape& s, const Partials& partials) {
-  const Operand<const T> g = make_operand<const T>(s, call->in[0]), x = make_operand<const T>(s, call->in[1]);
+void gradient_sums(const dt_stream* stream, const dt_call* call, const Shape& s,
+                   const Partials& partials) {
+  const Operand<const T> g = make_operand<const T>(s, call->in[0]),
+                         x = make_operand<const T>(s, call->in[1]);
   const T* mean = data<const T>(call->in[2]);
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
     const int64_t chunk = tile / planes, c = tile % planes;
-    s.columns ? column_sums(s, g, x, mean, chunk, partials) : plane_sums(s, g, x, mean[c], c, chunk, partials);
+    s.columns ? column_sums(s, g, x, mean, chunk, partials)
+              : plane_sums(s, g, x, mean[c], c, chunk, partials);
   });
   combine_sums(s, partials);
 }
@@ -335,13 +332,15 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
   if (needs_sums) gradient_sums<T>(stream, call, s, partials);
 
   const T* rstd = data<const T>(call->in[3]);
-  const T* weight = optional<T>(call->in, call->n_in, 4);
+  const T* weight = optional_input<T>(call, 4);
+  T *gweight = optional_output<T>(call, 1), *gbias = optional_output<T>(call, 2);
   const double per_element = training ? 1.0 / static_cast<double>(s.count()) : 0.0;
   for (int64_t c = 0; c < s.channels; ++c) {
-    const double sum_g = needs_sums ? partials.first(0)[c] : 0, sum_gx = needs_sums ? partials.second(0)[c] : 0;
+    const double sum_g = needs_sums ? partials.first(0)[c] : 0,
+                 sum_gx = needs_sums ? partials.second(0)[c] : 0;
     const double r = static_cast<double>(rstd[c]);
-    if (wants(call, 1)) data<T>(call->out[1])[c] = static_cast<T>(sum_gx * r);
-    if (wants(call, 2)) data<T>(call->out[2])[c] = static_cast<T>(sum_g);
+    if (gweight) gweight[c] = static_cast<T>(sum_gx * r);
+    if (gbias) gbias[c] = static_cast<T>(sum_g);
     k.scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
     k.slope[c] = static_cast<T>(sum_gx * r * r * per_element);
     k.level[c] = static_cast<T>(sum_g * per_element);
@@ -352,31 +351,27 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
 
 // ---- kernels
 
-int32_t batch_norm(const dt_stream* stream, const dt_call* call) {
-  switch (call->in[0].dtype) {
-    case DT_FLOAT32:
-      return forward<float>(stream, call);
-    case DT_FLOAT64:
-      return forward<double>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
+struct BatchNorm {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    return forward<T>(stream, call);
   }
+};
+
+struct BatchNormBackward {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    return backward<T>(stream, call);
+  }
+};
+
+int64_t sums_bytes(const Shape& s) {
+  return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double));
 }
 
-int32_t batch_norm_backward(const dt_stream* stream, const dt_call* call) {
-  switch (call->in[1].dtype) {
-    case DT_FLOAT32:
-      return backward<float>(stream, call);
-    case DT_FLOAT64:
-      return backward<double>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+int64_t batch_norm_workspace(const dt_stream*, const dt_call* call) {
+  return sums_bytes(make_shape(call->in[0]));
 }
-
-int64_t sums_bytes(const Shape& s) { return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double)); }
-
-int64_t batch_norm_workspace(const dt_stream*, const dt_call* call) { return sums_bytes(make_shape(call->in[0])); }
 
 int64_t batch_norm_backward_workspace(const dt_stream*, const dt_call* call) {
   const Shape s = make_shape(call->in[1]);
@@ -386,9 +381,9 @@ int64_t batch_norm_backward_workspace(const dt_stream*, const dt_call* call) {
 }  // namespace
 
 void register_batch_norm(dt_backend* table) {
-  table->kernel[DT_OP_batch_norm] = batch_norm;
+  table->kernel[DT_OP_batch_norm] = run_floating<BatchNorm>;
   table->workspace[DT_OP_batch_norm] = batch_norm_workspace;
-  table->kernel[DT_OP_batch_norm_backward] = batch_norm_backward;
+  table->kernel[DT_OP_batch_norm_backward] = run_floating<BatchNormBackward>;
   table->workspace[DT_OP_batch_norm_backward] = batch_norm_backward_workspace;
 }
 

@@ -1,9 +1,10 @@
 // The geometry of convolutions along one dimension of the image.
 //
-// Forward and backward are the same operation, a correlation: output position i (of a phase of the output) adds up input
-// positions i * in_step + shift, one for each tap of the kernel that reaches it. Forward, the steps are the strides and
-// every tap reaches every output. Backward, the roles of the steps are exchanged: the output positions that are equal
-// modulo the stride form a phase, and each tap serves one phase.
+// Forward and backward are the same operation, a correlation: output position i (of a phase of the
+// output) adds up input positions i * in_step + shift, one for each tap of the kernel that reaches
+// it. Forward, the steps are the strides and every tap reaches every output. Backward, the roles of
+// the steps are exchanged: the output positions that are equal modulo the stride form a phase, and
+// each tap serves one phase.
 #pragma once
 
 #include "kernels/cpu/common.h"
@@ -11,8 +12,12 @@
 namespace dt::cpu {
 namespace {
 
-inline int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+inline int64_t floor_div(int64_t a, int64_t b) {
+  return a >= 0 ? a / b : -((b - 1 - a) / b);
+}
+inline int64_t floor_mod(int64_t a, int64_t b) {
+  return a - floor_div(a, b) * b;
+}
 
 inline int64_t greatest_divisor(int64_t a, int64_t b) {
   while (b != 0) {
@@ -27,13 +32,15 @@ struct Axis {
   int64_t in_size, in_step;
   int64_t out_count, out_first, out_step;  // output position i lies at out_first + i * out_step
   int64_t taps;
-  int64_t tap_first, tap_step;             // tap t is element tap_first + t * tap_step of the kernel
-  int64_t shift_first, shift_step;         // and reads the input at i * in_step + shift_first + t * shift_step
+  int64_t tap_first, tap_step;  // tap t is element tap_first + t * tap_step of the kernel
+  int64_t shift_first,
+      shift_step;  // and reads the input at i * in_step + shift_first + t * shift_step
 
   int64_t shift(int64_t tap) const { return shift_first + tap * shift_step; }
 
-  // Inputs that are equal modulo in_step lie together in the stage, so that a tap reads consecutive elements whatever
-  // the stride. Only residues that some tap reads get a lane; tap t reads lane t % lanes().
+  // Inputs that are equal modulo in_step lie together in the stage, so that a tap reads consecutive
+  // elements whatever the stride. Only residues that some tap reads get a lane; tap t reads lane t
+  // % lanes().
   int64_t lanes() const {
     const int64_t period = in_step / greatest_divisor(in_step, shift_step);
     return min(taps, max<int64_t>(1, period));
@@ -56,7 +63,8 @@ inline Axis forward_axis(const ConvDim& d) {
   return {d.in, d.stride, d.out, 0, 1, d.kernel, 0, 1, -d.padding, d.dilation};
 }
 
-// From the gradient of the output to the part of the input's gradient at positions phase, phase + stride, ...
+// From the gradient of the output to the part of the input's gradient at positions phase, phase +
+// stride, ...
 inline Axis backward_axis(const ConvDim& d, int64_t phase) {
   const int64_t step = d.stride / greatest_divisor(d.stride, d.dilation);
   int64_t first = 0;

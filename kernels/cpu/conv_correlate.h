@@ -1,7 +1,8 @@
 // Correlation of images with a kernel: conv2d and its gradient with respect to the input.
 //
-// Channel by channel and tap by tap, a weight meets a vector of stage elements: the matrix product of the weights
-// [channels out, channels in x taps] with the stage, whose rows are listed by their offsets instead of being copied out.
+// Channel by channel and tap by tap, a weight meets a vector of stage elements: the matrix product
+// of the weights [channels out, channels in x taps] with the stage, whose rows are listed by their
+// offsets instead of being copied out.
 #pragma once
 
 #include "kernels/cpu/conv_stage.h"
@@ -10,7 +11,8 @@
 namespace dt::cpu {
 namespace {
 
-// weight(o, c, r, q) = data[o * out_step + c * in_step + r * row_step + q * col_step] for channels o and c of a group.
+// weight(o, c, r, q) = data[o * out_step + c * in_step + r * row_step + q * col_step] for channels
+// o and c of a group.
 template <class T>
 struct KernelWeights {
   const T* data;
@@ -38,22 +40,24 @@ constexpr int kWideVectors = 4;
 
 struct CorrelationPlan {
   StageLayout stage;
-  int64_t height, panels;                                  // of the packed weights of a group
-  int64_t channels_per_block;                              // how many input channels a tile adds up at a time
-  int64_t tile;                                            // numbers per tile
-  int64_t group_block, panel_block;                        // what an item covers
+  int64_t height, panels;            // of the packed weights of a group
+  int64_t channels_per_block;        // how many input channels a tile adds up at a time
+  int64_t tile;                      // numbers per tile
+  int64_t group_block, panel_block;  // what an item covers
   int64_t image_items, row_items, group_items, panel_items;
-  int64_t results;                                         // numbers per channel in an item's results
+  int64_t results;  // numbers per channel in an item's results
   int64_t stage_size, workers;
   bool parallel;
 };
 
-constexpr int64_t kStageBytes = 768 * 1024;  // stage and results of an item stay in the second-level cache
+constexpr int64_t kStageBytes =
+    768 * 1024;  // stage and results of an item stay in the second-level cache
 
 template <class T>
 int64_t correlation_cycles(const Correlation<T>& k) {
   const int64_t numbers = k.y.n * k.rows.out_count * (k.cols.out_count + k.cols.halo());
-  return numbers * k.groups * k.out_channels * (k.in_channels * k.rows.taps * k.cols.taps + 4) / (2 * kLanes<T>);
+  return numbers * k.groups * k.out_channels * (k.in_channels * k.rows.taps * k.cols.taps + 4) /
+         (2 * kLanes<T>);
 }
 
 // Rows per item, so that the caches hold it and there are enough items.
@@ -61,10 +65,13 @@ template <class T>
 int64_t choose_rows(const Correlation<T>& k, int64_t wanted) {
   const int64_t width = k.cols.out_count + k.cols.halo();
   const int64_t lanes = max<int64_t>(1, k.rows.lanes() * k.cols.lanes());
-  const int64_t row_bytes = (k.in_channels * lanes + k.out_channels) * width * static_cast<int64_t>(sizeof(T));
-  int64_t rows = max<int64_t>(1, min(k.rows.out_count, kStageBytes / max<int64_t>(1, row_bytes) - k.rows.halo()));
+  const int64_t row_bytes =
+      (k.in_channels * lanes + k.out_channels) * width * static_cast<int64_t>(sizeof(T));
+  int64_t rows = max<int64_t>(
+      1, min(k.rows.out_count, kStageBytes / max<int64_t>(1, row_bytes) - k.rows.halo()));
   rows = ceil_div(k.rows.out_count, ceil_div(k.rows.out_count, rows));
-  while (k.y.n * k.groups * ceil_div(k.rows.out_count, rows) < wanted && rows * width > 8 * kTileCols<T> && rows > 1) {
+  while (k.y.n * k.groups * ceil_div(k.rows.out_count, rows) < wanted &&
+         rows * width > 8 * kTileCols<T> && rows > 1) {
     rows = ceil_div(rows, 2);
   }
   return rows;
@@ -93,14 +100,17 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
   p.panels = ceil_div(k.out_channels, p.height);
   p.tile = (p.height <= kWideRows ? kWideVectors : 2) * kLanes<T>;
   p.results = ceil_div(p.stage.numbers(p.stage.images, rows), p.tile) * p.tile;
-  p.channels_per_block = max<int64_t>(1, 256 / max<int64_t>(1, p.stage.taps()));
+  const int64_t blocks = ceil_div(k.in_channels * p.stage.taps(), 320);
+  p.channels_per_block = max<int64_t>(1, ceil_div(k.in_channels, max<int64_t>(1, blocks)));
 
-  // Groups of few channels are taken together, or copying single channels out of channels-last images would be slow.
+  // Groups of few channels are taken together, or copying single channels out of channels-last
+  // images would be slow.
   p.group_block = min(k.groups, ceil_div(16, max<int64_t>(1, max(k.in_channels, k.out_channels))));
   p.group_items = ceil_div(k.groups, p.group_block);
   p.panel_block = p.panels;
   const int64_t items = p.image_items * p.row_items * p.group_items;
-  while (items * ceil_div(p.panels, p.panel_block) < wanted && p.panel_block > 2) p.panel_block = ceil_div(p.panel_block, 2);
+  while (items * ceil_div(p.panels, p.panel_block) < wanted && p.panel_block > 2)
+    p.panel_block = ceil_div(p.panel_block, 2);
   p.panel_items = ceil_div(p.panels, p.panel_block);
   p.stage_size = p.group_block * k.in_channels * p.stage.channel + kWideVectors * kLanes<T>;
   return p;
@@ -124,7 +134,8 @@ struct CorrelationScratch {
 
 // Packs one panel of weights: [channel in][tap][channel out].
 template <class T>
-void pack_weights(const Correlation<T>& k, const CorrelationPlan& p, int64_t group, int64_t panel, T* packed) {
+void pack_weights(const Correlation<T>& k, const CorrelationPlan& p, int64_t group, int64_t panel,
+                  T* packed) {
   const KernelWeights<T>& w = k.weights;
   const int64_t rows = min(p.height, k.out_channels - panel * p.height);
   const T* base = w.data + group * w.group_step + panel * p.height * w.out_step;
@@ -137,7 +148,8 @@ void pack_weights(const Correlation<T>& k, const CorrelationPlan& p, int64_t gro
   }
   for (int64_t c = 0; c < k.in_channels; ++c) {
     for (int64_t r = 0; r < k.rows.taps; ++r) {
-      pack_panel(packed, p.height, base + c * w.in_step + r * row_step, w.out_step, rows, col_step, k.cols.taps);
+      pack_panel(packed, p.height, base + c * w.in_step + r * row_step, w.out_step, rows, col_step,
+                 k.cols.taps);
       packed += k.cols.taps * p.height;
     }
   }
@@ -151,7 +163,8 @@ struct CorrelationItem {
   const CorrelationScratch<T>& scratch;
   int64_t n, n_count, row, row_count, group, group_count, panel, panel_count;
 
-  CorrelationItem(const Correlation<T>& k, const CorrelationPlan& p, const CorrelationScratch<T>& scratch, int64_t item)
+  CorrelationItem(const Correlation<T>& k, const CorrelationPlan& p,
+                  const CorrelationScratch<T>& scratch, int64_t item)
       : k(k), p(p), scratch(scratch) {
     panel = item % p.panel_items * p.panel_block;
     panel_count = min(p.panel_block, p.panels - panel);
@@ -165,18 +178,22 @@ struct CorrelationItem {
     n_count = min(p.stage.images, k.y.n - n);
   }
 
-  void tile(const T* stage, T* results, int64_t g, int64_t panel_index, int64_t c, int64_t number) const;
+  void tile(const T* stage, T* results, int64_t g, int64_t panel_index, int64_t c,
+            int64_t number) const;
   void correlate_group(const T* stage, T* results, int64_t g) const;
   void run(int64_t worker) const;
 };
 
 // One tile: a panel of output channels, input channels from c on, outputs from `number` on.
 template <class T>
-void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t panel_index, int64_t c, int64_t number) const {
+void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t panel_index, int64_t c,
+                              int64_t number) const {
   const int64_t taps = p.stage.taps(), channels = min(p.channels_per_block, k.in_channels - c);
   const int64_t o = panel_index * p.height, rows = min(p.height, k.out_channels - o);
-  const T* weights = scratch.weights + (g * p.panels + panel_index) * scratch.panel_size + c * taps * p.height;
-  TileOutput<T> out = {results + (o - panel * p.height) * p.results + number, p.results, nullptr, 0, nullptr, 1, 1};
+  const T* weights =
+      scratch.weights + (g * p.panels + panel_index) * scratch.panel_size + c * taps * p.height;
+  TileOutput<T> out = {
+      results + (o - panel * p.height) * p.results + number, p.results, nullptr, 0, nullptr, 1, 1};
   T bias[kTileRows];
   if (c > 0) {
     out.c = out.y, out.c_row = out.y_row;
@@ -187,7 +204,8 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
   const T* b = stage + c * p.stage.channel + number;
   const ListedRows listed = {scratch.offsets};
   if (p.height <= kWideRows) {
-    outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, weights, 1, p.height, b, listed, p.tile, out);
+    outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, weights, 1, p.height,
+                                                       b, listed, p.tile, out);
   } else {
     outer_tile<T, 2>(rows, channels * taps, weights, 1, p.height, b, listed, p.tile, out);
   }
@@ -209,13 +227,16 @@ template <class T>
 void CorrelationItem<T>::run(int64_t worker) const {
   T* stage = scratch.stages + worker * p.stage_size;
   T* results = scratch.results + worker * scratch.results_size;
-  fill_stage(p.stage, k.x, n, n_count, group * k.in_channels, group_count * k.in_channels, row, stage);
+  fill_stage(p.stage, k.x, n, n_count, group * k.in_channels, group_count * k.in_channels, row,
+             stage);
   const int64_t o = panel * p.height, channels = min(panel_count * p.height, k.out_channels - o);
   for (int64_t i = 0; i < group_count; ++i) {
-    correlate_group(stage + i * k.in_channels * p.stage.channel, results + i * channels * p.results, group + i);
+    correlate_group(stage + i * k.in_channels * p.stage.channel, results + i * channels * p.results,
+                    group + i);
   }
   if (channels == k.out_channels) {  // the groups' results follow each other
-    write_results(p.stage, results, p.results, k.y, n, n_count, group * channels, group_count * channels, row, row_count);
+    write_results(p.stage, results, p.results, k.y, n, n_count, group * channels,
+                  group_count * channels, row, row_count);
     return;
   }
   for (int64_t i = 0; i < group_count; ++i) {
@@ -236,12 +257,15 @@ void correlate(const dt_stream* stream, const Correlation<T>& k, Workspace works
   const CorrelationPlan p = plan_correlation(stream, k);
   const CorrelationScratch<T> scratch(k, p, &workspace);
   list_offsets(p.stage, min(p.channels_per_block, k.in_channels), scratch.offsets);
-  const bool many_weights = p.parallel && worth_threads(stream, k.groups * p.panels * scratch.panel_size);
+  const bool many_weights =
+      p.parallel && worth_threads(stream, k.groups * p.panels * scratch.panel_size);
   for_each_item(stream, k.groups * p.panels, many_weights, [&](int64_t item, int64_t) {
-    pack_weights(k, p, item / p.panels, item % p.panels, scratch.weights + item * scratch.panel_size);
+    pack_weights(k, p, item / p.panels, item % p.panels,
+                 scratch.weights + item * scratch.panel_size);
   });
-  for_each_item(stream, p.image_items * p.row_items * p.group_items * p.panel_items, p.parallel,
-                [&](int64_t item, int64_t worker) { CorrelationItem<T>(k, p, scratch, item).run(worker); });
+  for_each_item(
+      stream, p.image_items * p.row_items * p.group_items * p.panel_items, p.parallel,
+      [&](int64_t item, int64_t worker) { CorrelationItem<T>(k, p, scratch, item).run(worker); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// The stage: a padded copy of a piece of a batch of images in which every element that a tap of the kernel reads for
-// consecutive outputs lies consecutively, whatever the layout, padding, stride and dilation. The copy costs one pass over
-// the piece, and each element is then read many times, from the second-level cache.
+// The stage: a padded copy of a piece of a batch of images in which every element that a tap of the
+// kernel reads for consecutive outputs lies consecutively, whatever the layout, padding, stride and
+// dilation. The copy costs one pass over the piece, and each element is then read many times, from
+// the second-level cache.
 #pragma once
 
 #include "kernels/cpu/conv_axis.h"
@@ -13,7 +14,7 @@ namespace {
 template <class T>
 struct Images {
   T* data;
-  int64_t n, c, h, w;                  // sizes
+  int64_t n, c, h, w;                      // sizes
   int64_t n_step, c_step, h_step, w_step;  // strides
 
   T* at(int64_t in, int64_t ic, int64_t ih, int64_t iw) const {
@@ -23,13 +24,21 @@ struct Images {
 
 template <class T>
 Images<T> images(const dt_view& v) {
-  return {static_cast<T*>(v.data), v.sizes[0],   v.sizes[1],   v.sizes[2],  v.sizes[3],
-          v.strides[0],            v.strides[1], v.strides[2], v.strides[3]};
+  return {static_cast<T*>(v.data),
+          v.sizes[0],
+          v.sizes[1],
+          v.sizes[2],
+          v.sizes[3],
+          v.strides[0],
+          v.strides[1],
+          v.strides[2],
+          v.strides[3]};
 }
 
-// A stage is [channel][row lane][column lane][image][height][width]. Output position (image, i, j) of its piece has the
-// number (image * height + i) * width + j, and the numbers of a tap's inputs differ from it by a constant: whole vectors
-// of outputs can be computed across the ends of rows. What is computed for the halo is thrown away.
+// A stage is [channel][row lane][column lane][image][height][width]. Output position (image, i, j)
+// of its piece has the number (image * height + i) * width + j, and the numbers of a tap's inputs
+// differ from it by a constant: whole vectors of outputs can be computed across the ends of rows.
+// What is computed for the halo is thrown away.
 struct StageLayout {
   Axis rows, cols;
   int64_t images, out_rows;  // the piece: so many images, or so many rows of one
@@ -46,21 +55,26 @@ struct StageLayout {
   int64_t taps() const { return rows.taps * cols.taps; }
   int64_t tap_offset(int64_t row_tap, int64_t col_tap) const {
     const int64_t lane = row_tap % rows.lanes() * cols.lanes() + col_tap % cols.lanes();
-    return lane * plane + (rows.reach(row_tap) - rows.first_reach()) * width + cols.reach(col_tap) - cols.first_reach();
+    return lane * plane + (rows.reach(row_tap) - rows.first_reach()) * width + cols.reach(col_tap) -
+           cols.first_reach();
   }
 };
 
 template <class T>
 StageLayout stage_layout(const Axis& rows, const Axis& cols, int64_t images, int64_t out_rows) {
-  StageLayout s = {rows, cols, images, out_rows, out_rows + rows.halo(), cols.out_count + cols.halo(), 0, 0, kLanes<T>};
+  StageLayout s = {
+      rows, cols, images,   out_rows, out_rows + rows.halo(), cols.out_count + cols.halo(),
+      0,    0,    kLanes<T>};
   s.plane = images * s.height * s.width + s.guard;
-  // An odd number of cache lines, or the channels would crowd into a few sets of the first-level cache.
+  // An odd number of cache lines, or the channels would crowd into a few sets of the first-level
+  // cache.
   constexpr int64_t kLine = 64 / sizeof(T);
   s.channel = (ceil_div(max<int64_t>(1, rows.lanes() * cols.lanes()) * s.plane, kLine) | 1) * kLine;
   return s;
 }
 
-// offset[c * taps + t]: how far in the stage the input of a channel and a tap lies from the output's number.
+// offset[c * taps + t]: how far in the stage the input of a channel and a tap lies from the
+// output's number.
 inline void list_offsets(const StageLayout& s, int64_t channels, int64_t* offset) {
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t r = 0; r < s.rows.taps; ++r) {
@@ -74,90 +88,153 @@ inline void fill_zero(T* y, int64_t count) {
   for (int64_t i = 0; i < count; ++i) y[i] = 0;
 }
 
+// Zeros in whole vectors: up to kLanes - 1 elements behind the end become zero too.
+template <class T>
+inline void fill_zero_and_beyond(T* y, int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanes<T>) store(y + i, Vector<T>{});
+}
+
 // y[i * y_step] = x[i * x_step].
 template <class T>
 inline void copy_row(T* y, int64_t y_step, const T* x, int64_t x_step, int64_t count) {
-  if (y_step == 1 && x_step == 1) {
-    int64_t i = 0;
-    for (; i + kLanes<T> <= count; i += kLanes<T>) store(y + i, load(x + i));
-    if (i < count) store_first(y + i, load_first(x + i, count - i), count - i);
-  } else {
+  if (y_step != 1 || x_step != 1) {
     for (int64_t i = 0; i < count; ++i) y[i * y_step] = x[i * x_step];
+  } else if (count < kLanes<T>) {
+    store_first(y, load_first(x, count), count);
+  } else {
+    for (int64_t i = 0; i + kLanes<T> < count; i += kLanes<T>) store(y + i, load(x + i));
+    store(y + count - kLanes<T>, load(x + count - kLanes<T>));
   }
 }
 
-// One row of one column lane, for `channels` channels.
-template <class T>
-inline void stage_row(const StageLayout& s, const Images<const T>& x, const T* row, int64_t channels, int64_t lane, T* y) {
+// Which columns of a lane's rows lie inside the image: [begin, end), the first of them at input
+// column `first`.
+struct LaneColumns {
+  int64_t begin, end, first;
+};
+
+inline LaneColumns lane_columns(const StageLayout& s, int64_t lane) {
+  // Stage column u is input column u * in_step + origin.
   const Axis& axis = s.cols;
-  // Stage column u is input column (u + first_reach) * in_step + residue; columns [begin, end) are inside the image.
   const int64_t origin = axis.first_reach() * axis.in_step + axis.residue(lane);
   const int64_t begin = min(s.width, max<int64_t>(0, -floor_div(origin, axis.in_step)));
-  const int64_t end = max(begin, min(s.width, floor_div(axis.in_size - 1 - origin, axis.in_step) + 1));
-  for (int64_t c = 0; c < channels; ++c) {
-    fill_zero(y + c * s.channel, begin);
-    fill_zero(y + c * s.channel + end, s.width - end);
-  }
-  if (begin == end) return;
-  const T* from = row + (origin + begin * axis.in_step) * x.w_step;
-  const int64_t step = axis.in_step * x.w_step;
-  if (channels > 1 && x.c_step == 1) {
-    copy_transposed(y + begin, s.channel, from, step, end - begin, channels);
+  const int64_t end =
+      max(begin, min(s.width, floor_div(axis.in_size - 1 - origin, axis.in_step) + 1));
+  return {begin, end, origin + begin * axis.in_step};
+}
+
+// A row of one channel: columns [begin, end) of y are x[i * step], the others 0. Rows are written
+// in ascending order and in whole vectors, so what is written beyond the end is mended by the next
+// row or lies in the guard.
+template <class T>
+inline void stage_row(T* y, int64_t begin, int64_t end, int64_t width, const T* x, int64_t step) {
+  if (step == 1) {
+    const T* from = x - begin;
+    for (int64_t i = 0; i < width; i += kLanes<T>) {
+      const int64_t first = max<int64_t>(0, begin - i), last = min<int64_t>(kLanes<T>, end - i);
+      store(y + i, first < last ? load_lanes(from + i, first, last) : Vector<T>{});
+    }
   } else {
-    for (int64_t c = 0; c < channels; ++c) copy_row(y + c * s.channel + begin, 1, from + c * x.c_step, step, end - begin);
+    fill_zero_and_beyond(y, begin);
+    copy_row(y + begin, 1, x, step, end - begin);
+    fill_zero_and_beyond(y + end, width - end);
   }
 }
 
-// The plane of one pair of lanes, for `channels` channels.
+// The same for several channels that are contiguous in x.
 template <class T>
-inline void stage_plane(const StageLayout& s, const Images<const T>& x, int64_t n, int64_t n_count, int64_t c,
-                        int64_t channels, int64_t first_row, int64_t row_lane, int64_t col_lane, T* y) {
+inline void stage_pixels(const StageLayout& s, int64_t channels, T* y, int64_t begin, int64_t end,
+                         const T* x, int64_t step) {
+  for (int64_t c = 0; c < channels; ++c) {
+    fill_zero_and_beyond(y + c * s.channel, begin);
+    fill_zero_and_beyond(y + c * s.channel + end, s.width - end);
+  }
+  copy_transposed(y + begin, s.channel, x, step, end - begin, channels);
+}
+
+// The planes of one pair of lanes, for `channels` channels, which are more than one only if they
+// are contiguous in x.
+template <class T>
+inline void stage_plane(const StageLayout& s, const LaneColumns& columns, const Images<const T>& x,
+                        int64_t n, int64_t n_count, int64_t c, int64_t channels, int64_t first_row,
+                        int64_t row_lane, T* y) {
   const Axis& axis = s.rows;
+  const int64_t first = (first_row + axis.first_reach()) * axis.in_step + axis.residue(row_lane);
+  const int64_t step = s.cols.in_step * x.w_step;
   for (int64_t in = 0; in < n_count; ++in) {
+    const T* plane = x.at(n + in, c, 0, columns.first);
     for (int64_t u = 0; u < s.height; ++u) {
-      const int64_t h = (first_row + u + axis.first_reach()) * axis.in_step + axis.residue(row_lane);
+      const int64_t h = first + u * axis.in_step;
       T* row = y + in * s.image() + u * s.width;
-      if (h >= 0 && h < axis.in_size) {
-        stage_row(s, x, x.at(n + in, c, h, 0), channels, col_lane, row);
+      if (h < 0 || h >= axis.in_size) {
+        for (int64_t k = 0; k < channels; ++k) fill_zero_and_beyond(row + k * s.channel, s.width);
+      } else if (channels == 1) {
+        stage_row(row, columns.begin, columns.end, s.width, plane + h * x.h_step, step);
       } else {
-        for (int64_t k = 0; k < channels; ++k) fill_zero(row + k * s.channel, s.width);
+        stage_pixels(s, channels, row, columns.begin, columns.end, plane + h * x.h_step, step);
       }
     }
   }
-  for (int64_t k = 0; k < channels; ++k) fill_zero(y + k * s.channel + n_count * s.image(), s.guard);
+  for (int64_t k = 0; k < channels; ++k)
+    fill_zero_and_beyond(y + k * s.channel + n_count * s.image(), s.guard);
 }
 
-// Copies what outputs of images [n, n + n_count), from row first_row on, read of channels [c, c + c_count).
+// Copies what outputs of images [n, n + n_count), from row first_row on, read of channels [c, c +
+// c_count).
 template <class T>
-void fill_stage(const StageLayout& s, const Images<const T>& x, int64_t n, int64_t n_count, int64_t c, int64_t c_count,
-                int64_t first_row, T* stage) {
+void fill_stage(const StageLayout& s, const Images<const T>& x, int64_t n, int64_t n_count,
+                int64_t c, int64_t c_count, int64_t first_row, T* stage) {
   // With channels last all channels of a row are copied together, else channel by channel.
   const int64_t together = x.c_step == 1 && x.w_step != 1 ? c_count : 1;
-  for (int64_t k = 0; k < c_count; k += together) {
-    for (int64_t r = 0; r < s.rows.lanes(); ++r) {
-      for (int64_t q = 0; q < s.cols.lanes(); ++q) {
-        stage_plane(s, x, n, n_count, c + k, together, first_row, r, q,
-                    stage + k * s.channel + (r * s.cols.lanes() + q) * s.plane);
+  for (int64_t r = 0; r < s.rows.lanes(); ++r) {
+    for (int64_t q = 0; q < s.cols.lanes(); ++q) {
+      const LaneColumns columns = lane_columns(s, q);
+      T* plane = stage + (r * s.cols.lanes() + q) * s.plane;
+      for (int64_t k = 0; k < c_count; k += together) {
+        stage_plane(s, columns, x, n, n_count, c + k, together, first_row, r,
+                    plane + k * s.channel);
       }
     }
   }
 }
 
-// Copies results, numbered as in the stage and `channel` apart, to rows [first_row, first_row + row_count) of y.
+// Copies rows of results, a stage's width apart, to adjacent rows of y in whole vectors: what is
+// written beyond the end of a row is mended by the next one.
 template <class T>
-void write_results(const StageLayout& s, const T* results, int64_t channel, const Images<T>& y, int64_t n, int64_t n_count,
-                   int64_t c, int64_t c_count, int64_t first_row, int64_t row_count) {
+inline void pack_rows(const StageLayout& s, T* y, const T* x, int64_t row_count) {
+  const int64_t count = s.cols.out_count;
+  for (int64_t i = 0; i + 1 < row_count; ++i) {
+    for (int64_t j = 0; j < count; j += kLanes<T>)
+      store(y + i * count + j, load(x + i * s.width + j));
+  }
+  copy_row(y + (row_count - 1) * count, 1, x + (row_count - 1) * s.width, 1, count);
+}
+
+// Copies results, numbered as in the stage and `channel` apart, to rows [first_row, first_row +
+// row_count) of y.
+template <class T>
+void write_results(const StageLayout& s, const T* results, int64_t channel, const Images<T>& y,
+                   int64_t n, int64_t n_count, int64_t c, int64_t c_count, int64_t first_row,
+                   int64_t row_count) {
+  const int64_t row_step = s.rows.out_step * y.h_step, col_step = s.cols.out_step * y.w_step;
   const bool transpose = y.c_step == 1 && c_count > 1;
-  const int64_t together = transpose ? c_count : 1, step = s.cols.out_step * y.w_step;
-  for (int64_t k = 0; k < c_count; k += together) {
+  // A spilling vector must not reach beyond the next row.
+  const bool adjacent =
+      col_step == 1 && row_step == s.cols.out_count && s.cols.out_count >= kLanes<T> / 2;
+  for (int64_t k = 0; k < c_count; k += transpose ? c_count : 1) {
     for (int64_t in = 0; in < n_count; ++in) {
+      const T* from = results + k * channel + s.number(in, 0, 0);
+      T* to = y.at(n + in, c + k, s.rows.out_first + first_row * s.rows.out_step, s.cols.out_first);
+      if (adjacent && !transpose) {
+        pack_rows(s, to, from, row_count);
+        continue;
+      }
       for (int64_t i = 0; i < row_count; ++i) {
-        const T* from = results + k * channel + s.number(in, i, 0);
-        T* to = y.at(n + in, c + k, s.rows.out_first + (first_row + i) * s.rows.out_step, s.cols.out_first);
         if (transpose) {
-          copy_transposed(to, step, from, channel, c_count, s.cols.out_count);
+          copy_transposed(to + i * row_step, col_step, from + i * s.width, channel, c_count,
+                          s.cols.out_count);
         } else {
-          copy_row(to, step, from, 1, s.cols.out_count);
+          copy_row(to + i * row_step, col_step, from + i * s.width, 1, s.cols.out_count);
         }
       }
     }

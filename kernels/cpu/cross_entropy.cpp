@@ -1,9 +1,11 @@
 // cross_entropy of logits [rows, classes] against class indices, and its gradient.
 //
-// With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with target t is
+// With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
+// target t is
 //   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/register.h"
+#include "kernels/cpu/rows.h"
 #include "kernels/math.h"
 
 namespace dt::cpu {
@@ -18,27 +20,29 @@ struct Loss {
   const T* weight;  // or null
   int64_t rows, classes, ignore_index;
   T smoothing;
-  T total_weight;   // sum of w
+  T total_weight;  // sum of w
 
   bool is_ignored(int64_t r) const { return target_of(r) == ignore_index; }
   int64_t target_of(int64_t r) const { return target[r * target_stride]; }
   T weight_of(int64_t c) const { return weight ? weight[c] : T(1); }
-  int64_t rows_per_tile() const { return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes)); }
+  int64_t rows_per_tile() const {
+    return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes));
+  }
 };
 
 template <class T>
 Loss<T> make_loss(const dt_call* call, const dt_view& x, int target_at) {
   const dt_view& target = call->in[target_at];
-  const bool is_weighted = call->n_in > target_at + 1 && call->in[target_at + 1].dtype != 0;
   Loss<T> loss;
   loss.target = data<const int64_t>(target);
   loss.target_stride = target.strides[0];
-  loss.weight = is_weighted ? data<const T>(call->in[target_at + 1]) : nullptr;
+  loss.weight = optional_input<T>(call, target_at + 1);
   loss.rows = x.sizes[0];
   loss.classes = x.sizes[1];
   loss.ignore_index = call->ints[0];
   loss.smoothing = static_cast<T>(call->floats[0]);
-  loss.total_weight = is_weighted ? reduce_span<Sum<T>>(loss.weight, loss.classes) : static_cast<T>(loss.classes);
+  loss.total_weight =
+      loss.weight ? reduce_span<Sum<T>>(loss.weight, loss.classes) : static_cast<T>(loss.classes);
   return loss;
 }
 
@@ -115,7 +119,8 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
-// gx[c] = g * (softmax[c] * (what the row's weights add up to) - s / K * w[c] - (1 - s) * w[t] * [c == t]).
+// gx[c] = g * (softmax[c] * (what the row's weights add up to) - s / K * w[c] - (1 - s) * w[t] * [c
+// == t]).
 template <class T>
 void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t target) {
   const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
@@ -123,7 +128,8 @@ void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t ta
   const T total = g * (sharp + uniform * loss.total_weight);
   const T each = g * uniform;
   if (loss.weight) {
-    for (int64_t c = 0; c < loss.classes; ++c) gx[c] = math::exp(x[c] - lse) * total - each * loss.weight[c];
+    for (int64_t c = 0; c < loss.classes; ++c)
+      gx[c] = math::exp(x[c] - lse) * total - each * loss.weight[c];
   } else {
     for (int64_t c = 0; c < loss.classes; ++c) gx[c] = math::exp(x[c] - lse) * total - each;
   }
@@ -134,7 +140,8 @@ template <class T>
 int32_t backward(const dt_stream* stream, const dt_call* call) {
   const Loss<T> loss = make_loss<T>(call, call->in[1], 3);
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
-  const T *g = data<const T>(call->in[0]), *logits = data<const T>(call->in[1]), *lse = data<const T>(call->in[2]);
+  const T *g = data<const T>(call->in[0]), *logits = data<const T>(call->in[1]),
+          *lse = data<const T>(call->in[2]);
   const int64_t g_stride = call->in[0].strides[0], lse_stride = call->in[2].strides[0];
   T* gx = data<T>(call->out[0]);
   const int64_t group = loss.rows_per_tile();
@@ -145,40 +152,33 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
       if (loss.is_ignored(r)) {
         for (int64_t c = 0; c < loss.classes; ++c) to[c] = T(0);
       } else {
-        row_gradient(loss, to, logits + r * loss.classes, lse[r * lse_stride], g[r * g_stride], loss.target_of(r));
+        row_gradient(loss, to, logits + r * loss.classes, lse[r * lse_stride], g[r * g_stride],
+                     loss.target_of(r));
       }
     }
   });
   return DT_KERNEL_OK;
 }
 
-int32_t cross_entropy(const dt_stream* stream, const dt_call* call) {
-  switch (call->in[0].dtype) {
-    case DT_FLOAT32:
-      return forward<float>(stream, call);
-    case DT_FLOAT64:
-      return forward<double>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
+struct CrossEntropy {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    return forward<T>(stream, call);
   }
-}
+};
 
-int32_t cross_entropy_backward(const dt_stream* stream, const dt_call* call) {
-  switch (call->in[1].dtype) {
-    case DT_FLOAT32:
-      return backward<float>(stream, call);
-    case DT_FLOAT64:
-      return backward<double>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
+struct CrossEntropyBackward {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    return backward<T>(stream, call);
   }
-}
+};
 
 }  // namespace
 
 void register_cross_entropy(dt_backend* table) {
-  table->kernel[DT_OP_cross_entropy] = cross_entropy;
-  table->kernel[DT_OP_cross_entropy_backward] = cross_entropy_backward;
+  table->kernel[DT_OP_cross_entropy] = run_floating<CrossEntropy>;
+  table->kernel[DT_OP_cross_entropy_backward] = run_floating<CrossEntropyBackward>;
 }
 
 }  // namespace dt::cpu

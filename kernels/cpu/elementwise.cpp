@@ -1,5 +1,5 @@
-// The executor of elementwise ops: takes the short way for small contiguous calls, otherwise plans how to cut a call
-// into tiles (elementwise_plan.h) and runs them.
+// The executor of elementwise ops: takes the short way for small contiguous calls, otherwise plans
+// how to cut a call into tiles (elementwise_plan.h) and runs them.
 #include "kernels/cpu/elementwise.h"
 
 #include "kernels/cpu/elementwise_plan.h"
@@ -15,8 +15,8 @@ bool is_contiguous(const dt_view& view, int64_t n) {
   return view.ndim == 0 || n == 1 || (view.ndim == 1 && view.strides[0] == 1);
 }
 
-// Runs a call with one output whose operands the tile function can use as they are, in one go. Most small calls are
-// like that, and for eight elements a plan would cost more than the work.
+// Runs a call with one output whose operands the tile function can use as they are, in one go. Most
+// small calls are like that, and for eight elements a plan would cost more than the work.
 bool run_at_once(const dt_stream* stream, const dt_call* call, const Elementwise& op) {
   const dt_view& y = call->out[0];
   if (op.n_out != 1 || y.ndim > 1 || y.dtype != op.out_dtype) return false;
@@ -33,7 +33,8 @@ bool run_at_once(const dt_stream* stream, const dt_call* call, const Elementwise
     const dt_view& x = call->in[i];
     tile.in[i] = x.data;
     if (!x.immediate && x.dtype == op.in_dtype[i] && is_contiguous(x, n)) continue;
-    const bool scalar = x.immediate || (x.ndim == 1 && x.strides[0] == 0 && x.dtype == op.in_dtype[i]);
+    const bool scalar =
+        x.immediate || (x.ndim == 1 && x.strides[0] == 0 && x.dtype == op.in_dtype[i]);
     if (!scalar || form != kVectors || op.function[0][kSecondScalar] == nullptr) return false;
     form = i == 0 ? kFirstScalar : kSecondScalar;
     if (x.immediate) {
@@ -79,7 +80,9 @@ class Cursor {
     }
   }
 
-  Box box() const { return {extent(plan_.ndim - 3), extent(plan_.ndim - 2), extent(plan_.ndim - 1)}; }
+  Box box() const {
+    return {extent(plan_.ndim - 3), extent(plan_.ndim - 2), extent(plan_.ndim - 1)};
+  }
 
   char* address(int operand) const { return address_[operand]; }
 
@@ -138,12 +141,15 @@ void store(const Operand& y, char* address, const void* buffer, const Box& box, 
 // Fills the buffers of the operands that are the same in every tile.
 void load_constants(const Plan& plan, const Cursor& start, Scratch& scratch) {
   const int last = plan.ndim - 1;
-  // The first tile of a row is not shorter than any other; a row of a plan by rows serves for all rows.
-  const Box box = {plan.flat ? plan.step[last - 2] : 1, plan.flat ? plan.step[last - 1] : 1, plan.step[last]};
+  // The first tile of a row is not shorter than any other; a row of a plan by rows serves for all
+  // rows.
+  const Box box = {plan.flat ? plan.step[last - 2] : 1, plan.flat ? plan.step[last - 1] : 1,
+                   plan.step[last]};
   for (int i = 0; i < plan.op->n_in; ++i) {
     const Operand& x = plan.operand[plan.op->n_out + i];
     if (x.access != kConstant) continue;
-    load(x, scratch.in[i], x.immediate ? x.data : start.address(plan.op->n_out + i), box, scratch.staging);
+    load(x, scratch.in[i], x.immediate ? x.data : start.address(plan.op->n_out + i), box,
+         scratch.staging);
   }
 }
 
@@ -157,7 +163,8 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
   for (int i = 0; i < op.n_in; ++i) {
     const Operand& x = plan.operand[op.n_out + i];
     const bool in_place = x.access == kDirect || x.access == kScalar;
-    if (x.access == kBuffered) load(x, scratch.in[i], cursor.address(op.n_out + i), box, scratch.staging);
+    if (x.access == kBuffered)
+      load(x, scratch.in[i], cursor.address(op.n_out + i), box, scratch.staging);
     tile.in[i] = in_place ? static_cast<const void*>(cursor.address(op.n_out + i)) : scratch.in[i];
     tile.in_row[i] = in_place ? x.tile_stride[1] / x.bytes : x.access == kConstant ? 0 : box.n;
   }
@@ -174,8 +181,8 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
     if (y.access == kBuffered) store(y, cursor.address(j), scratch.out[j], box, scratch.staging);
     if (y.access != kStreamed) continue;
     const int64_t row_bytes = box.n * y.bytes;
-    stream_rows(cursor.address(j), y.tile_stride[1], reinterpret_cast<const char*>(scratch.out[j]), row_bytes, box.rows,
-                row_bytes);
+    stream_rows(cursor.address(j), y.tile_stride[1], reinterpret_cast<const char*>(scratch.out[j]),
+                row_bytes, box.rows, row_bytes);
   }
 }
 

@@ -1,10 +1,11 @@
 // How an elementwise op runs on the CPU.
 //
-// The op itself is a *tile function*: a plain loop over contiguous rows of one arithmetic type, compiled per op and
-// type (pointwise_kernel.h). The executor (elementwise.cpp), compiled once, cuts a call of any strides and dtypes into
-// tiles that fit in L1, hands the tile function pointers into the tensors where they are usable as they are, and
-// otherwise copies through small buffers (tile_move.h). A fused program would be a list of tile functions between the
-// same loads and stores.
+// The op itself is a *tile function*: a plain loop over contiguous rows of one arithmetic type,
+// compiled per op and type (pointwise_kernel.h). The executor (elementwise.cpp), compiled once,
+// cuts a call of any strides and dtypes into tiles that fit in L1, hands the tile function pointers
+// into the tensors where they are usable as they are, and otherwise copies through small buffers
+// (tile_move.h). A fused program would be a list of tile functions between the same loads and
+// stores.
 #pragma once
 
 #include "kernels/cpu/common.h"
@@ -13,8 +14,8 @@ namespace dt::cpu {
 
 enum { kMaxElementwiseIn = 6, kMaxElementwiseOut = 3 };
 
-// What a tile function works on: `rows` rows of n elements each. A row's elements are contiguous, except that an
-// operand in the scalar form has one element per row. Row strides count elements.
+// What a tile function works on: `rows` rows of n elements each. A row's elements are contiguous,
+// except that an operand in the scalar form has one element per row. Row strides count elements.
 struct Tile {
   int64_t rows, n;
   void* out;
@@ -41,8 +42,8 @@ struct Elementwise {
 // Runs the op over a call's operands: see kernels.toml on elementwise calls.
 int32_t run_elementwise(const dt_stream* stream, const dt_call* call, const Elementwise& op);
 
-// The tile function that converts from one dtype to another: integers wrap, floating numbers truncate, anything
-// nonzero is true.
+// The tile function that converts from one dtype to another: integers wrap, floating numbers
+// truncate, anything nonzero is true.
 TileFunction* conversion(int32_t from, int32_t to);
 
 }  // namespace dt::cpu

@@ -8,11 +8,13 @@
 namespace dt::cpu {
 namespace {
 
-// A tile buffer: small enough for the buffers of an op to stay in L1, large enough for the cost of a call per tile to
-// vanish.
+// A tile buffer: small enough for the buffers of an op to stay in L1, large enough for the cost of
+// a call per tile to vanish.
 constexpr int64_t kBufferBytes = 8192;
-// Rows at least this long get a loop of their own; shorter ones are packed into one loop by way of buffers.
-constexpr int64_t kShortRow = 17;
+// Shorter rows are packed into one loop by way of buffers; rows at least this long get a loop of
+// their own. With an operand of one element per row the limit is lower: to spread that out costs
+// more.
+constexpr int64_t kShortRow = 32, kShortRowOfOne = 17;
 // Elements of a tile that needs no buffers, and cycles of a task, when threads share the work.
 constexpr int64_t kGrain = 16384, kTaskCycles = 30000;
 constexpr int kTasksPerThread = 16;
@@ -32,20 +34,22 @@ enum Access {
 
 struct Operand {
   char* data;
-  int64_t bytes;          // of an element in memory
+  int64_t bytes;              // of an element in memory
   int64_t stride[kPlanDims];  // in bytes
   int64_t tile_stride[3];     // of the last three dimensions
-  TileFunction* convert;      // between the dtype in memory and the tile function's; NULL: they are the same
+  // Between the dtype in memory and the tile function's; NULL where they are the same.
+  TileFunction* convert;
   Access access;
   bool immediate;
-  uint64_t number;            // the value of an immediate operand, in the tile function's dtype
+  uint64_t number;  // the value of an immediate operand, in the tile function's dtype
 
   BoxStrides tile_strides() const {
     return {tile_stride[0] / bytes, tile_stride[1] / bytes, tile_stride[2] / bytes};
   }
 };
 
-// The last three dimensions (planes, rows, elements) are cut into tiles of `step`; in the others a tile is 1 wide.
+// The last three dimensions (planes, rows, elements) are cut into tiles of `step`; in the others a
+// tile is 1 wide.
 struct Plan {
   const Elementwise* op;
   int n_operands;
@@ -55,13 +59,15 @@ struct Plan {
   int64_t size[kPlanDims], step[kPlanDims];
   int order[kPlanDims];  // of the walk over tiles, fastest dimension first
   bool flat;             // a tile is one run of elements; otherwise rows
-  bool blocked;          // an operand runs along the rows: tiles are blocks that suit both directions
-  bool constants;        // there are kConstant operands
-  bool streams;          // there are kStreamed ones
+  bool blocked;    // an operand runs along the rows: tiles are blocks that suit both directions
+  bool constants;  // there are kConstant operands
+  bool streams;    // there are kStreamed ones
   int64_t tiles, tasks;
 };
 
-constexpr bool is_floating(int32_t dtype) { return dtype == DT_FLOAT32 || dtype == DT_FLOAT64; }
+constexpr bool is_floating(int32_t dtype) {
+  return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
+}
 
 template <class T>
 inline void put(void* to, T value) {
@@ -140,8 +146,8 @@ inline void move_dimension(Plan& plan, int from, int to) {
   for (int k = 0; k < plan.n_operands; ++k) rotate(plan.operand[k].stride);
 }
 
-// If an operand runs along another dimension than the last, that one becomes the tile's rows, so that the operand is
-// read in blocks. Returns the operand's element size, or 0.
+// If an operand runs along another dimension than the last, that one becomes the tile's rows, so
+// that the operand is read in blocks. Returns the operand's element size, or 0.
 inline int64_t find_transposed(Plan& plan) {
   const int last = plan.ndim - 1;
   if (plan.size[last] < 2) return 0;
@@ -167,8 +173,8 @@ inline bool is_dense(const Plan& plan, const Operand& x) {
   return true;
 }
 
-// Whether the operand is the same in all tiles: it does not move in any direction that tiles are stepped along. In a
-// plan by rows, one row must serve for all.
+// Whether the operand is the same in all tiles: it does not move in any direction that tiles are
+// stepped along. In a plan by rows, one row must serve for all.
 inline bool is_constant(const Plan& plan, const Operand& x) {
   for (int d = 0; d < plan.ndim; ++d) {
     const bool stepped = plan.step[d] < plan.size[d] || (!plan.flat && d < plan.ndim - 1);
@@ -267,9 +273,9 @@ inline void set_step(Plan& plan, int64_t planes, int64_t rows, int64_t n) {
   plan.step[last] = n;
 }
 
-// The shape of a tile that is read across: a cache line of the transposed operand wide, and as long as the buffer lets
-// it be; two lines each way if the output is streamed, because processors fetch lines in pairs and follow no more than
-// some 32 streams.
+// The shape of a tile that is read across: a cache line of the transposed operand wide, and as long
+// as the buffer lets it be; two lines each way if the output is streamed, because processors fetch
+// lines in pairs and follow no more than some 32 streams.
 inline void set_blocked_step(Plan& plan, int64_t transposed_bytes, int64_t capacity) {
   const int64_t n = plan.size[plan.ndim - 1], rows = plan.size[plan.ndim - 2];
   if (worth_streaming(plan, plan.operand[0])) {
@@ -281,13 +287,23 @@ inline void set_blocked_step(Plan& plan, int64_t transposed_bytes, int64_t capac
   }
 }
 
+// Whether rows are too short for a loop each.
+inline bool has_short_rows(const Plan& plan) {
+  const int last = plan.ndim - 1;
+  for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
+    const Operand& x = plan.operand[k];
+    if (x.stride[last] == 0 && x.stride[last - 1] != 0) return plan.size[last] < kShortRowOfOne;
+  }
+  return plan.size[last] < kShortRow;
+}
+
 // `grain`: how many elements a tile may have if it needs no buffers.
 inline void choose_tile(Plan& plan, int64_t grain) {
   const int last = plan.ndim - 1;
   const int64_t capacity = buffer_elements(plan, *plan.op);
   const int64_t transposed_bytes = find_transposed(plan);
   const int64_t n = plan.size[last], rows = plan.size[last - 1], planes = plan.size[last - 2];
-  plan.flat = n < kShortRow;
+  plan.flat = has_short_rows(plan);
   plan.blocked = !plan.flat && transposed_bytes != 0;
   if (plan.flat) {
     const int64_t tile_rows = min(rows, capacity / n);
@@ -303,11 +319,12 @@ inline void choose_tile(Plan& plan, int64_t grain) {
   if (plan.flat || plan.blocked) return;
   const bool buffered = has_access(plan, kBuffered) || plan.streams;
   const int64_t tile_n = buffered || plan.constants ? min(n, capacity) : min(n, grain);
-  set_step(plan, 1, tile_n < n ? 1 : min(rows, max<int64_t>(1, (buffered ? capacity : grain) / n)), tile_n);
+  set_step(plan, 1, tile_n < n ? 1 : min(rows, max<int64_t>(1, (buffered ? capacity : grain) / n)),
+           tile_n);
 }
 
-// Along the last dimension first, except that blocks of a transposed operand follow its own direction: neighbouring
-// tiles then read neighbouring cache lines of the same pages.
+// Along the last dimension first, except that blocks of a transposed operand follow its own
+// direction: neighbouring tiles then read neighbouring cache lines of the same pages.
 inline void choose_order(Plan& plan) {
   const int last = plan.ndim - 1;
   for (int i = 0; i < plan.ndim; ++i) plan.order[i] = last - i;
@@ -318,7 +335,8 @@ inline void choose_order(Plan& plan) {
 }
 
 // False if the call has no elements.
-inline bool make_plan(Plan& plan, const dt_stream* stream, const dt_call* call, const Elementwise& op) {
+inline bool make_plan(Plan& plan, const dt_stream* stream, const dt_call* call,
+                      const Elementwise& op) {
   plan.op = &op;
   if (!add_operands(plan, call, op)) return false;
   int64_t total = 1;
@@ -332,7 +350,8 @@ inline bool make_plan(Plan& plan, const dt_stream* stream, const dt_call* call, 
   const int64_t most = static_cast<int64_t>(stream->threads) * kTasksPerThread;
   plan.tasks = parallel ? min(plan.tiles, min(most, cycles / kTaskCycles)) : 1;
   for (int k = 0; k < plan.n_operands; ++k) {
-    for (int i = 0; i < 3; ++i) plan.operand[k].tile_stride[i] = plan.operand[k].stride[plan.ndim - 3 + i];
+    for (int i = 0; i < 3; ++i)
+      plan.operand[k].tile_stride[i] = plan.operand[k].stride[plan.ndim - 3 + i];
   }
   return true;
 }

@@ -1,7 +1,9 @@
-// Two number-like types that a formula of functors.gen.h can be evaluated over besides float and double:
+// Two number-like types that a formula of functors.gen.h can be evaluated over besides float and
+// double:
 // - Probe counts what a formula does, at compile time: its cost, and whether it calls sin or cos;
 // - Exact<T> is T with the slow, exact sin and cos (see math_host_trig.h).
-// Formulas call dt::math functions by qualified name, so the overloads must be declared before functors.gen.h.
+// Formulas call dt::math functions by qualified name, so the overloads must be declared before
+// functors.gen.h.
 #pragma once
 
 #include "kernels/math.h"
@@ -13,7 +15,8 @@ struct Probe {
   bool trigonometric = false;
   constexpr Probe() = default;
   constexpr explicit Probe(double) {}
-  constexpr Probe(int operations, bool trigonometric) : operations(operations), trigonometric(trigonometric) {}
+  constexpr Probe(int operations, bool trigonometric)
+      : operations(operations), trigonometric(trigonometric) {}
 };
 
 constexpr Probe cost(int operations, Probe a, Probe b = {}, Probe c = {}) {
@@ -28,46 +31,58 @@ struct Exact {
   DT_FN Exact(T value) : value(value) {}
 };
 
-// Functions and operators, with their cost in instructions of vector code; 100s stand for scalar loops.
-#define DT_UNARY_FUNCTIONS(X)                                                                                        \
-  X(abs, 1) X(sign, 3) X(floor, 1) X(ceil, 1) X(trunc, 1) X(round, 1) X(exp, 16) X(expm1, 16) X(log, 25) X(log1p, 30) \
-  X(sqrt, 6) X(rsqrt, 10) X(tanh, 30) X(sigmoid, 22) X(erf, 30) X(square, 1) X(conj, 0)
-#define DT_BINARY_FUNCTIONS(X) X(maximum, 3) X(minimum, 3) X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150)
+// Functions and operators, with their cost in instructions of vector code; 100s stand for scalar
+// loops.
+#define DT_UNARY_FUNCTIONS(X)                                                                  \
+  X(abs, 1)                                                                                    \
+  X(sign, 3) X(floor, 1) X(ceil, 1) X(trunc, 1) X(round, 1) X(exp, 16) X(expm1, 16) X(log, 25) \
+      X(log1p, 30) X(sqrt, 6) X(rsqrt, 10) X(tanh, 30) X(sigmoid, 22) X(erf, 30) X(square, 1)  \
+          X(conj, 0)
+#define DT_BINARY_FUNCTIONS(X) \
+  X(maximum, 3) X(minimum, 3) X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 
-#define DT_ROW(name, operations)                                       \
-  constexpr Probe name(Probe a) { return cost(operations, a); }        \
-  template <class T>                                                   \
-  DT_MATH Exact<T> name(Exact<T> a) {                                  \
-    return name(a.value);                                              \
+#define DT_ROW(name, operations)      \
+  constexpr Probe name(Probe a) {     \
+    return cost(operations, a);       \
+  }                                   \
+  template <class T>                  \
+  DT_MATH Exact<T> name(Exact<T> a) { \
+    return name(a.value);             \
   }
 DT_UNARY_FUNCTIONS(DT_ROW)
 #undef DT_ROW
 
-#define DT_ROW(name, operations)                                                   \
-  constexpr Probe name(Probe a, Probe b) { return cost(operations, a, b); }        \
-  template <class T>                                                               \
-  DT_MATH Exact<T> name(Exact<T> a, Exact<T> b) {                                  \
-    return name(a.value, b.value);                                                 \
+#define DT_ROW(name, operations)                  \
+  constexpr Probe name(Probe a, Probe b) {        \
+    return cost(operations, a, b);                \
+  }                                               \
+  template <class T>                              \
+  DT_MATH Exact<T> name(Exact<T> a, Exact<T> b) { \
+    return name(a.value, b.value);                \
   }
 DT_BINARY_FUNCTIONS(DT_ROW)
 #undef DT_ROW
 
-#define DT_ROW(name, symbol)                                             \
-  constexpr Probe name(Probe a, Probe b) { return cost(1, a, b); }       \
-  template <class T>                                                     \
-  DT_MATH bool name(Exact<T> a, Exact<T> b) {                            \
-    return a.value symbol b.value;                                       \
+#define DT_ROW(name, symbol)                  \
+  constexpr Probe name(Probe a, Probe b) {    \
+    return cost(1, a, b);                     \
+  }                                           \
+  template <class T>                          \
+  DT_MATH bool name(Exact<T> a, Exact<T> b) { \
+    return a.value symbol b.value;            \
   }
 DT_COMPARISONS(DT_ROW)
 #undef DT_ROW
 
-#define DT_ROW(symbol, operations)                                                       \
-  constexpr Probe operator symbol(Probe a, Probe b) { return cost(operations, a, b); }   \
-  template <class T>                                                                     \
-  DT_MATH Exact<T> operator symbol(Exact<T> a, Exact<T> b) {                             \
-    return a.value symbol b.value;                                                       \
+#define DT_ROW(symbol, operations)                           \
+  constexpr Probe operator symbol(Probe a, Probe b) {        \
+    return cost(operations, a, b);                           \
+  }                                                          \
+  template <class T>                                         \
+  DT_MATH Exact<T> operator symbol(Exact<T> a, Exact<T> b) { \
+    return a.value symbol b.value;                           \
   }
 DT_OPERATORS(DT_ROW)
 #undef DT_ROW
@@ -77,13 +92,27 @@ DT_OPERATORS(DT_ROW)
 #undef DT_COMPARISONS
 #undef DT_OPERATORS
 
-constexpr Probe operator-(Probe a) { return cost(1, a); }
-constexpr Probe logical_and(Probe a, Probe b) { return cost(1, a, b); }
-constexpr Probe logical_or(Probe a, Probe b) { return cost(1, a, b); }
-constexpr Probe where(Probe condition, Probe a, Probe b) { return cost(1, condition, a, b); }
-constexpr Probe where(bool, Probe a, Probe b) { return cost(1, a, b); }
-constexpr Probe sin(Probe a) { return {a.operations + 40, true}; }
-constexpr Probe cos(Probe a) { return {a.operations + 40, true}; }
+constexpr Probe operator-(Probe a) {
+  return cost(1, a);
+}
+constexpr Probe logical_and(Probe a, Probe b) {
+  return cost(1, a, b);
+}
+constexpr Probe logical_or(Probe a, Probe b) {
+  return cost(1, a, b);
+}
+constexpr Probe where(Probe condition, Probe a, Probe b) {
+  return cost(1, condition, a, b);
+}
+constexpr Probe where(bool, Probe a, Probe b) {
+  return cost(1, a, b);
+}
+constexpr Probe sin(Probe a) {
+  return {a.operations + 40, true};
+}
+constexpr Probe cos(Probe a) {
+  return {a.operations + 40, true};
+}
 
 template <class T>
 DT_MATH Exact<T> operator-(Exact<T> a) {

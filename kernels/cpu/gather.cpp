@@ -1,7 +1,7 @@
 // gather and scatter along one dimension. All index values are checked before anything is written.
 //
-// Positions that differ outside the dimension never touch the same element, so they are spread over the threads; along
-// the dimension the order is kept, which makes scatter deterministic.
+// Positions that differ outside the dimension never touch the same element, so they are spread over
+// the threads; along the dimension the order is kept, which makes scatter deterministic.
 #include "kernels/cpu/index_plan.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/register.h"
@@ -11,18 +11,21 @@ namespace {
 
 constexpr int64_t kColumns = 512;
 
-// Axes hold the strides of the plain operand (gather's y, scatter's source) as x, of the index as y and of the indexed
-// operand as z.
+// Axes hold the strides of the plain operand (gather's y, scatter's source) as x, of the index as y
+// and of the indexed operand as z.
 struct Lines {
   Axes kept;
   Axis along;
 
   int64_t work() const { return 2 * kept.count() * along.size; }
   // Whether to walk the innermost kept axis inside the dimension, because it is the denser one.
-  bool is_columns() const { return kept.inner().size > 1 && magnitude(kept.inner().y) < magnitude(along.y); }
+  bool is_columns() const {
+    return kept.inner().size > 1 && magnitude(kept.inner().y) < magnitude(along.y);
+  }
 };
 
-inline Lines make_lines(const dt_view& plain, const dt_view& index, const dt_view& indexed, int64_t dim) {
+inline Lines make_lines(const dt_view& plain, const dt_view& index, const dt_view& indexed,
+                        int64_t dim) {
   Lines lines;
   lines.along = Axis{1, 0, 0, 0};
   for (int d = 0; d < index.ndim; ++d) {
@@ -50,7 +53,8 @@ void for_each_position(const dt_stream* stream, const Lines& lines, const Move& 
       const int64_t begin = tile % per_line * kColumns, end = min(inner.size, begin + kColumns);
       for (int64_t r = 0; r < along.size; ++r) {
         const int64_t x = outer.x + r * along.x, y = outer.y + r * along.y;
-        for (int64_t j = begin; j < end; ++j) move(x + j * inner.x, y + j * inner.y, outer.z + j * inner.z);
+        for (int64_t j = begin; j < end; ++j)
+          move(x + j * inner.x, y + j * inner.y, outer.z + j * inner.z);
       }
     });
     return;
@@ -93,7 +97,8 @@ int32_t gather_elements(const dt_stream* stream, const dt_call* call) {
 
 int32_t gather(const dt_stream* stream, const dt_call* call) {
   const dt_view& index = call->in[1];
-  if (!check_index(stream, index, 0, target_of(call->in[0], call->ints[0]).size)) return DT_KERNEL_INDEX;
+  if (!check_index(stream, index, 0, target_of(call->in[0], call->ints[0]).size))
+    return DT_KERNEL_INDEX;
   if (count(index) == 0) return DT_KERNEL_OK;
   switch (bytes_of(call->out[0].dtype)) {
     case 1:
@@ -135,10 +140,12 @@ struct Unite {
 template <class T>
 T immediate(const dt_view& source, int32_t dtype) {
   const bool is_floating = source.dtype == DT_FLOAT32 || source.dtype == DT_FLOAT64;
-  if (dtype == DT_BOOL) return static_cast<T>(is_floating ? source.number.f != 0 : source.number.i != 0);
+  if (dtype == DT_BOOL)
+    return static_cast<T>(is_floating ? source.number.f != 0 : source.number.i != 0);
   if (!is_floating) return static_cast<T>(source.number.i);
   if (dtype == DT_FLOAT32 || dtype == DT_FLOAT64) return static_cast<T>(source.number.f);
-  return static_cast<T>(static_cast<int64_t>(source.number.f));  // T may be unsigned, the number negative
+  return static_cast<T>(
+      static_cast<int64_t>(source.number.f));  // T may be unsigned, the number negative
 }
 
 template <class Op, class T>
@@ -201,7 +208,8 @@ int32_t scatter_assign(const dt_stream* stream, const dt_call* call) {
 
 int32_t scatter(const dt_stream* stream, const dt_call* call) {
   const dt_view& index = call->in[1];
-  if (!check_index(stream, index, 0, target_of(call->out[0], call->ints[0]).size)) return DT_KERNEL_INDEX;
+  if (!check_index(stream, index, 0, target_of(call->out[0], call->ints[0]).size))
+    return DT_KERNEL_INDEX;
   if (count(index) == 0) return DT_KERNEL_OK;
   return call->ints[1] ? scatter_add(stream, call) : scatter_assign(stream, call);
 }

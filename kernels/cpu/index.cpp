@@ -1,4 +1,5 @@
-// index, index_put, index_select and index_add. All index values are checked before anything is written.
+// index, index_put, index_select and index_add. All index values are checked before anything is
+// written.
 #include "kernels/cpu/index_plan.h"
 #include "kernels/cpu/register.h"
 
@@ -17,7 +18,8 @@ void copy_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n) {
 }
 
 template <class T>
-void read_line(const IndexPlan& plan, const IndexWalk& line, int64_t begin, int64_t end, T* y, const T* x) {
+void read_line(const IndexPlan& plan, const IndexWalk& line, int64_t begin, int64_t end, T* y,
+               const T* x) {
   const int last = plan.ndim - 1;
   const int64_t y_stride = plan.plain[last], x_stride = plan.indexed[last];
   y += line.plain;
@@ -44,7 +46,8 @@ void read_elements(const dt_stream* stream, const IndexPlan& plan, void* y, cons
     IndexWalk line(plan, tile * group / pieces);
     for (int64_t i = tile * group; i < end; ++i) {
       const int64_t begin = i % pieces * piece;
-      read_line(plan, line, begin, min(length, begin + piece), static_cast<T*>(y), static_cast<const T*>(x));
+      read_line(plan, line, begin, min(length, begin + piece), static_cast<T*>(y),
+                static_cast<const T*>(x));
       if (i % pieces == pieces - 1) line.next();
     }
   });
@@ -96,7 +99,8 @@ void write_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n, 
   if (y_stride == 1 && x_stride == 1) {
     for (int64_t i = 0; i < n; ++i) y[i] = Op::apply(y[i], x[i], alpha);
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = Op::apply(y[i * y_stride], x[i * x_stride], alpha);
+    for (int64_t i = 0; i < n; ++i)
+      y[i * y_stride] = Op::apply(y[i * y_stride], x[i * x_stride], alpha);
   }
 }
 
@@ -144,7 +148,8 @@ template <class Op, class T>
 void write_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const T* x, T alpha) {
   const int d = independent_dim(plan);
   const int64_t size = d < 0 ? 1 : plan.sizes[d];
-  // A tile walks all indices, so there are only as many as keep the threads busy. Their number does not change a bit.
+  // A tile walks all indices, so there are only as many as keep the threads busy. Their number does
+  // not change a bit.
   const int64_t wanted = stream->threads > 1 ? 2 * stream->threads : 1;
   const int64_t width = max<int64_t>(ceil_div(size, wanted), d == plan.ndim - 1 ? 16 : 1);
   parallel_for(stream, ceil_div(size, width), plan.count(), [&](int64_t tile) {
@@ -159,7 +164,8 @@ void write_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const 
 }
 
 template <class Op, class T>
-int32_t write_typed(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x, double alpha) {
+int32_t write_typed(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
+                    const dt_view& x, double alpha) {
   write_elements<Op>(stream, plan, data<T>(y), data<const T>(x), static_cast<T>(alpha));
   return DT_KERNEL_OK;
 }
@@ -179,7 +185,8 @@ int32_t assign(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
 }
 
 // y += alpha * x. Integers wrap around: their arithmetic is unsigned.
-int32_t accumulate(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x, double alpha) {
+int32_t accumulate(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
+                   const dt_view& x, double alpha) {
   if (plan.count() == 0) return DT_KERNEL_OK;
   const double whole = y.dtype == DT_FLOAT32 || y.dtype == DT_FLOAT64 ? 0 : alpha;
   switch (y.dtype) {
@@ -234,7 +241,9 @@ int32_t index_put(const dt_stream* stream, const dt_call* call) {
 }
 
 // The size of dimension `dim`; a 0-d tensor behaves as if it had one of size 1.
-int64_t size_of(const dt_view& x, int64_t dim) { return x.ndim == 0 ? 1 : x.sizes[dim]; }
+int64_t size_of(const dt_view& x, int64_t dim) {
+  return x.ndim == 0 ? 1 : x.sizes[dim];
+}
 
 int32_t index_select(const dt_stream* stream, const dt_call* call) {
   const dt_view &y = call->out[0], &x = call->in[0], &index = call->in[1];
@@ -245,7 +254,8 @@ int32_t index_select(const dt_stream* stream, const dt_call* call) {
 int32_t index_add(const dt_stream* stream, const dt_call* call) {
   const dt_view &y = call->out[0], &source = call->in[0], &index = call->in[1];
   if (!check_index(stream, index, 0, size_of(y, call->ints[0]))) return DT_KERNEL_INDEX;
-  return accumulate(stream, plan_select(source, y, index, call->ints[0]), y, source, call->floats[0]);
+  return accumulate(stream, plan_select(source, y, index, call->ints[0]), y, source,
+                    call->floats[0]);
 }
 
 }  // namespace

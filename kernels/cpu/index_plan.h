@@ -1,5 +1,5 @@
-// What index, index_put, index_select and index_add share: positions of a common shape, at which some operands are read
-// or written directly and one through index tensors.
+// What index, index_put, index_select and index_add share: positions of a common shape, at which
+// some operands are read or written directly and one through index tensors.
 #pragma once
 
 #include "kernels/cpu/common.h"
@@ -39,17 +39,20 @@ struct IndexPlan {
   }
 };
 
-// Drops dimensions of size 1 and merges neighbours that all operands walk as one. The logical order stays.
+// Drops dimensions of size 1 and merges neighbours that all operands walk as one. The logical order
+// stays.
 inline void simplify(IndexPlan* plan) {
   auto move = [&](int to, int from) {
     plan->sizes[to] = plan->sizes[from];
     plan->plain[to] = plan->plain[from];
     plan->indexed[to] = plan->indexed[from];
-    for (int k = 0; k < plan->selectors; ++k) plan->selector[k].strides[to] = plan->selector[k].strides[from];
+    for (int k = 0; k < plan->selectors; ++k)
+      plan->selector[k].strides[to] = plan->selector[k].strides[from];
   };
   auto continues = [&](int outer, int inner) {
     const int64_t n = plan->sizes[inner];
-    bool merges = plan->plain[outer] == plan->plain[inner] * n && plan->indexed[outer] == plan->indexed[inner] * n;
+    bool merges = plan->plain[outer] == plan->plain[inner] * n &&
+                  plan->indexed[outer] == plan->indexed[inner] * n;
     for (int k = 0; k < plan->selectors; ++k) {
       merges = merges && plan->selector[k].strides[outer] == plan->selector[k].strides[inner] * n;
     }
@@ -75,10 +78,10 @@ inline void simplify(IndexPlan* plan) {
   plan->ndim = kept;
 }
 
-// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y). `indices` are the index
-// operands, `dims` their pairs of size and stride.
-inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const dt_view& shape, const dt_view* indices,
-                            int n_indices, const int64_t* dims) {
+// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y). `indices`
+// are the index operands, `dims` their pairs of size and stride.
+inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const dt_view& shape,
+                            const dt_view* indices, int n_indices, const int64_t* dims) {
   IndexPlan plan;
   plan.ndim = shape.ndim;
   plan.selectors = n_indices;
@@ -98,11 +101,14 @@ inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const 
   return plan;
 }
 
-// The plan of index_select (plain = y, indexed = x) and index_add (plain = source, indexed = y) along `dim`.
-inline IndexPlan plan_select(const dt_view& plain, const dt_view& indexed, const dt_view& index, int64_t dim) {
+// The plan of index_select (plain = y, indexed = x) and index_add (plain = source, indexed = y)
+// along `dim`.
+inline IndexPlan plan_select(const dt_view& plain, const dt_view& indexed, const dt_view& index,
+                             int64_t dim) {
   dt_view along = indexed;
   dt_view selector = plain;
-  const int64_t pair[2] = {indexed.ndim == 0 ? 1 : indexed.sizes[dim], indexed.ndim == 0 ? 0 : indexed.strides[dim]};
+  const int64_t pair[2] = {indexed.ndim == 0 ? 1 : indexed.sizes[dim],
+                           indexed.ndim == 0 ? 0 : indexed.strides[dim]};
   for (int d = 0; d < plain.ndim; ++d) selector.strides[d] = 0;
   if (plain.ndim > 0) {
     along.strides[dim] = 0;
@@ -112,8 +118,10 @@ inline IndexPlan plan_select(const dt_view& plain, const dt_view& indexed, const
   return plan_index(plain, along, plain, &selector, 1, pair);
 }
 
-// Checks that the values of an index operand are in [lowest, size). Repeated values are looked at once.
-inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t lowest, int64_t size) {
+// Checks that the values of an index operand are in [lowest, size). Repeated values are looked at
+// once.
+inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t lowest,
+                        int64_t size) {
   int64_t sizes[DT_MAX_DIMS], strides[DT_MAX_DIMS], at[DT_MAX_DIMS] = {}, lines = 1;
   int n = 0;
   for (int d = 0; d < index.ndim; ++d) {
@@ -133,7 +141,8 @@ inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t l
   const int64_t* line = data<const int64_t>(index);
   for (int64_t i = 0; i < lines; ++i) {
     bool is_bad = false;
-    for (int64_t j = 0; j < run; ++j) is_bad |= (line[j * stride] < lowest) | (line[j * stride] >= size);
+    for (int64_t j = 0; j < run; ++j)
+      is_bad |= (line[j * stride] < lowest) | (line[j * stride] >= size);
     for (int64_t j = 0; is_bad && j < run; ++j) {
       if (line[j * stride] >= lowest && line[j * stride] < size) continue;
       stream->fault->index = line[j * stride];
@@ -187,7 +196,8 @@ class IndexWalk {
 constexpr int64_t kIndexTile = 512;
 
 // The offsets of the indexed operand at elements [first, first + n) of a line.
-inline void selected_offsets(const IndexPlan& plan, const IndexWalk& line, int64_t first, int64_t n, int64_t* offsets) {
+inline void selected_offsets(const IndexPlan& plan, const IndexWalk& line, int64_t first, int64_t n,
+                             int64_t* offsets) {
   const int last = plan.ndim - 1;
   for (int64_t i = 0; i < n; ++i) offsets[i] = line.indexed + (first + i) * plan.indexed[last];
   for (int k = 0; k < plan.selectors; ++k) {
@@ -201,7 +211,8 @@ inline void selected_offsets(const IndexPlan& plan, const IndexWalk& line, int64
 // The offset of a line along which no selector varies.
 inline int64_t slice_offset(const IndexPlan& plan, const IndexWalk& line) {
   int64_t offset = line.indexed;
-  for (int k = 0; k < plan.selectors; ++k) offset += plan.selector[k].offset(plan.selector[k].data[line.selector[k]]);
+  for (int k = 0; k < plan.selectors; ++k)
+    offset += plan.selector[k].offset(plan.selector[k].data[line.selector[k]]);
   return offset;
 }
 

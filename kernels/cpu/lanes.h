@@ -53,8 +53,8 @@ struct Limits<int64_t> {
   static constexpr int64_t kHighest = INT64_MAX, kLowest = INT64_MIN;
 };
 
-// Associative operations with an identity. `apply` takes scalars and vectors alike. Sums and products of integers wrap
-// around, so they are formed in unsigned types.
+// Associative operations with an identity. `apply` takes scalars and vectors alike. Sums and
+// products of integers wrap around, so they are formed in unsigned types.
 template <class T>
 struct Sum {
   using Value = T;
@@ -103,9 +103,9 @@ struct Unchanged {
   }
 };
 
-// Reduces transform(x[i]) over n contiguous elements. 128 bytes of lanes hide the latency of the operation; they are
-// combined by halving. The order of operations depends on n alone, not on the width of the vectors. `transform` takes
-// scalars and vectors alike.
+// Reduces transform(x[i]) over n contiguous elements. 128 bytes of lanes hide the latency of the
+// operation; they are combined by halving. The order of operations depends on n alone, not on the
+// width of the vectors. `transform` takes scalars and vectors alike.
 template <class Op, class T = typename Op::Value, class Transform = Unchanged>
 inline T reduce_span(const T* x, int64_t n, const Transform& transform = Transform()) {
   constexpr int kLanes = 128 / sizeof(T);
@@ -120,7 +120,8 @@ inline T reduce_span(const T* x, int64_t n, const Transform& transform = Transfo
   for (int k = 0; k < kVectors; ++k) lanes[k] = Vector<T>{} + Op::kIdentity;
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    for (int k = 0; k < kVectors; ++k) lanes[k] = Op::apply(lanes[k], transform(load(x + i + k * kWidth)));
+    for (int k = 0; k < kVectors; ++k)
+      lanes[k] = Op::apply(lanes[k], transform(load(x + i + k * kWidth)));
   }
   if (i < n) {
     T tail[kLanes];

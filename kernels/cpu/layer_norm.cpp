@@ -1,6 +1,7 @@
 // layer_norm over the last dimension of contiguous [rows, n], and its gradients.
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/register.h"
+#include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
 namespace {
@@ -8,13 +9,15 @@ namespace {
 constexpr int64_t kTile = 1024;
 
 // Tiles of rows that are worth a thread's while.
-inline int64_t rows_per_tile(int64_t n) { return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, n)); }
+inline int64_t rows_per_tile(int64_t n) {
+  return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, n));
+}
 
 // A stretch of an optional weight [n]; where there is none, ones.
 template <class T>
 class Weight {
  public:
-  explicit Weight(const dt_view* view) : weight_(view && view->dtype != 0 ? data<const T>(*view) : nullptr) {
+  explicit Weight(const T* weight) : weight_(weight) {
     for (int64_t i = 0; i < kTile; ++i) ones_[i] = T(1);
   }
   const T* from(int64_t first) const { return weight_ ? weight_ + first : ones_; }
@@ -26,14 +29,17 @@ class Weight {
 
 // ---- forward
 
-// Two passes, and the second also measures by how much the rounded mean is off: a large mean costs no digits.
+// Two passes, and the second also measures by how much the rounded mean is off: a large mean costs
+// no digits.
 template <class T>
 void row_statistics(const T* x, int64_t n, double eps, T* mean, T* rstd) {
   const T count = static_cast<T>(n);
   const T guess = reduce_span<Sum<T>>(x, n) / count;
   const T off = reduce_span<Sum<T>>(x, n, [guess](auto v) { return v - guess; }) / count;
-  const T squares = reduce_span<Sum<T>>(x, n, [guess](auto v) { return (v - guess) * (v - guess); }) / count;
-  const double variance = max(0.0, static_cast<double>(squares) - static_cast<double>(off) * static_cast<double>(off));
+  const T squares =
+      reduce_span<Sum<T>>(x, n, [guess](auto v) { return (v - guess) * (v - guess); }) / count;
+  const double variance =
+      max(0.0, static_cast<double>(squares) - static_cast<double>(off) * static_cast<double>(off));
   *mean = guess + off;
   *rstd = static_cast<T>(1.0 / __builtin_sqrt(variance + eps));
 }
@@ -52,16 +58,11 @@ void normalize_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* weight,
 }
 
 template <class T>
-const T* optional(const dt_view* operands, int n, int which) {
-  return which < n && operands[which].dtype != 0 ? data<const T>(operands[which]) : nullptr;
-}
-
-template <class T>
 int32_t forward(const dt_stream* stream, const dt_call* call) {
   const int64_t n = call->in[0].sizes[1], rows = call->in[0].sizes[0];
   const T* x = data<const T>(call->in[0]);
-  const T* weight = optional<T>(call->in, call->n_in, 1);
-  const T* bias = optional<T>(call->in, call->n_in, 2);
+  const T* weight = optional_input<T>(call, 1);
+  const T* bias = optional_input<T>(call, 2);
   T *y = data<T>(call->out[0]), *mean = data<T>(call->out[1]), *rstd = data<T>(call->out[2]);
   const double eps = call->floats[0];
   const int64_t group = rows_per_tile(n);
@@ -77,7 +78,8 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
 
 // ---- backward
 
-// The sums over rows are taken in chunks of rows that the shape fixes; each chunk has a row of scratch for either sum.
+// The sums over rows are taken in chunks of rows that the shape fixes; each chunk has a row of
+// scratch for either sum.
 struct Chunks {
   int64_t rows, n, rows_per_chunk, chunks;
 };
@@ -92,8 +94,6 @@ inline Chunks make_chunks(const dt_call* call) {
   return c;
 }
 
-inline bool wants(const dt_call* call, int which) { return which < call->n_out && call->out[which].dtype != 0; }
-
 template <class T>
 void clear(T* sums, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] = T(0);
@@ -102,14 +102,16 @@ void clear(T* sums, int64_t n) {
 template <class T>
 struct Gradients {
   const T *g, *x, *mean, *rstd;
-  T* gx;           // or null
-  T* sum_weight;   // the chunk's row of sums, or null
-  T* sum_bias;     // or null
+  T* gx;          // or null
+  T* sum_weight;  // the chunk's row of sums, or null
+  T* sum_bias;    // or null
 };
 
-// gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and xhat = (x - mean) * rstd.
+// gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and xhat = (x - mean) *
+// rstd.
 template <class T>
-void input_gradient(T* gx, const T* g, const T* x, int64_t n, T mean, T rstd, const Weight<T>& weight) {
+void input_gradient(T* gx, const T* g, const T* x, int64_t n, T mean, T rstd,
+                    const Weight<T>& weight) {
   double sum_h = 0, sum_hx = 0;
   T h[kTile], hx[kTile];
   for (int64_t first = 0; first < n; first += kTile) {
@@ -171,13 +173,13 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
   T* weight_sums = wants_weight ? scratch : nullptr;
   T* bias_sums = wants_bias ? scratch + (wants_weight ? c.chunks * c.n : 0) : nullptr;
   parallel_for(stream, c.chunks, 2 * c.rows * c.n, [&](int64_t chunk) {
-    const Weight<T> weight(call->n_in > 4 ? &call->in[4] : nullptr);
+    const Weight<T> weight(optional_input<T>(call, 4));
     Gradients<T> to;
     to.g = data<const T>(call->in[0]);
     to.x = data<const T>(call->in[1]);
     to.mean = data<const T>(call->in[2]);
     to.rstd = data<const T>(call->in[3]);
-    to.gx = wants(call, 0) ? data<T>(call->out[0]) : nullptr;
+    to.gx = optional_output<T>(call, 0);
     to.sum_weight = wants_weight ? weight_sums + chunk * c.n : nullptr;
     to.sum_bias = wants_bias ? bias_sums + chunk * c.n : nullptr;
     if (to.sum_weight) clear(to.sum_weight, c.n);
@@ -192,27 +194,19 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
 
 // ---- kernels
 
-int32_t layer_norm(const dt_stream* stream, const dt_call* call) {
-  switch (call->in[0].dtype) {
-    case DT_FLOAT32:
-      return forward<float>(stream, call);
-    case DT_FLOAT64:
-      return forward<double>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
+struct LayerNorm {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    return forward<T>(stream, call);
   }
-}
+};
 
-int32_t layer_norm_backward(const dt_stream* stream, const dt_call* call) {
-  switch (call->in[1].dtype) {
-    case DT_FLOAT32:
-      return backward<float>(stream, call);
-    case DT_FLOAT64:
-      return backward<double>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
+struct LayerNormBackward {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    return backward<T>(stream, call);
   }
-}
+};
 
 int64_t layer_norm_backward_workspace(const dt_stream*, const dt_call* call) {
   const Chunks c = make_chunks(call);
@@ -223,8 +217,8 @@ int64_t layer_norm_backward_workspace(const dt_stream*, const dt_call* call) {
 }  // namespace
 
 void register_layer_norm(dt_backend* table) {
-  table->kernel[DT_OP_layer_norm] = layer_norm;
-  table->kernel[DT_OP_layer_norm_backward] = layer_norm_backward;
+  table->kernel[DT_OP_layer_norm] = run_floating<LayerNorm>;
+  table->kernel[DT_OP_layer_norm_backward] = run_floating<LayerNormBackward>;
   table->workspace[DT_OP_layer_norm_backward] = layer_norm_backward_workspace;
 }
 

@@ -1,6 +1,7 @@
 // nonzero_count, and nonzero: the coordinates of the nonzero elements in row-major order.
 //
-// The elements are cut into chunks that are counted at the same time; the counts say where each chunk's coordinates go.
+// The elements are cut into chunks that are counted at the same time; the counts say where each
+// chunk's coordinates go.
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/register.h"
 
@@ -21,8 +22,9 @@ inline Chunks make_chunks(const dt_view& x) {
   return c;
 }
 
-// Walks elements [begin, end) of x in row-major order and calls body(coordinates, flags, n) for runs along the last
-// dimension: the coordinates are those of the first of n elements, and flags say which of them are nonzero.
+// Walks elements [begin, end) of x in row-major order and calls body(coordinates, flags, n) for
+// runs along the last dimension: the coordinates are those of the first of n elements, and flags
+// say which of them are nonzero.
 template <class Body>
 void for_each_run(const dt_view& x, int64_t begin, int64_t end, const Body& body) {
   const int last = x.ndim - 1;
@@ -33,7 +35,8 @@ void for_each_run(const dt_view& x, int64_t begin, int64_t end, const Body& body
     int64_t offset = 0;
     for (int d = 0; d <= last; ++d) offset += at[d] * x.strides[d];
     const int64_t n = min(min(kTile, end - begin), last < 0 ? 1 : x.sizes[last] - at[last]);
-    load_truth(flags, data<const char>(x) + offset * bytes_of(x.dtype), x.dtype, last < 0 ? 1 : x.strides[last], n);
+    load_truth(flags, data<const char>(x) + offset * bytes_of(x.dtype), x.dtype,
+               last < 0 ? 1 : x.strides[last], n);
     body(at, flags, n);
     begin += n;
     if (last < 0) return;
@@ -51,8 +54,9 @@ inline int64_t count_flags(const uint8_t* flags, int64_t n) {
 void count_chunks(const dt_stream* stream, const dt_view& x, const Chunks& c, int64_t* counts) {
   parallel_for(stream, c.chunks, c.elements, [&](int64_t chunk) {
     int64_t sum = 0;
-    for_each_run(x, chunk * c.per_chunk, min(c.elements, (chunk + 1) * c.per_chunk),
-                 [&](const int64_t*, const uint8_t* flags, int64_t n) { sum += count_flags(flags, n); });
+    for_each_run(
+        x, chunk * c.per_chunk, min(c.elements, (chunk + 1) * c.per_chunk),
+        [&](const int64_t*, const uint8_t* flags, int64_t n) { sum += count_flags(flags, n); });
     counts[chunk] = sum;
   });
 }
@@ -68,7 +72,8 @@ int32_t nonzero_count(const dt_stream* stream, const dt_call* call) {
 }
 
 // Writes the coordinates of a run's nonzero elements and returns where the next ones go.
-inline int64_t* write_coordinates(int64_t* y, int ndim, const int64_t* at, const uint8_t* flags, int64_t n) {
+inline int64_t* write_coordinates(int64_t* y, int ndim, const int64_t* at, const uint8_t* flags,
+                                  int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     if (!flags[i]) continue;
     for (int d = 0; d < ndim - 1; ++d) y[d] = at[d];

@@ -4,6 +4,8 @@
 
 namespace dt::cpu {
 
-void register_pointwise_0(dt_backend* table) { bind_share<0>(table); }
+void register_pointwise_0(dt_backend* table) {
+  bind_share<0>(table);
+}
 
 }  // namespace dt::cpu

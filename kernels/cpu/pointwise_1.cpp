@@ -4,6 +4,8 @@
 
 namespace dt::cpu {
 
-void register_pointwise_1(dt_backend* table) { bind_share<1>(table); }
+void register_pointwise_1(dt_backend* table) {
+  bind_share<1>(table);
+}
 
 }  // namespace dt::cpu

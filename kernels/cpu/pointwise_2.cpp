@@ -4,6 +4,8 @@
 
 namespace dt::cpu {
 
-void register_pointwise_2(dt_backend* table) { bind_share<2>(table); }
+void register_pointwise_2(dt_backend* table) {
+  bind_share<2>(table);
+}
 
 }  // namespace dt::cpu

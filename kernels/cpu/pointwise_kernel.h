@@ -1,15 +1,12 @@
-// From a formula struct of functors.gen.h to a backend's kernel: the tile functions, one loop per output, arithmetic
-// type and form, and the entry that picks the type. What is not the formula itself is left to run_elementwise.
+// From a formula struct of functors.gen.h to a backend's kernel: the tile functions, one loop per
+// output, arithmetic type and form, and the entry that picks the type. What is not the formula
+// itself is left to run_elementwise.
 #pragma once
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/functors.gen.h"
-
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wpass-failed"  // loops with integer division or fmod stay scalar
-#endif
 
 namespace dt::cpu {
 namespace {
@@ -83,8 +80,8 @@ DT_FN auto probe_argument() {
 template <class F, int kOutput, int... kInput>
 constexpr math::Probe probe_output(Indices<kInput...>) {
   constexpr math::Probe parameters[8] = {};
-  return evaluate<F, kOutput, math::Probe>(parameters,
-                                           probe_argument<is_bool_input<F, kInput>(), math::Probe>()...);
+  return evaluate<F, kOutput, math::Probe>(
+      parameters, probe_argument<is_bool_input<F, kInput>(), math::Probe>()...);
 }
 
 // What the formula of an output does. Predicates and integer ops are not worth asking.
@@ -133,10 +130,13 @@ template <class T>
 DT_MATH math::Exact<T> exact(T value) {
   return value;
 }
-DT_MATH bool exact(bool value) { return value; }
+DT_MATH bool exact(bool value) {
+  return value;
+}
 
-// As run_row, but elements that came out as NaN, perhaps because the fast sine does not reach so far, are computed
-// again exactly. Results wait in a buffer because the row may be written over an input.
+// As run_row, but elements that came out as NaN, perhaps because the fast sine does not reach so
+// far, are computed again exactly. Results wait in a buffer because the row may be written over an
+// input.
 template <class F, int kOutput, class T, class... Arguments>
 inline void run_trigonometric_row(T* out, const T* parameters, int64_t n, Arguments... arguments) {
   constexpr int64_t kChunk = 256;
@@ -151,8 +151,9 @@ inline void run_trigonometric_row(T* out, const T* parameters, int64_t n, Argume
     }
     for (int64_t i = 0; i < m && undefined; ++i) {
       if (result[i] != result[i]) {
-        result[i] =
-            evaluate<F, kOutput, math::Exact<T>>(exact_parameters, exact(arguments.at(start + i))...).value;
+        result[i] = evaluate<F, kOutput, math::Exact<T>>(exact_parameters,
+                                                         exact(arguments.at(start + i))...)
+                        .value;
       }
     }
     for (int64_t i = 0; i < m; ++i) out[start + i] = result[i];
@@ -169,15 +170,17 @@ DT_MATH void run_tile_inputs(const Tile& tile, Indices<kInput...>) {
     };
     constexpr int kScalar = kForm == kFirstScalar ? 0 : kForm == kSecondScalar ? 1 : -1;
     if constexpr (F::bool_out) {
-      run_row<F, kOutput, T>(static_cast<uint8_t*>(tile.out) + r * tile.out_row, parameters, tile.n,
-                             Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
+      run_row<F, kOutput, T>(
+          static_cast<uint8_t*>(tile.out) + r * tile.out_row, parameters, tile.n,
+          Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
     } else if constexpr (probe<F, kOutput, T>().trigonometric) {
       run_trigonometric_row<F, kOutput, T>(
           static_cast<T*>(tile.out) + r * tile.out_row, parameters, tile.n,
           Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
     } else {
-      run_row<F, kOutput, T>(static_cast<T*>(tile.out) + r * tile.out_row, parameters, tile.n,
-                             Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
+      run_row<F, kOutput, T>(
+          static_cast<T*>(tile.out) + r * tile.out_row, parameters, tile.n,
+          Argument<F, kInput, T, kInput == kScalar>{row(kInput, is_bool_input<F, kInput>())}...);
     }
   }
 }
@@ -204,12 +207,14 @@ int32_t run_typed(const dt_stream* stream, const dt_call* call) {
   constexpr int kMaxParameters = 8;
   T parameters[kMaxParameters];
   for (int i = 0; i < call->n_floats && i < kMaxParameters; ++i) {
-    parameters[i] = T(0.5) == T(0) ? static_cast<T>(call->ints[i + 1]) : static_cast<T>(call->floats[i]);
+    parameters[i] =
+        T(0.5) == T(0) ? static_cast<T>(call->ints[i + 1]) : static_cast<T>(call->floats[i]);
   }
   Elementwise op;
   op.n_in = F::n_in;
   op.n_out = F::n_out;
-  for (int i = 0; i < F::n_in; ++i) op.in_dtype[i] = F::bool_in >> i & 1 ? DT_BOOL : DtypeCode<T>::value;
+  for (int i = 0; i < F::n_in; ++i)
+    op.in_dtype[i] = F::bool_in >> i & 1 ? DT_BOOL : DtypeCode<T>::value;
   op.out_dtype = F::bool_out ? DT_BOOL : DtypeCode<T>::value;
   op.cycles = 2 * (F::n_in + F::n_out) * static_cast<int>(sizeof(T)) / 4;
   op.parameters = parameters;

@@ -1,4 +1,5 @@
-// How a reduction is cut into pieces: axes in the order of memory, blocks of outputs, chunks of the reduced elements.
+// How a reduction is cut into pieces: axes in the order of memory, blocks of outputs, chunks of the
+// reduced elements.
 #pragma once
 
 #include "kernels/cpu/common.h"
@@ -23,7 +24,9 @@ struct Axes {
   const Axis& inner() const { return axis[n - 1]; }
 };
 
-inline int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+inline int64_t magnitude(int64_t stride) {
+  return stride < 0 ? -stride : stride;
+}
 
 // Inserts an axis so that the strides of x fall; repeated elements (stride 0) are walked outermost.
 inline void insert_by_stride(Axes* axes, const Axis& axis) {
@@ -43,7 +46,8 @@ inline void coalesce(Axes* axes) {
   for (int d = 1; d < axes->n; ++d) {
     Axis& outer = axes->axis[last];
     const Axis& inner = axes->axis[d];
-    if (outer.x == inner.x * inner.size && outer.y == inner.y * inner.size && outer.z == inner.z * inner.size) {
+    if (outer.x == inner.x * inner.size && outer.y == inner.y * inner.size &&
+        outer.z == inner.z * inner.size) {
       outer = Axis{outer.size * inner.size, inner.x, inner.y, inner.z};
     } else {
       axes->axis[++last] = inner;
@@ -82,24 +86,28 @@ class Walk {
   int64_t at_[DT_MAX_DIMS];
 };
 
-// The pieces of a reduction. They follow from the shapes and strides alone, so the order of operations, and with it
-// every bit of the result, is the same for any number of threads.
+// The pieces of a reduction. They follow from the shapes and strides alone, so the order of
+// operations, and with it every bit of the result, is the same for any number of threads.
 //
 // Rows: an output's elements are a stream that is read in tiles of kTile elements.
-// Columns: a block of outputs lies side by side in memory; each reduced position adds a row to all of them at once.
+// Columns: a block of outputs lies side by side in memory; each reduced position adds a row to all
+// of them at once.
 struct Plan {
-  static constexpr int64_t kTile = 2048;        // elements of a stream that are reduced at once
-  static constexpr int64_t kLeafRows = 64;      // rows that are added up before sums are combined pairwise
-  static constexpr int64_t kColumnBytes = 4096; // a block of columns: partial results stay in L1
-  static constexpr int64_t kChunkWork = 65536;  // elements that are worth a partial result of their own
-  static constexpr int64_t kPieces = 64;        // pieces that balance well over any number of threads
+  static constexpr int64_t kTile = 2048;  // elements of a stream that are reduced at once
+  static constexpr int64_t kLeafRows =
+      64;  // rows that are added up before sums are combined pairwise
+  static constexpr int64_t kColumnBytes = 4096;  // a block of columns: partial results stay in L1
+  static constexpr int64_t kChunkWork =
+      65536;                              // elements that are worth a partial result of their own
+  static constexpr int64_t kPieces = 64;  // pieces that balance well over any number of threads
 
   Axes kept, reduced;
-  int64_t outputs, length;  // how many elements are kept, and how many are reduced into each of them
+  int64_t outputs,
+      length;  // how many elements are kept, and how many are reduced into each of them
   bool columns;
-  int64_t width;            // outputs in a block
+  int64_t width;  // outputs in a block
   int64_t blocks;
-  int64_t fold;             // columns: dense rows that are handled as one, because they are short
+  int64_t fold;  // columns: dense rows that are handled as one, because they are short
   int64_t chunks, chunk_length;
 
   int64_t work() const { return outputs * length; }
@@ -109,7 +117,8 @@ struct Plan {
 inline bool prefers_columns(const Axes& kept, const Axes& reduced) {
   if (kept.n == 0) return false;
   if (reduced.n == 0) return true;
-  const int64_t along_kept = magnitude(kept.inner().x), along_reduced = magnitude(reduced.inner().x);
+  const int64_t along_kept = magnitude(kept.inner().x),
+                along_reduced = magnitude(reduced.inner().x);
   if (along_kept == 0 || along_reduced == 0) return along_reduced == 0;
   if (along_kept < along_reduced) return true;
   // Many short rows: side by side they fill vectors, one by one they would cost a call each.
@@ -127,7 +136,8 @@ inline void cut_columns(Plan* plan, int64_t value_bytes, bool foldable) {
   }
   if (plan->blocks >= Plan::kPieces / 2 || plan->work() < 2 * Plan::kChunkWork) return;
   const int64_t leaf = plan->leaf_rows();
-  const int64_t rows = max(Plan::kChunkWork / plan->width, ceil_div(plan->length * plan->blocks, Plan::kPieces));
+  const int64_t rows =
+      max(Plan::kChunkWork / plan->width, ceil_div(plan->length * plan->blocks, Plan::kPieces));
   plan->chunk_length = ceil_div(rows, leaf) * leaf;
   plan->chunks = ceil_div(plan->length, plan->chunk_length);
 }
@@ -143,13 +153,16 @@ inline void cut_rows(Plan* plan) {
   plan->blocks = ceil_div(plan->outputs, plan->width);
 }
 
-// x's elements and y's, where y's size is 1, are reduced; z may be absent. Needs at least one element.
-inline Plan make_plan(const dt_view& x, const dt_view& y, const dt_view* z, int64_t value_bytes, bool foldable) {
+// x's elements and y's, where y's size is 1, are reduced; z may be absent. Needs at least one
+// element.
+inline Plan make_plan(const dt_view& x, const dt_view& y, const dt_view* z, int64_t value_bytes,
+                      bool foldable) {
   Plan plan;
   for (int d = 0; d < x.ndim; ++d) {
     if (x.sizes[d] == 1) continue;
     const bool is_kept = y.sizes[d] != 1;
-    const Axis axis{x.sizes[d], x.strides[d], is_kept ? y.strides[d] : 0, is_kept && z ? z->strides[d] : 0};
+    const Axis axis{x.sizes[d], x.strides[d], is_kept ? y.strides[d] : 0,
+                    is_kept && z ? z->strides[d] : 0};
     insert_by_stride(is_kept ? &plan.kept : &plan.reduced, axis);
   }
   coalesce(&plan.kept);
@@ -160,7 +173,8 @@ inline Plan make_plan(const dt_view& x, const dt_view& y, const dt_view* z, int6
   plan.chunks = 1;
   plan.chunk_length = plan.length;
   plan.columns = prefers_columns(plan.kept, plan.reduced);
-  if (plan.reduced.n == 0) plan.reduced.axis[plan.reduced.n++] = Axis{1, 1, 0, 0};  // so that there is an inner axis
+  if (plan.reduced.n == 0)
+    plan.reduced.axis[plan.reduced.n++] = Axis{1, 1, 0, 0};  // so that there is an inner axis
   if (plan.columns) {
     cut_columns(&plan, value_bytes, foldable);
   } else {

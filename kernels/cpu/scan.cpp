@@ -17,8 +17,11 @@ struct Lines {
 
   int64_t count() const { return kept.count(); }
   int64_t work() const { return 4 * count() * along.size; }  // each sum waits for the one before
-  bool is_rows() const { return magnitude(along.x) < magnitude(kept.inner().x) || kept.inner().size == 1; }
-  // Few long lines are cut into chunks; the shape alone decides, so the bits do not depend on the threads.
+  bool is_rows() const {
+    return magnitude(along.x) < magnitude(kept.inner().x) || kept.inner().size == 1;
+  }
+  // Few long lines are cut into chunks; the shape alone decides, so the bits do not depend on the
+  // threads.
   int64_t chunks() const { return is_rows() && count() < 16 ? ceil_div(along.size, kChunk) : 1; }
 };
 
@@ -43,7 +46,10 @@ template <class Sum>
 class Scan {
  public:
   Scan(const dt_stream* stream, const dt_call* call)
-      : stream_(stream), y_(call->out[0]), x_(call->in[0]), lines_(make_lines(call)),
+      : stream_(stream),
+        y_(call->out[0]),
+        x_(call->in[0]),
+        lines_(make_lines(call)),
         totals_(static_cast<Sum*>(call->workspace)) {}
 
   void run() const {
@@ -53,12 +59,15 @@ class Scan {
     parallel_for(stream_, ceil_div(lines_.count(), group), lines_.work(), [&](int64_t tile) {
       Walk at(lines_.kept, lines_.kept.n, tile * group);
       const int64_t end = min(lines_.count(), (tile + 1) * group);
-      for (int64_t i = tile * group; i < end; ++i, at.next()) scan_row(at, 0, lines_.along.size, Sum(0));
+      for (int64_t i = tile * group; i < end; ++i, at.next())
+        scan_row(at, 0, lines_.along.size, Sum(0));
     });
   }
 
  private:
-  const char* x_at(int64_t offset) const { return data<const char>(x_) + offset * bytes_of(x_.dtype); }
+  const char* x_at(int64_t offset) const {
+    return data<const char>(x_) + offset * bytes_of(x_.dtype);
+  }
   char* y_at(int64_t offset) const { return data<char>(y_) + offset * bytes_of(y_.dtype); }
 
   // Scans elements [begin, end) of a line on top of `sum`, which it returns.
@@ -90,7 +99,8 @@ class Scan {
     auto for_each_chunk = [&](auto body) {
       parallel_for(stream_, tiles, lines_.work(), [&](int64_t tile) {
         const int64_t begin = tile % chunks * kChunk;
-        body(tile, Walk(lines_.kept, lines_.kept.n, tile / chunks), begin, min(lines_.along.size, begin + kChunk));
+        body(tile, Walk(lines_.kept, lines_.kept.n, tile / chunks), begin,
+             min(lines_.along.size, begin + kChunk));
       });
     };
     for_each_chunk([&](int64_t tile, const Walk& line, int64_t begin, int64_t end) {
@@ -113,16 +123,18 @@ class Scan {
   void scan_columns() const {
     const Axis &inner = lines_.kept.inner(), &along = lines_.along;
     const int64_t per_line = ceil_div(inner.size, kColumns);
-    parallel_for(stream_, lines_.count() / inner.size * per_line, lines_.work(), [&](int64_t block) {
-      const Walk outer(lines_.kept, lines_.kept.n - 1, block / per_line);
-      const int64_t first = block % per_line * kColumns, width = min(kColumns, inner.size - first);
-      Sum sum[kColumns] = {}, row[kColumns];
-      for (int64_t r = 0; r < along.size; ++r) {
-        load_run(row, x_at(outer.y + first * inner.y + r * along.y), x_.dtype, inner.y, width);
-        for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
-        store_run(y_at(outer.x + first * inner.x + r * along.x), y_.dtype, inner.x, sum, width);
-      }
-    });
+    parallel_for(
+        stream_, lines_.count() / inner.size * per_line, lines_.work(), [&](int64_t block) {
+          const Walk outer(lines_.kept, lines_.kept.n - 1, block / per_line);
+          const int64_t first = block % per_line * kColumns,
+                        width = min(kColumns, inner.size - first);
+          Sum sum[kColumns] = {}, row[kColumns];
+          for (int64_t r = 0; r < along.size; ++r) {
+            load_run(row, x_at(outer.y + first * inner.y + r * along.y), x_.dtype, inner.y, width);
+            for (int64_t j = 0; j < width; ++j) sum[j] += row[j];
+            store_run(y_at(outer.x + first * inner.x + r * along.x), y_.dtype, inner.x, sum, width);
+          }
+        });
   }
 
   const dt_stream* stream_;
@@ -146,7 +158,8 @@ int64_t cumsum_workspace(const dt_stream*, const dt_call* call) {
   if (count(call->in[0]) == 0) return 0;
   const Lines lines = make_lines(call);
   static_assert(sizeof(double) == sizeof(uint64_t), "one size for both kinds of sum");
-  return lines.chunks() > 1 ? lines.chunks() * lines.count() * static_cast<int64_t>(sizeof(double)) : 0;
+  return lines.chunks() > 1 ? lines.chunks() * lines.count() * static_cast<int64_t>(sizeof(double))
+                            : 0;
 }
 
 }  // namespace

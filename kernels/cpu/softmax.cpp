@@ -1,18 +1,19 @@
 // softmax, log_softmax and their gradients along any dimension.
 //
-// Rows: the dimension is dense in all operands, so one row at a time passes through L1. Columns: otherwise a block of
-// neighbouring rows is handled at once, with vectors across the rows. Both read memory once while the block stays in
-// the cache.
+// Rows: the dimension is dense in all operands, so one row at a time passes through L1. Columns:
+// otherwise a block of neighbouring rows is handled at once, with vectors across the rows. Both
+// read memory once while the block stays in the cache.
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/register.h"
+#include "kernels/cpu/rows.h"
 #include "kernels/math.h"
 
 namespace dt::cpu {
 namespace {
 
-constexpr int64_t kTile = 2048;     // elements of a row between two sums
-constexpr int64_t kColumns = 256;   // rows that are handled side by side, at most
+constexpr int64_t kTile = 2048;    // elements of a row between two sums
+constexpr int64_t kColumns = 256;  // rows that are handled side by side, at most
 constexpr int64_t kBlockBytes = 128 * 1024;
 
 // The operands' strides: an axis holds the output's as x and the inputs' as y and z.
@@ -48,9 +49,11 @@ inline Lines make_lines(const dt_call* call) {
   return lines;
 }
 
-// Calls row(offset of the output, of the inputs) for each row, or columns(offsets, width) for each block of rows.
+// Calls row(offsets of the output and the inputs) for each row, or columns(offsets, width) for each
+// block of rows.
 template <class Row, class Columns>
-void for_each_line(const dt_stream* stream, const Lines& lines, const Row& row, const Columns& columns) {
+void for_each_line(const dt_stream* stream, const Lines& lines, const Row& row,
+                   const Columns& columns) {
   const int64_t rows = lines.kept.count();
   if (lines.is_dense) {
     const int64_t group = max<int64_t>(1, kSerialWork / 2 / lines.along.size);
@@ -71,24 +74,8 @@ void for_each_line(const dt_stream* stream, const Lines& lines, const Row& row, 
   });
 }
 
-// A row of a block of columns: where it is if it is dense, else a copy.
-template <class T>
-const T* read_row(const T* p, int64_t stride, int64_t width, T* copy) {
-  if (stride == 1) return p;
-  for (int64_t j = 0; j < width; ++j) copy[j] = p[j * stride];
-  return copy;
-}
-
-// Lets compute(row) write a row of a block of columns, in place if it is dense.
-template <class T, class Compute>
-void write_row(T* p, int64_t stride, int64_t width, const Compute& compute) {
-  if (stride == 1) return compute(p);
-  T row[kColumns];
-  compute(row);
-  for (int64_t j = 0; j < width; ++j) p[j * stride] = row[j];
-}
-
-// Adds make(first, count, tile) over tiles of a row; make fills the tile.
+// Adds up, tile by tile, the `count` terms of a row from `first` that make(first, count, tile) points to; it may write
+// them into the tile.
 template <class T, class Make>
 T sum_tiles(int64_t n, const Make& make) {
   double sum = 0;
@@ -130,7 +117,7 @@ void column_tops(const Lines& lines, const T* x, int64_t width, T* top) {
   T copy[kColumns];
   for (int64_t j = 0; j < width; ++j) top[j] = Limits<T>::kLowest;
   for (int64_t r = 0; r < lines.along.size; ++r) {
-    const T* row = read_row(x + r * lines.along.y, lines.kept.inner().y, width, copy);
+    const T* row = read_run(x + r * lines.along.y, lines.kept.inner().y, width, copy);
     for (int64_t j = 0; j < width; ++j) top[j] = Largest<T>::apply(top[j], row[j]);
   }
 }
@@ -142,8 +129,8 @@ void softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
   column_tops(lines, x, width, top);
   for (int64_t j = 0; j < width; ++j) sum[j] = 0;
   for (int64_t r = 0; r < along.size; ++r) {
-    const T* from = read_row(x + r * along.y, inner.y, width, copy);
-    write_row(y + r * along.x, inner.x, width, [&](T* to) {
+    const T* from = read_run(x + r * along.y, inner.y, width, copy);
+    write_run<kColumns>(y + r * along.x, inner.x, width, [&](T* to) {
       for (int64_t j = 0; j < width; ++j) to[j] = math::exp(from[j] - top[j]);
       for (int64_t j = 0; j < width; ++j) sum[j] += to[j];
     });
@@ -162,13 +149,13 @@ void log_softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
   column_tops(lines, x, width, top);
   for (int64_t j = 0; j < width; ++j) sum[j] = 0;
   for (int64_t r = 0; r < along.size; ++r) {
-    const T* from = read_row(x + r * along.y, inner.y, width, copy);
+    const T* from = read_run(x + r * along.y, inner.y, width, copy);
     for (int64_t j = 0; j < width; ++j) sum[j] += math::exp(from[j] - top[j]);
   }
   for (int64_t j = 0; j < width; ++j) sum[j] = math::log(sum[j]);
   for (int64_t r = 0; r < along.size; ++r) {
-    const T* from = read_row(x + r * along.y, inner.y, width, copy);
-    write_row(y + r * along.x, inner.x, width, [&](T* to) {
+    const T* from = read_run(x + r * along.y, inner.y, width, copy);
+    write_run<kColumns>(y + r * along.x, inner.x, width, [&](T* to) {
       for (int64_t j = 0; j < width; ++j) to[j] = from[j] - top[j] - sum[j];
     });
   }
@@ -193,20 +180,20 @@ void log_softmax_backward_row(T* gx, const T* g, const T* y, int64_t n) {
 
 // Both gradients along columns: sums of term(g, y), then gx = result(g, y, sum).
 template <class T, class Term, class Result>
-void backward_columns(const Lines& lines, T* gx, const T* g, const T* y, int64_t width, const Term& term,
-                      const Result& result) {
+void backward_columns(const Lines& lines, T* gx, const T* g, const T* y, int64_t width,
+                      const Term& term, const Result& result) {
   const Axis &along = lines.along, &inner = lines.kept.inner();
   T sum[kColumns], copy_g[kColumns], copy_y[kColumns];
   for (int64_t j = 0; j < width; ++j) sum[j] = 0;
   for (int64_t r = 0; r < along.size; ++r) {
-    const T* row_g = read_row(g + r * along.y, inner.y, width, copy_g);
-    const T* row_y = read_row(y + r * along.z, inner.z, width, copy_y);
+    const T* row_g = read_run(g + r * along.y, inner.y, width, copy_g);
+    const T* row_y = read_run(y + r * along.z, inner.z, width, copy_y);
     for (int64_t j = 0; j < width; ++j) sum[j] += term(row_g[j], row_y[j]);
   }
   for (int64_t r = 0; r < along.size; ++r) {
-    const T* row_g = read_row(g + r * along.y, inner.y, width, copy_g);
-    const T* row_y = read_row(y + r * along.z, inner.z, width, copy_y);
-    write_row(gx + r * along.x, inner.x, width, [&](T* to) {
+    const T* row_g = read_run(g + r * along.y, inner.y, width, copy_g);
+    const T* row_y = read_run(y + r * along.z, inner.z, width, copy_y);
+    write_run<kColumns>(gx + r * along.x, inner.x, width, [&](T* to) {
       for (int64_t j = 0; j < width; ++j) to[j] = result(row_g[j], row_y[j], sum[j]);
     });
   }
@@ -214,96 +201,102 @@ void backward_columns(const Lines& lines, T* gx, const T* g, const T* y, int64_t
 
 // ---- kernels
 
-struct Forward {
-  template <class T>
-  static void run(const dt_stream* stream, const dt_call* call) {
-    const Lines lines = make_lines(call);
-    T* y = data<T>(call->out[0]);
-    const T* x = data<const T>(call->in[0]);
-    for_each_line(
-        stream, lines,
-        [&](int64_t to, int64_t from, int64_t) { softmax_row(y + to, x + from, lines.along.size); },
-        [&](int64_t to, int64_t from, int64_t, int64_t width) { softmax_columns(lines, y + to, x + from, width); });
-  }
+template <class T>
+struct Operands {
+  T* out;
+  const T *first, *last;
+
+  explicit Operands(const dt_call* call)
+      : out(data<T>(call->out[0])),
+        first(data<const T>(call->in[0])),
+        last(data<const T>(call->in[call->n_in - 1])) {}
 };
 
-struct LogForward {
+struct Softmax {
   template <class T>
-  static void run(const dt_stream* stream, const dt_call* call) {
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
     const Lines lines = make_lines(call);
-    T* y = data<T>(call->out[0]);
-    const T* x = data<const T>(call->in[0]);
+    const Operands<T> at(call);
     for_each_line(
         stream, lines,
-        [&](int64_t to, int64_t from, int64_t) { log_softmax_row(y + to, x + from, lines.along.size); },
-        [&](int64_t to, int64_t from, int64_t, int64_t width) {
-          log_softmax_columns(lines, y + to, x + from, width);
-        });
-  }
-};
-
-struct Backward {
-  template <class T>
-  static void run(const dt_stream* stream, const dt_call* call) {
-    const Lines lines = make_lines(call);
-    T* gx = data<T>(call->out[0]);
-    const T* g = data<const T>(call->in[0]);
-    const T* y = data<const T>(call->in[1]);
-    for_each_line(
-        stream, lines,
-        [&](int64_t to, int64_t at_g, int64_t at_y) {
-          softmax_backward_row(gx + to, g + at_g, y + at_y, lines.along.size);
+        [&](int64_t y, int64_t x, int64_t) {
+          softmax_row(at.out + y, at.first + x, lines.along.size);
         },
-        [&](int64_t to, int64_t at_g, int64_t at_y, int64_t width) {
+        [&](int64_t y, int64_t x, int64_t, int64_t width) {
+          softmax_columns(lines, at.out + y, at.first + x, width);
+        });
+    return DT_KERNEL_OK;
+  }
+};
+
+struct LogSoftmax {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    const Lines lines = make_lines(call);
+    const Operands<T> at(call);
+    for_each_line(
+        stream, lines,
+        [&](int64_t y, int64_t x, int64_t) {
+          log_softmax_row(at.out + y, at.first + x, lines.along.size);
+        },
+        [&](int64_t y, int64_t x, int64_t, int64_t width) {
+          log_softmax_columns(lines, at.out + y, at.first + x, width);
+        });
+    return DT_KERNEL_OK;
+  }
+};
+
+struct SoftmaxBackward {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    const Lines lines = make_lines(call);
+    const Operands<T> at(call);
+    for_each_line(
+        stream, lines,
+        [&](int64_t gx, int64_t g, int64_t y) {
+          softmax_backward_row(at.out + gx, at.first + g, at.last + y, lines.along.size);
+        },
+        [&](int64_t gx, int64_t g, int64_t y, int64_t width) {
           backward_columns(
-              lines, gx + to, g + at_g, y + at_y, width, [](T grad, T result) { return grad * result; },
+              lines, at.out + gx, at.first + g, at.last + y, width,
+              [](T grad, T result) { return grad * result; },
               [](T grad, T result, T dot) { return result * (grad - dot); });
         });
+    return DT_KERNEL_OK;
   }
 };
 
-struct LogBackward {
+struct LogSoftmaxBackward {
   template <class T>
-  static void run(const dt_stream* stream, const dt_call* call) {
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
     const Lines lines = make_lines(call);
-    T* gx = data<T>(call->out[0]);
-    const T* g = data<const T>(call->in[0]);
-    const T* y = data<const T>(call->in[1]);
+    const Operands<T> at(call);
     for_each_line(
         stream, lines,
-        [&](int64_t to, int64_t at_g, int64_t at_y) {
-          log_softmax_backward_row(gx + to, g + at_g, y + at_y, lines.along.size);
+        [&](int64_t gx, int64_t g, int64_t y) {
+          log_softmax_backward_row(at.out + gx, at.first + g, at.last + y, lines.along.size);
         },
-        [&](int64_t to, int64_t at_g, int64_t at_y, int64_t width) {
+        [&](int64_t gx, int64_t g, int64_t y, int64_t width) {
           backward_columns(
-              lines, gx + to, g + at_g, y + at_y, width, [](T grad, T) { return grad; },
+              lines, at.out + gx, at.first + g, at.last + y, width, [](T grad, T) { return grad; },
               [](T grad, T result, T sum) { return grad - math::exp(result) * sum; });
         });
+    return DT_KERNEL_OK;
   }
 };
 
 template <class Kernel>
-int32_t run_floating(const dt_stream* stream, const dt_call* call) {
-  if (count(call->out[0]) == 0) return DT_KERNEL_OK;
-  switch (call->out[0].dtype) {
-    case DT_FLOAT32:
-      Kernel::template run<float>(stream, call);
-      return DT_KERNEL_OK;
-    case DT_FLOAT64:
-      Kernel::template run<double>(stream, call);
-      return DT_KERNEL_OK;
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+int32_t run_unless_empty(const dt_stream* stream, const dt_call* call) {
+  return count(call->out[0]) == 0 ? DT_KERNEL_OK : run_floating<Kernel>(stream, call);
 }
 
 }  // namespace
 
 void register_softmax(dt_backend* table) {
-  table->kernel[DT_OP_softmax] = run_floating<Forward>;
-  table->kernel[DT_OP_softmax_backward] = run_floating<Backward>;
-  table->kernel[DT_OP_log_softmax] = run_floating<LogForward>;
-  table->kernel[DT_OP_log_softmax_backward] = run_floating<LogBackward>;
+  table->kernel[DT_OP_softmax] = run_unless_empty<Softmax>;
+  table->kernel[DT_OP_softmax_backward] = run_unless_empty<SoftmaxBackward>;
+  table->kernel[DT_OP_log_softmax] = run_unless_empty<LogSoftmax>;
+  table->kernel[DT_OP_log_softmax_backward] = run_unless_empty<LogSoftmaxBackward>;
 }
 
 }  // namespace dt::cpu

@@ -1,8 +1,10 @@
-// argsort: a stable radix sort of (key, position) pairs, one byte of the key at a time, lowest first.
+// argsort: a stable radix sort of (key, position) pairs, one byte of the key at a time, lowest
+// first.
 //
-// Keys are unsigned integers in the order of the elements: equal elements have equal keys (0.0 and -0.0, all NaN), NaN
-// has the largest, and a descending sort inverts the bits, which keeps it stable. Large inputs are cut into slices:
-// each counts its own digits and knows where to write, so that slices can be scattered at the same time.
+// Keys are unsigned integers in the order of the elements: equal elements have equal keys (0.0 and
+// -0.0, all NaN), NaN has the largest, and a descending sort inverts the bits, which keeps it
+// stable. Large inputs are cut into slices: each counts its own digits and knows where to write, so
+// that slices can be scattered at the same time.
 #include "kernels/cpu/common.h"
 #include "kernels/cpu/register.h"
 
@@ -38,9 +40,15 @@ inline uint64_t order_of(double x) {
   __builtin_memcpy(&bits, &x, sizeof(bits));
   return bits & kSign64 ? ~bits : bits | kSign64;
 }
-inline uint64_t order_of(int64_t x) { return static_cast<uint64_t>(x) ^ kSign64; }
-inline uint32_t order_of(int32_t x) { return static_cast<uint32_t>(x) ^ kSign32; }
-inline uint32_t order_of(uint8_t x) { return x; }
+inline uint64_t order_of(int64_t x) {
+  return static_cast<uint64_t>(x) ^ kSign64;
+}
+inline uint32_t order_of(int32_t x) {
+  return static_cast<uint32_t>(x) ^ kSign32;
+}
+inline uint32_t order_of(uint8_t x) {
+  return x;
+}
 
 // ---- sorting
 
@@ -54,7 +62,9 @@ void insertion_sort(Item<Key>* items, int64_t n) {
   }
 }
 
-inline int64_t slices_of(int64_t n) { return min(kMaxSlices, ceil_div(n, kSerialWork)); }
+inline int64_t slices_of(int64_t n) {
+  return min(kMaxSlices, ceil_div(n, kSerialWork));
+}
 
 template <class Key>
 class RadixSort {
@@ -98,7 +108,9 @@ class RadixSort {
     });
   }
 
-  static int64_t digit(const Item<Key>& item, int shift) { return static_cast<int64_t>(item.key >> shift & 0xff); }
+  static int64_t digit(const Item<Key>& item, int shift) {
+    return static_cast<int64_t>(item.key >> shift & 0xff);
+  }
 
   void sort_by_digit(int shift) {
     for_each_slice([&](int64_t slice, int64_t begin, int64_t end) {
@@ -116,8 +128,8 @@ class RadixSort {
     items_ = sorted;
   }
 
-  // Turns counts into the place of each slice's first item of each digit. False if all items share one digit, so that
-  // nothing would move.
+  // Turns counts into the place of each slice's first item of each digit. False if all items share
+  // one digit, so that nothing would move.
   bool make_places() {
     int64_t place = 0;
     for (int d = 0; d < kDigits; ++d) {
@@ -142,7 +154,9 @@ class RadixSort {
 // ---- kernel
 
 // Positions share the keys' type, so 32-bit keys serve only as many elements as they can number.
-inline bool has_narrow_keys(const dt_view& x) { return bytes_of(x.dtype) < 8 && x.sizes[0] <= UINT32_MAX; }
+inline bool has_narrow_keys(const dt_view& x) {
+  return bytes_of(x.dtype) < 8 && x.sizes[0] <= UINT32_MAX;
+}
 
 template <class T>
 void sort(const dt_stream* stream, const dt_call* call) {

@@ -1,0 +1,324 @@
+"""Prints tests/{c,cpp,lua}/conformance_test.*: the calls that tests/conformance/record.py has
+recorded from PyTorch, in each language's own words. tests/conformance/check.* compare them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from . import c as c_header
+from . import cabi, cpp, cpp_kinds
+from .lua import lua_name
+from .model import Argument, Function, Kind, Schema, SchemaError
+from .text import GENERATED, call
+
+CALLS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "conformance" / "calls.json"
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    calls = json.loads(CALLS.read_text())
+    return {
+        f"tests/{language.folder}/conformance_test.{language.suffix}": language.program(
+            schema, calls
+        )
+        for language in (C(), Cpp(), Lua())
+    }
+
+
+_DTYPE = Kind("enum", "dtype")
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, dict) and "dtype" in value
+
+
+def _numbers(values: list) -> list[str]:
+    return [str(int(v)) if isinstance(v, bool) else repr(v) for v in values]
+
+
+class Language:
+    """What the languages have in common: the frame of a program and of a case."""
+
+    folder = suffix = ""
+
+    def program(self, schema: Schema, calls: list[dict]) -> str:
+        cases = [self.case(schema, number, entry) for number, entry in enumerate(calls)]
+        return "\n".join([*self.top(), *cases, *self.bottom(len(calls))]) + "\n"
+
+    def case(self, schema: Schema, number: int, entry: dict) -> str:
+        f = schema.functions.get(entry["fn"])
+        if f is None:
+            raise SchemaError(f"{CALLS.name}: there is no function '{entry['fn']}'")
+        unknown = set(entry["args"]) - {a.name for a in f.args}
+        if unknown:
+            raise SchemaError(f"{CALLS.name}: {f.name} has no argument '{unknown.pop()}'")
+        lines = []
+        values = {}
+        for a in f.args:
+            if a.name in entry["args"]:
+                wants_grad = a.name in entry.get("grads", ())
+                values[a.name] = self.value(a, entry["args"][a.name], wants_grad, lines)
+        lines += self.call(f, values, entry)
+        return self.frame(number, f.name, lines)
+
+
+class C(Language):
+    folder, suffix = "c", "c"
+
+    def top(self) -> list[str]:
+        return [f"/* {GENERATED} */", '#include "tests/conformance/check.h"']
+
+    def bottom(self, count: int) -> list[str]:
+        cases = ", ".join(f"case_{i}" for i in range(count))
+        body = call("static void (*const cases[])(void) = {", cases.split(", "), "};")
+        return ["", body, "", f"int main(void) {{ return run_cases(cases, {count}); }}"]
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        body = "\n".join(f"  {line}" for line in lines)
+        return f"\n/* {name} */\nstatic void case_{number}(void) {{\n{body}\n}}"
+
+    def value(self, a: Argument, value, wants_grad: bool, lines: list[str]) -> str:
+        if _is_tensor(value):
+            lines.append(
+                call(
+                    f"dt_tensor *a_{a.name} = make(",
+                    [*self.literal(value), str(int(wants_grad))],
+                    ");",
+                )
+            )
+            return f"a_{a.name}"
+        if a.kind.base == "tensor" and a.kind.list:
+            names = []
+            for i, entry in enumerate(value):
+                lines.append(
+                    call(f"dt_tensor *a_{a.name}{i} = make(", [*self.literal(entry), "0"], ");")
+                )
+                names.append(f"a_{a.name}{i}")
+            return f"T_LIST({', '.join(names)})"
+        return self.plain(a, value)
+
+    @staticmethod
+    def plain(a: Argument, value) -> str:
+        kind = a.kind
+        if kind.base == "enum":
+            return cabi.enum_constant(
+                kind.name, value["enum"] if isinstance(value, dict) else value
+            )
+        if kind.base == "i64" and kind.list:
+            return _c_dims(value if isinstance(value, list) else [value])
+        number = (
+            f"(_Bool){int(value)}"
+            if isinstance(value, bool) and kind.base != "bool"
+            else _numbers([value])[0]
+        )
+        if a.has_default and kind.base in ("operand", "scalar"):
+            return f"{'T_OP' if kind.base == 'operand' else 'T_NUM'}({number})"
+        wrapper = {"i64?": "T_INT", "f64?": "T_REAL", "bool?": "T_FLAG"}.get(kind.key)
+        return f"{wrapper}({number})" if wrapper else number
+
+    @staticmethod
+    def literal(tensor: dict) -> list[str]:
+        """dtype, shape and elements."""
+        dtype = cabi.enum_constant("dtype", tensor["dtype"])
+        return [dtype, _c_dims(tensor["shape"]), f"T_REALS({', '.join(_numbers(tensor['data']))})"]
+
+    def call(self, f: Function, values: dict[str, str], entry: dict) -> list[str]:
+        short = c_header.short_name(f)
+        arguments = [values[a.name] for a in f.args if not a.has_default]
+        for a in f.args:
+            if a.has_default and a.name in values:
+                value = values[a.name]
+                if a.kind.base == "operand" and value.startswith("a_"):
+                    value = f"T_OP({value})"
+                arguments.append(f".{a.name} = {value}")
+        lines = []
+        if "error" in entry:
+            lines.append(f"T_{short}({', '.join(arguments)});")
+            return [*lines, f"expect_error({json.dumps(entry['error'])});"]
+        for r in f.results[1:]:
+            lines.append(f"dt_tensor *{r.name};")
+            arguments.append(f".{r.name} = &{r.name}")
+        kind = f.results[0].kind.key if f.results else "tensor"
+        types = {"tensor": "dt_tensor *", "tensor[]": "dt_tensor_list *", "bool": "int32_t "}
+        lines.append(call(f"{types[kind]}result = T_{short}(", arguments, ");"))
+        names = ["result", *(r.name for r in f.results[1:])]
+        for name, expected in zip(names, entry["results"], strict=True):
+            lines += self.expect(name, expected)
+        for name, expected in entry.get("grads", {}).items():
+            if name == next(iter(entry["grads"])):
+                lines.append("T_backward(T_sum(result));")
+            lines += self.expect(f"T_grad(a_{name})", expected)
+        return lines
+
+    def expect(self, name: str, expected) -> list[str]:
+        if isinstance(expected, list):
+            lines = [f"expect_count({name}, {len(expected)});"]
+            for i, entry in enumerate(expected):
+                lines += self.expect(f"T_tensor_list_get({name}, {i})", entry)
+            return lines
+        if isinstance(expected, bool):
+            return [f"expect_bool({name}, {int(expected)});"]
+        return [call("expect(", [name, *self.literal(expected)], ");")]
+
+
+def _c_dims(values: list[int]) -> str:
+    return f"T_DIMS({', '.join(map(str, values))})" if values else "T_NO_DIMS"
+
+
+class Cpp(Language):
+    folder, suffix = "cpp", "cpp"
+
+    def top(self) -> list[str]:
+        return [f"// {GENERATED}", '#include "tests/conformance/check.hpp"', "", "namespace {"]
+
+    def bottom(self, count: int) -> list[str]:
+        cases = call(
+            "const std::vector<void (*)()> cases = {", [f"case_{i}" for i in range(count)], "};"
+        )
+        return ["", cases, "", "}  // namespace", "", "int main() { return run_cases(cases); }"]
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        body = "\n".join(f"  {line}" for line in lines)
+        return f"\n// {name}\nvoid case_{number}() {{\n{body}\n}}"
+
+    def value(self, a: Argument, value, wants_grad: bool, lines: list[str]) -> str:
+        if _is_tensor(value):
+            arguments = [*self.literal(value), "true" if wants_grad else "false"]
+            lines.append(call(f"const dt::Tensor a_{a.name} = make(", arguments, ");"))
+            return f"a_{a.name}"
+        if a.kind.base == "tensor" and a.kind.list:
+            names = [f"a_{a.name}{i}" for i in range(len(value))]
+            for name, entry in zip(names, value, strict=True):
+                lines.append(
+                    call(f"const dt::Tensor {name} = make(", [*self.literal(entry), "false"], ");")
+                )
+            return f"{{{', '.join(names)}}}"
+        if a.kind.base == "enum":
+            name = value["enum"] if isinstance(value, dict) else value
+            return "dt::" + cpp_kinds.literal(Argument(a.name, a.kind, default=name))
+        if isinstance(value, list):
+            return "dt::Ints({" + ", ".join(map(str, value)) + "})"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return repr(value)
+
+    @staticmethod
+    def literal(tensor: dict) -> list[str]:
+        dtype = cpp_kinds.literal(Argument("dtype", _DTYPE, default=tensor["dtype"]))
+        shape = "{" + ", ".join(map(str, tensor["shape"])) + "}"
+        return [f"dt::{dtype}", shape, "{" + ", ".join(_numbers(tensor["data"])) + "}"]
+
+    def call(self, f: Function, values: dict[str, str], entry: dict) -> list[str]:
+        given = list(f.args)
+        while given[-1].name not in values:
+            given.pop()
+        arguments = [values.get(a.name) or _cpp_default(a) for a in given]
+        printer = cpp.Printer(None, f)
+        if printer.namespace is None:
+            this, *arguments = arguments
+            head = f"{this}.{printer.name}("
+        else:
+            head = "::".join(["dt", *filter(None, [printer.namespace]), printer.name]) + "("
+        if "error" in entry:
+            run = call(head, arguments, ");")
+            return [f"expect_error({json.dumps(entry['error'])}, [&] {{ {run} }});"]
+        lines = [call(f"const auto result = {head}", arguments, ");")]
+        names = ["result"] if len(f.results) < 2 else [f"result.{r.name}" for r in f.results]
+        for name, expected in zip(names, entry["results"], strict=True):
+            lines += self.expect(name, expected)
+        for name, expected in entry.get("grads", {}).items():
+            if name == next(iter(entry["grads"])):
+                lines.append(f"{names[0]}.sum().backward();")
+            lines += self.expect(f"a_{name}.grad()", expected)
+        return lines
+
+    def expect(self, name: str, expected) -> list[str]:
+        if isinstance(expected, list):
+            lines = [f"expect_true({name}.size() == {len(expected)});"]
+            for i, entry in enumerate(expected):
+                lines += self.expect(f"{name}[{i}]", entry)
+            return lines
+        if isinstance(expected, bool):
+            return [f"expect_true({name} == {'true' if expected else 'false'});"]
+        return [call("expect(", [name, *self.literal(expected)], ");")]
+
+
+def _cpp_default(a: Argument) -> str:
+    literal = cpp_kinds.literal(a)
+    if a.kind.base == "enum" and a.default is not None:
+        return f"dt::{literal}"
+    return f"dt::Ints({literal})" if a.kind.list and a.default is not None else literal
+
+
+class Lua(Language):
+    folder, suffix = "lua", "lua"
+
+    def top(self) -> list[str]:
+        return [
+            f"-- {GENERATED}",
+            'local check = require("check")',
+            'local dt = require("dumbtorch")',
+        ]
+
+    def bottom(self, count: int) -> list[str]:
+        return ["", "check.finish()"]
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        body = "\n".join(f"  {line}" for line in lines)
+        return f'\ncheck.case("{number} {name}", function()\n{body}\nend)'
+
+    def value(self, a: Argument, value, wants_grad: bool, lines: list[str]) -> str:
+        if _is_tensor(value):
+            flag = "true" if wants_grad else "false"
+            lines.append(call(f"local {a.name} = check.make(", [*self.literal(value), flag], ")"))
+            return a.name
+        if isinstance(value, dict):
+            return f'"{value["enum"]}"'
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, list) and value and _is_tensor(value[0]):
+            made = [call("check.make(", [*self.literal(v), "false"], ")") for v in value]
+            return "{" + ", ".join(made) + "}"
+        if isinstance(value, list):
+            return "{" + ", ".join(map(str, value)) + "}"
+        return json.dumps(value)
+
+    @staticmethod
+    def literal(tensor: dict) -> list[str]:
+        lists = ["{" + ", ".join(_numbers(v)) + "}" for v in (tensor["shape"], tensor["data"])]
+        return [f'"{tensor["dtype"]}"', *lists]
+
+    def call(self, f: Function, values: dict[str, str], entry: dict) -> list[str]:
+        arguments = [values[a.name] for a in f.args if not a.has_default]
+        given = [a for a in f.args if a.has_default and a.name in values]
+        named = [f"{lua_name(a.name)} = {values[a.name]}" for a in given]
+        if named:
+            arguments.append("{" + ", ".join(named) + "}")
+        if f.namespaces:
+            space = "" if f.namespaces[0] == "torch" else f.namespaces[0] + "."
+            head = f"dt.{space}{lua_name(f.torch_name)}("
+        else:
+            this, *arguments = arguments
+            head = f"{this}:{lua_name(f.method_name)}("
+        if "error" in entry:
+            run = call(head, arguments, ")")
+            return [f"check.error({json.dumps(entry['error'])}, function() {run} end)"]
+        names = [r.name if len(f.results) > 1 else "result" for r in f.results] or ["result"]
+        lines = [call(f"local {', '.join(names)} = {head}", arguments, ")")]
+        for name, expected in zip(names, entry["results"], strict=True):
+            lines += self.expect(name, expected)
+        for name, expected in entry.get("grads", {}).items():
+            if name == next(iter(entry["grads"])):
+                lines.append(f"{names[0]}:sum():backward()")
+            lines += self.expect(f"{name}.grad", expected)
+        return lines
+
+    def expect(self, name: str, expected) -> list[str]:
+        if isinstance(expected, list):
+            lines = [f"check.same(#{name}, {len(expected)})"]
+            for i, entry in enumerate(expected):
+                lines += self.expect(f"{name}[{i + 1}]", entry)
+            return lines
+        if isinstance(expected, bool):
+            return [f"check.same({name}, {'true' if expected else 'false'})"]
+        return [call("check.tensor(", [name, *self.literal(expected)], ")")]

@@ -1,0 +1,208 @@
+"""Prints wrappers/python/dumbtorch/nn/modules/layers.py: the layers of the schema as Python classes.
+
+They own their Parameters and call the same functions as the core's modules, in the same order, so the
+same seed gives the same initial values in every language."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from . import expr, layers, python
+from .model import Argument, Layer, Schema, Tensor
+from .text import GENERATED
+
+INDENT = "    "
+
+_HEAD = f'''"""{GENERATED}"""
+
+# ruff: noqa
+import math
+
+from ... import _ops
+from ..._runtime import int_list
+from ...autograd.grad_mode import no_grad
+from ..parameter import Parameter
+from .module import Module
+'''
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    parts = [_HEAD]
+    parts += [_class(schema, layer) for layer in schema.layers.values()]
+    names = "".join(f'{INDENT}"{name}",\n' for name in schema.layers)
+    parts.append(f"__all__ = [\n{names}]\n")
+    return {"wrappers/python/dumbtorch/nn/modules/layers.py": "\n\n\n".join(parts)}
+
+
+class _Printer(expr.Printer):
+    """Expressions over `self`, with ops from `_ops`."""
+
+    def __init__(self, schema: Schema, variables: dict[str, str]):
+        super().__init__(variables)
+        self.schema = schema
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        if function == "value":
+            return arguments[0]
+        if function == "sqrt":
+            return f"math.sqrt({arguments[0]})"
+        name = function if function in self.schema.functions else f"tensor_{function}"
+        parameters = self.schema.functions[name].args
+        named = [
+            f"{p.name}={a}" if p.keyword_only else a
+            for p, a in zip(parameters, arguments, strict=False)
+        ]
+        return f"_ops.{name}({', '.join(named)})"
+
+
+def _class(schema: Schema, layer: Layer) -> str:
+    lines = [f"class {layer.name}(Module):", *_indent(_docstring(layer)), ""]
+    lines += _indent(_constructor(schema, layer))
+    if layer.state:
+        lines += ["", *_indent(_reset(schema, layer))]
+    lines += ["", *_indent(_forward(schema, layer))]
+    if layer.extra_repr:
+        lines += ["", *_indent(_extra_repr(layer))]
+    return "\n".join(lines)
+
+
+def _indent(lines: list[str]) -> list[str]:
+    return [INDENT + line if line else "" for line in lines]
+
+
+def _docstring(layer: Layer) -> list[str]:
+    lines = textwrap.wrap(layer.doc, 88)
+    lines += ["", "Args:"] if layer.args else []
+    for a in layer.args:
+        lines += textwrap.wrap(
+            f"{a.name}: {a.doc}", 88, initial_indent=INDENT, subsequent_indent=INDENT * 2
+        )
+    if len(lines) == 1:
+        return [f'"""{lines[0]}"""']
+    return [f'"""{lines[0]}', *lines[1:], '"""']
+
+
+# ---- the constructor
+
+
+def _signature(args: tuple[Argument, ...]) -> str:
+    return ", ".join(
+        python.safe(a.name) + (f"={python.default(a)}" if a.has_default else "") for a in args
+    )
+
+
+def _state_names(layer: Layer) -> set[str]:
+    return {s.name for s in layer.state}
+
+
+def _constructor(schema: Schema, layer: Layer) -> list[str]:
+    lines = [f"def __init__(self{', ' if layer.args else ''}{_signature(layer.args)}):"]
+    body = ["super().__init__()", *_lists(layer)]
+    plain = _Printer(schema, {})
+    for condition, message in layer.checks:
+        body += [f"if not ({plain.print(condition)}):", f'{INDENT}raise ValueError("{message}")']
+    body += [_keep(a) for a in layer.args if a.name not in _state_names(layer) and not _is_place(a)]
+    for s in layer.state:
+        body += _new_state(plain, s)
+    body += ["self.reset_parameters()"] if layer.state else []
+    return lines + _indent(body)
+
+
+def _is_place(a: Argument) -> bool:
+    return a.name in ("device", "dtype")
+
+
+def _lists(layer: Layer) -> list[str]:
+    """Lists whose entries the layer itself looks at become tuples; the others stay as given."""
+    shapes = [entry for s in layer.state for entry in s.shape]
+    texts = " ".join([*layer.let.values(), *shapes])
+    return [
+        f"{a.name} = tuple(int_list({a.name}, {a.kind.count}))"
+        for a in layer.args
+        if a.kind.list and re.search(rf"\*{a.name}\b|\b{a.name}\[", texts)
+    ]
+
+
+def _keep(a: Argument) -> str:
+    if a.kind.base == "tensor":
+        return f'self.register_buffer("{a.name}", {a.name})'
+    return f"self.{python.safe(a.name)} = {python.safe(a.name)}"
+
+
+def _new_state(plain: _Printer, s: Tensor) -> list[str]:
+    shape = "".join(
+        ("*" if entry.startswith("*") else "") + plain.print(layers.dimension(entry)) + ", "
+        for entry in s.shape
+    )
+    dtype = f"_ops.DTYPE.named('{s.dtype}')" if s.dtype else "dtype"
+    tensor = f"_ops.empty(({shape.rstrip()}), dtype={dtype}, device=device)"
+    tensor = tensor.replace(",)", ")") if len(s.shape) > 1 else tensor
+    register = "register_buffer" if s.buffer else "register_parameter"
+    value = tensor if s.buffer else f"Parameter({tensor})"
+    if s.when:
+        value = f"{value} if {plain.print(s.when)} else None"
+    return [f'self.{register}("{s.name}", {value})']
+
+
+# ---- initial values and forward
+
+
+def _members(layer: Layer) -> dict[str, str]:
+    """How expressions in methods say the layer's arguments, state and constants."""
+    out = {a.name: f"self.{python.safe(a.name)}" for a in layer.args}
+    out |= {a.name: f'self._buffers["{a.name}"]' for a in layer.args if a.kind.base == "tensor"}
+    for s in layer.state:
+        registry = "_buffers" if s.buffer else "_parameters"
+        out[s.name] = f'self.{registry}["{s.name}"]'
+    return out
+
+
+def _reset(schema: Schema, layer: Layer) -> list[str]:
+    members = {n: v for n, v in _members(layer).items()}
+    members |= {n: n for n in layer.let}
+    printer = _Printer(schema, members)
+    body = [f"{n} = {printer.print(value)}" for n, value in layer.let.items()]
+    body.append("with no_grad():")
+    for s in layer.state:
+        steps = [printer.print(step) for step in s.init]
+        if s.when:
+            body.append(f"{INDENT}if {members[s.name]} is not None:")
+            body += [INDENT * 2 + step for step in steps]
+        else:
+            body += [INDENT + step for step in steps]
+    return ["def reset_parameters(self):", f'{INDENT}"""Draws initial values."""', *_indent(body)]
+
+
+def _forward(schema: Schema, layer: Layer) -> list[str]:
+    variables = _members(layer) | {a.name: a.name for a in layer.forward_args}
+    variables["training"] = "self.training"
+    body = []
+    for registry, short in (("_parameters", "p"), ("_buffers", "b")):
+        uses = sum(v.startswith(f"self.{registry}[") for v in variables.values())
+        mentioned = [n for n in expr.names(layer.forward) if f"self.{registry}[" in variables.get(n, "")]
+        if uses > 1 and len(mentioned) > 1:
+            body.append(f"{short} = self.{registry}")
+            variables = {n: v.replace(f"self.{registry}[", f"{short}[") for n, v in variables.items()}
+    printer = _Printer(schema, variables)
+    for condition, message in layer.input_checks:
+        body += [f"if not ({printer.print(condition)}):", f'{INDENT}raise ValueError("{message}")']
+    if layer.each_training_step:
+        state = [n for n in expr.names(layer.each_training_step) if n in _state_names(layer)]
+        given = "".join(f" and {variables[n]} is not None" for n in state)
+        body += [f"if self.training{given}:", f"{INDENT}with no_grad():"]
+        body.append(f"{INDENT * 2}{printer.print(layer.each_training_step)}")
+    body.append(f"return {printer.print(layer.forward)}")
+    names = ", ".join(a.name for a in layer.forward_args)
+    return [f"def forward(self, {names}):", *_indent(body)]
+
+
+def _extra_repr(layer: Layer) -> list[str]:
+    state = _state_names(layer)
+
+    def member(match: re.Match) -> str:
+        name, rest = match[1], match[2]
+        return f"{{self.{name} is not None}}" if name in state else f"{{self.{name}{rest}}}"
+
+    shown = re.sub(r"\{(\w+)([^}]*)\}", member, layer.extra_repr)
+    return ["def extra_repr(self):", f'{INDENT}return f"{shown}"']

@@ -1,0 +1,38 @@
+// What the generated layers are written with.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+inline bool is_given(const Tensor& x) {
+  return x.defined();
+}
+template <class T>
+bool is_given(const std::optional<T>& x) {
+  return x.has_value();
+}
+
+template <class T>
+const T& value(const std::optional<T>& x) {
+  return *x;
+}
+
+inline int64_t dim(const Tensor& x) {
+  return x.ndim();
+}
+
+// A list of n numbers; one number stands for n equal ones.
+inline std::vector<int64_t> expand_list(IntList list, int64_t n, const char* layer,
+                                        const char* name) {
+  if (list.size() == 1) return std::vector<int64_t>(static_cast<size_t>(n), list[0]);
+  DT_CHECK(list.size() == n, kValueError, layer, ": ", name, " must be one number or ", n, ", got ",
+           list);
+  return list.to_vector();
+}
+
+}  // namespace dt

@@ -1,0 +1,36 @@
+-- A CNN on real images, trained by hand: zero_grad, forward, loss, backward, step. The programs of
+-- the other languages are the same and print the same losses.
+--
+--   lua train_cnn.lua [folder with the four IDX files] [steps]
+local dt = require("dumbtorch")
+local nn = dt.nn
+
+local folder = arg[1] or "/usr/share/datasets/fashion-mnist"
+local steps = tonumber(arg[2] or 100)
+local batch = 64
+
+local function read(name, dtype)
+  return dt.utils.data.read_idx(folder .. "/" .. name):to({dtype = dtype})
+end
+
+local images = (read("train-images-idx3-ubyte.gz", dt.float32) / 255):unsqueeze(1)
+local labels = read("train-labels-idx1-ubyte.gz", dt.int64)
+
+dt.manual_seed(0)
+local model = nn.Sequential(
+  nn.Conv2d(1, 8, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+  nn.Conv2d(8, 16, 3, {padding = 1}), nn.ReLU(), nn.MaxPool2d(2),
+  nn.Flatten(), nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10))
+local optimizer = dt.optim.Adam(model:parameters(), {lr = 0.001})
+
+for step = 0, steps - 1 do
+  local first = step * batch % (#labels - batch)
+  local x, target = images:narrow(0, first, batch), labels:narrow(0, first, batch)
+  optimizer:zero_grad()
+  local loss = nn.functional.cross_entropy(model(x), target)
+  loss:backward()
+  optimizer:step()
+  if step % 10 == 0 or step == steps - 1 then
+    print(string.format("step %d loss %.4f", step, loss:item()))
+  end
+end

@@ -1,0 +1,270 @@
+// The gradient of conv2d with respect to weight and bias.
+//
+// Each element of the weight's gradient is an inner product over all images and output positions of
+// an output channel's gradient with the input channel that a tap saw. The images are divided into
+// splits, a number that depends on the shapes alone; each split adds its inner products into
+// partial sums of its own, and these are added up in order at the end.
+#pragma once
+
+#include "kernels/cpu/conv_stage.h"
+#include "kernels/cpu/micro.h"
+#include "kernels/cpu/workers.h"
+
+namespace dt::cpu {
+namespace {
+
+template <class T>
+struct WeightGradient {
+  Axis rows, cols;                            // forward
+  int64_t groups, in_channels, out_channels;  // channels per group
+  Images<const T> g, x;
+  Images<T> gw;  // [out, in, kernel height, kernel width]
+  T* gb;         // NULL: not wanted
+  int64_t gb_step;
+};
+
+struct WeightPlan {
+  StageLayout x_stage, g_stage;
+  int64_t columns;  // weights per output channel
+  int64_t batches, batches_per_split, splits;
+  int64_t row_blocks;                    // batches per group of images
+  int64_t channel_block, channel_items;  // output channels of a group that an item covers
+  int64_t x_size, g_size, workers;
+  bool parallel;
+};
+
+// How many numbers a batch should have: its rows of g stay in the first-level cache.
+constexpr int64_t kBatchNumbers = 1024;
+// A split should have enough positions to be worth a set of partial sums.
+constexpr int64_t kSplitPositions = 2048;
+constexpr int64_t kPartialBytes = int64_t{1} << 24;
+
+// The stage of g: like that of x, but every number that is not an output is zero.
+template <class T>
+StageLayout gradient_layout(const Images<const T>& g, const StageLayout& x) {
+  Axis rows = {g.h, 1, g.h, 0, 1, 1, 0, 1, 0, 1}, cols = {g.w, 1, g.w, 0, 1, 1, 0, 1, 0, 1};
+  StageLayout s = stage_layout<T>(rows, cols, x.images, x.out_rows);
+  s.height = x.height, s.width = x.width;
+  s.plane = x.images * s.image() + s.guard;
+  constexpr int64_t kLine = 64 / sizeof(T);
+  s.channel = (ceil_div(s.plane, kLine) | 1) * kLine;
+  return s;
+}
+
+// Rows and images per batch and the number of splits. Only shapes decide, so that results do not
+// depend on threads.
+template <class T>
+void divide_batches(const WeightGradient<T>& k, WeightPlan* p) {
+  const int64_t width = k.cols.out_count + k.cols.halo(), lanes = k.rows.lanes() * k.cols.lanes();
+  const int64_t number_bytes =
+      (k.in_channels * lanes + k.out_channels) * static_cast<int64_t>(sizeof(T));
+  const int64_t numbers = min(kBatchNumbers, (int64_t{1} << 20) / max<int64_t>(1, number_bytes));
+  int64_t rows = min(k.rows.out_count, max<int64_t>(1, numbers / width));
+  rows = ceil_div(k.rows.out_count, ceil_div(k.rows.out_count, rows));
+  const int64_t image = (rows + k.rows.halo()) * width;
+  const int64_t images = rows < k.rows.out_count ? 1 : max<int64_t>(1, min(k.g.n, numbers / image));
+  p->x_stage = stage_layout<T>(k.rows, k.cols, images, rows);
+  p->g_stage = gradient_layout(k.g, p->x_stage);
+  p->row_blocks = ceil_div(k.rows.out_count, rows);
+  p->batches = ceil_div(k.g.n, images) * p->row_blocks;
+
+  const int64_t weights = k.groups * k.out_channels * p->columns;
+  const int64_t positions = k.g.n * k.g.h * k.g.w;
+  int64_t splits = min<int64_t>(64, positions / kSplitPositions);
+  splits = min(splits, kPartialBytes / max<int64_t>(1, weights * static_cast<int64_t>(sizeof(T))));
+  splits = max<int64_t>(1, min(splits, p->batches));
+  p->batches_per_split = ceil_div(p->batches, splits);
+  p->splits = ceil_div(p->batches, p->batches_per_split);
+}
+
+template <class T>
+WeightPlan plan_weight(const dt_stream* stream, const WeightGradient<T>& k) {
+  WeightPlan p = {};
+  p.columns = k.in_channels * k.rows.taps * k.cols.taps;
+  divide_batches(k, &p);
+  const int64_t sums = k.groups * k.out_channels * p.columns;
+  p.parallel = worth_threads(stream, k.g.n * k.g.h * p.x_stage.width * sums / (2 * kLanes<T>));
+  p.workers = p.parallel ? stream->threads : 1;
+  const int64_t wanted = p.parallel ? 4 * stream->threads : 1;
+  p.channel_block = k.out_channels;
+  while (p.splits * k.groups * ceil_div(k.out_channels, p.channel_block) < wanted &&
+         p.channel_block > 4 * kDotRows) {
+    p.channel_block = ceil_div(p.channel_block, 2);
+  }
+  p.channel_items = ceil_div(k.out_channels, p.channel_block);
+  p.x_size = k.in_channels * p.x_stage.channel;
+  p.g_size = p.channel_block * p.g_stage.channel;
+  return p;
+}
+
+template <class T>
+struct WeightScratch {
+  T *weights, *bias;  // partial sums: [split][output channel][column], [split][output channel]
+  T *x, *g;           // stages, one for each worker
+  int64_t* offsets;
+
+  WeightScratch(const WeightGradient<T>& k, const WeightPlan& p, Workspace* workspace) {
+    const int64_t channels = k.groups * k.out_channels;
+    weights = workspace->take<T>(p.splits * channels * p.columns);
+    bias = workspace->take<T>(k.gb == nullptr ? 0 : p.splits * channels);
+    x = workspace->take<T>(p.workers * p.x_size);
+    g = workspace->take<T>(p.workers * p.g_size);
+    offsets = workspace->take<int64_t>(p.columns);
+  }
+};
+
+// An item: one split, some output channels of one group.
+template <class T>
+struct WeightItem {
+  const WeightGradient<T>& k;
+  const WeightPlan& p;
+  const WeightScratch<T>& scratch;
+  int64_t split, group, o, o_count;  // o counts over all groups
+  T *x, *g;
+
+  WeightItem(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
+             int64_t item, int64_t worker)
+      : k(k),
+        p(p),
+        scratch(scratch),
+        x(scratch.x + worker * p.x_size),
+        g(scratch.g + worker * p.g_size) {
+    const int64_t first = item % p.channel_items * p.channel_block;
+    o_count = min(p.channel_block, k.out_channels - first);
+    item /= p.channel_items;
+    group = item % k.groups;
+    split = item / k.groups;
+    o = group * k.out_channels + first;
+  }
+
+  T* partial(int64_t channel) const {
+    return scratch.weights + (split * k.groups * k.out_channels + o + channel) * p.columns;
+  }
+
+  void clear() const;
+  void stage_gradient(int64_t n, int64_t n_count, int64_t row, int64_t row_count) const;
+  Runs runs(int64_t n_count, int64_t row_count) const;
+  void add_products(const Runs& runs) const;
+  void add_bias(int64_t n_count) const;
+  void run() const;
+};
+
+template <class T>
+void WeightItem<T>::clear() const {
+  fill_zero(partial(0), o_count * p.columns);
+  if (k.gb != nullptr) fill_zero(scratch.bias + split * k.groups * k.out_channels + o, o_count);
+}
+
+template <class T>
+void WeightItem<T>::stage_gradient(int64_t n, int64_t n_count, int64_t row,
+                                   int64_t row_count) const {
+  const StageLayout& s = p.g_stage;
+  fill_stage(s, k.g, n, n_count, o, o_count, row, g);
+  for (int64_t channel = 0; channel < o_count && row_count < s.height; ++channel) {
+    fill_zero(g + channel * s.channel + row_count * s.width, (s.height - row_count) * s.width);
+  }
+}
+
+// The zeros behind the outputs of an image make up whole vectors. If there are too few of them all
+// images are one run.
+template <class T>
+Runs WeightItem<T>::runs(int64_t n_count, int64_t row_count) const {
+  const StageLayout& s = p.x_stage;
+  const auto whole_vectors = [](int64_t numbers) {
+    return ceil_div(numbers, kLanes<T>) * kLanes<T>;
+  };
+  const int64_t length = whole_vectors(s.numbers(1, row_count));
+  if (length <= s.image()) return {n_count, length, s.image(), s.image()};
+  return {1, whole_vectors(s.numbers(n_count, row_count)), 0, 0};
+}
+
+template <class T>
+void WeightItem<T>::add_products(const Runs& runs) const {
+  T sums[kDotRows * kDotCols];
+  for (int64_t i = 0; i < o_count; i += kDotRows) {
+    const int64_t rows = min<int64_t>(kDotRows, o_count - i);
+    const T* a = g + i * p.g_stage.channel;
+    for (int64_t j = 0; j < p.columns; j += kDotCols) {
+      const int64_t cols = min<int64_t>(kDotCols, p.columns - j);
+      if (rows == 1) {
+        inner_tile<T, 1, kDotCols>(runs, a, 0, 1, x, scratch.offsets + j, cols, sums);
+      } else {
+        inner_tile<T, kDotRows, kDotCols>(runs, a, p.g_stage.channel, rows, x, scratch.offsets + j,
+                                          cols, sums);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < cols; ++c) partial(i + r)[j + c] += sums[r * kDotCols + c];
+      }
+    }
+  }
+}
+
+template <class T>
+void WeightItem<T>::add_bias(int64_t n_count) const {
+  T* bias = scratch.bias + split * k.groups * k.out_channels + o;
+  for (int64_t i = 0; i < o_count; ++i) {
+    bias[i] += reduce_span<Sum<T>>(g + i * p.g_stage.channel, n_count * p.g_stage.image());
+  }
+}
+
+template <class T>
+void WeightItem<T>::run() const {
+  clear();
+  const int64_t last = min(p.batches, (split + 1) * p.batches_per_split);
+  for (int64_t batch = split * p.batches_per_split; batch < last; ++batch) {
+    const int64_t row = batch % p.row_blocks * p.x_stage.out_rows;
+    const int64_t row_count = min(p.x_stage.out_rows, k.rows.out_count - row);
+    const int64_t n = batch / p.row_blocks * p.x_stage.images;
+    const int64_t n_count = min(p.x_stage.images, k.g.n - n);
+    fill_stage(p.x_stage, k.x, n, n_count, group * k.in_channels, k.in_channels, row, x);
+    stage_gradient(n, n_count, row, row_count);
+    add_products(runs(n_count, row_count));
+    if (k.gb != nullptr) add_bias(n_count);
+  }
+}
+
+// Adds the splits' partial sums of one output channel, in order.
+template <class T>
+void add_splits(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
+                int64_t o) {
+  const int64_t channels = k.groups * k.out_channels;
+  T* sum = scratch.weights + o * p.columns;
+  for (int64_t s = 1; s < p.splits; ++s) {
+    const T* part = scratch.weights + (s * channels + o) * p.columns;
+    for (int64_t j = 0; j < p.columns; ++j) sum[j] += part[j];
+  }
+  const T* from = sum;
+  for (int64_t c = 0; c < k.in_channels; ++c) {
+    for (int64_t r = 0; r < k.rows.taps; ++r, from += k.cols.taps) {
+      copy_row(k.gw.at(o, c, r, 0), k.gw.w_step, from, 1, k.cols.taps);
+    }
+  }
+  if (k.gb == nullptr) return;
+  T bias = 0;
+  for (int64_t s = 0; s < p.splits; ++s) bias += scratch.bias[s * channels + o];
+  k.gb[o * k.gb_step] = bias;
+}
+
+template <class T>
+int64_t weight_workspace(const dt_stream* stream, const WeightGradient<T>& k) {
+  Workspace workspace(nullptr);
+  WeightScratch<T>(k, plan_weight(stream, k), &workspace);
+  return workspace.bytes();
+}
+
+template <class T>
+void weight_gradient(const dt_stream* stream, const WeightGradient<T>& k, Workspace workspace) {
+  const WeightPlan p = plan_weight(stream, k);
+  const WeightScratch<T> scratch(k, p, &workspace);
+  list_offsets(p.x_stage, k.in_channels, scratch.offsets);
+  for_each_item(
+      stream, p.splits * k.groups * p.channel_items, p.parallel,
+      [&](int64_t item, int64_t worker) { WeightItem<T>(k, p, scratch, item, worker).run(); });
+  const int64_t channels = k.groups * k.out_channels;
+  const bool parallel = p.parallel && worth_threads(stream, p.splits * channels * p.columns);
+  for_each_item(stream, channels, parallel,
+                [&](int64_t o, int64_t) { add_splits(k, p, scratch, o); });
+}
+
+}  // namespace
+}  // namespace dt::cpu

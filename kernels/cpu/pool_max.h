@@ -1,0 +1,203 @@
+// Maximum pooling and its gradient.
+#pragma once
+
+#include "kernels/cpu/pool_window.h"
+
+namespace dt::cpu {
+namespace {
+
+// What windows are compared in, and a type of the same width for positions inside a window: then a
+// comparison of vectors of one selects among vectors of the other.
+template <class T>
+struct MaxTypes {
+  using Value = T;
+  using Position = int32_t;
+};
+template <>
+struct MaxTypes<double> {
+  using Value = double;
+  using Position = int64_t;
+};
+template <>
+struct MaxTypes<int64_t> {
+  using Value = int64_t;
+  using Position = int64_t;
+};
+template <>
+struct MaxTypes<uint8_t> {
+  using Value = int32_t;
+  using Position = int32_t;
+};
+
+template <class T, int kWidth>
+struct Lanes {
+  typedef T type __attribute__((vector_size(sizeof(T) * kWidth)));
+};
+
+template <class T>
+struct MaxPool {
+  using Value = typename MaxTypes<T>::Value;
+  using Position = typename MaxTypes<T>::Position;
+
+  Pool pool;
+  Images<const T> x;
+  Images<T> y;
+  Images<int64_t> indices;
+
+  template <int kWidth>
+  struct Best {
+    typename Lanes<Value, kWidth>::type value = {};
+    typename Lanes<Position, kWidth>::type position = {};
+  };
+
+  template <int kWidth>
+  static void gather(const T* from, int64_t step, typename Lanes<Value, kWidth>::type* value) {
+    T elements[kWidth];
+    for (int i = 0; i < kWidth; ++i) elements[i] = from[i * step];
+    if constexpr (sizeof(T) == sizeof(Value)) {
+      __builtin_memcpy(value, step == 1 ? from : elements, sizeof *value);
+    } else {
+      for (int i = 0; i < kWidth; ++i) (*value)[i] = elements[i];
+    }
+  }
+
+  // The largest of kWidth windows that begin `step` apart: the first element, then larger ones and
+  // NaN.
+  template <int kWidth>
+  void largest(const T* corner, int64_t step, const Taps& taps, Best<kWidth>* best) const {
+    for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
+      for (int64_t s = taps.col_begin; s < taps.col_end; ++s) {
+        typename Lanes<Value, kWidth>::type value;
+        gather<kWidth>(
+            corner + r * pool.rows.dilation * x.h_step + s * pool.cols.dilation * x.w_step, step,
+            &value);
+        const auto where =
+            static_cast<Position>(r * pool.rows.dilation * x.w + s * pool.cols.dilation) +
+            typename Lanes<Position, kWidth>::type{};
+        const bool first = r == taps.row_begin && s == taps.col_begin;
+        const auto take = (value > best->value) | (value != value) | -static_cast<Position>(first);
+        best->value = take ? value : best->value;
+        best->position = take ? where : best->position;
+      }
+    }
+  }
+
+  template <int kWidth>
+  void block(const T* corner, const Taps& taps, int64_t n, int64_t c, int64_t p, int64_t q) const {
+    const bool along_channels = channels_last(x);
+    const int64_t step = along_channels ? 1 : pool.cols.stride * x.w_step;
+    Best<kWidth> best;
+    if (step == 1) {
+      largest<kWidth>(corner, 1, taps, &best);
+    } else if (step == 2) {
+      largest<kWidth>(corner, 2, taps, &best);
+    } else {
+      largest<kWidth>(corner, step, taps, &best);
+    }
+    T* to = y.at(n, c, p, q);
+    int64_t* index = indices.at(n, c, p, q);
+    const int64_t y_step = along_channels ? y.c_step : y.w_step;
+    const int64_t index_step = along_channels ? indices.c_step : indices.w_step;
+    const int64_t origin = pool.rows.start(p) * x.w + pool.cols.start(q),
+                  next = along_channels ? 0 : pool.cols.stride;
+    for (int i = 0; i < kWidth; ++i) to[i * y_step] = static_cast<T>(best.value[i]);
+    for (int i = 0; i < kWidth; ++i) index[i * index_step] = origin + i * next + best.position[i];
+  }
+
+  void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
+    const Taps taps = taps_of(pool, p, q);
+    const bool along_channels = channels_last(x);
+    cover<16>(channels * count, [&](int64_t first, auto width) {
+      const int64_t channel = along_channels ? c + first : c,
+                    column = along_channels ? q : q + first;
+      const T* corner = x.at(n, channel, pool.rows.start(p), pool.cols.start(column));
+      block<decltype(width)::value>(corner, taps, n, channel, p, column);
+    });
+  }
+
+  void piece(int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) const {
+    for (int64_t p = first; p < last; ++p) {
+      for_each_line(pool.cols, channels_last(x), c, channels,
+                    [&](int64_t k, int64_t k_count, int64_t q, int64_t count) {
+                      line(n, k, k_count, p, q, count);
+                    });
+    }
+  }
+};
+
+template <class T>
+void run_max_pool(const dt_stream* stream, const dt_call* call) {
+  const int64_t* i = call->ints;
+  MaxPool<T> m = {
+      {}, images<const T>(call->in[0]), images<T>(call->out[0]), images<int64_t>(call->out[1])};
+  m.pool = {{m.x.h, m.y.h, i[0], i[2], i[4], i[6]}, {m.x.w, m.y.w, i[1], i[3], i[5], i[7]}};
+  const int64_t cycles = m.y.n * m.y.c * m.y.h * m.y.w * (i[0] * i[1] + 2) / 2;
+  for_each_piece(stream, m.y.n, m.y.c, channels_last(m.x), m.y.h, true, cycles,
+                 [&](int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) {
+                   m.piece(n, c, channels, first, last);
+                 });
+}
+
+// Clears channels [c, c + channels) of image n.
+template <class T>
+void clear_planes(const Images<T>& gx, int64_t n, int64_t c, int64_t channels) {
+  if (channels == 1 && gx.w_step == 1 && gx.h_step == gx.w)
+    return fill_zero(gx.at(n, c, 0, 0), gx.h * gx.w);
+  for (int64_t h = 0; h < gx.h; ++h) {
+    for (int64_t w = 0; w < gx.w; ++w) {
+      T* pixel = gx.at(n, c, h, w);
+      for (int64_t k = 0; k < channels; ++k) pixel[k * gx.c_step] = 0;
+    }
+  }
+}
+
+template <class T>
+struct MaxPoolBackward {
+  Images<const T> g;
+  Images<const int64_t> indices;
+  Images<T> gx;
+
+  // Adds the gradients of `count` outputs that lie g_step apart to their places in planes that lie
+  // `plane_step` apart.
+  void scatter(const T* from, int64_t g_step, const int64_t* index, int64_t index_step, T* plane,
+               int64_t plane_step, int64_t count) const {
+    if (gx.h_step == gx.w * gx.w_step) {
+      for (int64_t i = 0; i < count; ++i) {
+        plane[i * plane_step + index[i * index_step] * gx.w_step] += from[i * g_step];
+      }
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = index[i * index_step];
+      plane[i * plane_step + at / gx.w * gx.h_step + at % gx.w * gx.w_step] += from[i * g_step];
+    }
+  }
+
+  void piece(int64_t n, int64_t c, int64_t channels) const {
+    clear_planes(gx, n, c, channels);
+    for (int64_t p = 0; p < g.h; ++p) {
+      if (channels == 1) {
+        scatter(g.at(n, c, p, 0), g.w_step, indices.at(n, c, p, 0), indices.w_step,
+                gx.at(n, c, 0, 0), 0, g.w);
+        continue;
+      }
+      for (int64_t q = 0; q < g.w; ++q) {
+        scatter(g.at(n, c, p, q), g.c_step, indices.at(n, c, p, q), indices.c_step,
+                gx.at(n, c, 0, 0), gx.c_step, channels);
+      }
+    }
+  }
+};
+
+template <class T>
+void run_max_pool_backward(const dt_stream* stream, const dt_call* call) {
+  const MaxPoolBackward<T> m = {images<const T>(call->in[0]), images<const int64_t>(call->in[1]),
+                                images<T>(call->out[0])};
+  const int64_t cycles = m.gx.n * m.gx.c * (m.gx.h * m.gx.w / 8 + m.g.h * m.g.w * 4);
+  for_each_piece(
+      stream, m.gx.n, m.gx.c, channels_last(m.gx), 1, false, cycles,
+      [&](int64_t n, int64_t c, int64_t channels, int64_t, int64_t) { m.piece(n, c, channels); });
+}
+
+}  // namespace
+}  // namespace dt::cpu

@@ -1,0 +1,201 @@
+// Random ops: see philox.h for the numbers, and kernels.toml for which element gets which.
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/random_bits.h"
+#include "kernels/cpu/register.h"
+#include "kernels/cpu/tile_move.h"
+#include "kernels/cpu/workers.h"
+
+namespace dt::cpu {
+namespace {
+
+// What a chunk of kBlocks blocks is made into: 256 numbers of 32 random bits, or 128 of 64.
+constexpr int64_t kWords = 4 * kBlocks, kWideWords = 2 * kBlocks;
+constexpr int64_t kChunksPerTask = 64;
+
+// Calls body(words, start, n) for consecutive runs of n <= per_chunk elements.
+template <class Body>
+inline void for_each_chunk(const dt_stream* stream, const dt_call* call, const dt_view& state,
+                           int64_t per_chunk, int64_t cycles, const Body& body) {
+  const uint64_t seed = data<uint64_t>(state)[0];
+  const uint64_t offset = data<uint64_t>(state)[1] + static_cast<uint64_t>(call->ints[0]);
+  const int64_t n = count(call->out[0]);
+  const int64_t chunks = ceil_div(n, per_chunk);
+  const int64_t tasks = worth_threads(stream, n * cycles) ? ceil_div(chunks, kChunksPerTask) : 1;
+  const auto run = [&](int64_t task) {
+    Words words;
+    for (int64_t c = chunks * task / tasks; c < chunks * (task + 1) / tasks; ++c) {
+      make_words(words, offset + static_cast<uint64_t>(c * kBlocks), seed);
+      body(words, c * per_chunk, min(per_chunk, n - c * per_chunk));
+    }
+  };
+  parallel_for(stream, tasks, run);
+}
+
+// The unsigned type of a random number, and how many of them a chunk holds.
+template <class Bits>
+constexpr int64_t kPerChunk = sizeof(Bits) == 4 ? kWords : kWideWords;
+
+template <class T>
+inline void put_run(T* y, const T* values, int64_t n) {
+  __builtin_memcpy(y, values, static_cast<size_t>(n) * sizeof(T));
+}
+
+// ---- uniform
+
+template <class T, class Bits>
+void uniform_typed(const dt_stream* stream, const dt_call* call) {
+  const T low = static_cast<T>(call->floats[0]),
+          range = static_cast<T>(call->floats[1] - call->floats[0]);
+  T* y = data<T>(call->out[0]);
+  const auto body = [=](const Words& words, int64_t start, int64_t n) {
+    Bits bits[kPerChunk<Bits>];
+    T values[kPerChunk<Bits>];
+    words.in_order(bits);
+    for (int64_t i = 0; i < kPerChunk<Bits>; ++i)
+      values[i] = low + range * philox::uniform(bits[i]);
+    put_run(y + start, values, n);
+  };
+  for_each_chunk(stream, call, call->in[0], kPerChunk<Bits>, 4, body);
+}
+
+// ---- normal
+
+inline void normal_values(float* y, const Words& words, float mean, float std) {
+  for (int i = 0; i < kBlocks; ++i) {
+    const philox::Pair<float> a = philox::normal(words.word[0][i], words.word[1][i]);
+    const philox::Pair<float> b = philox::normal(words.word[2][i], words.word[3][i]);
+    y[4 * i] = mean + std * a.first;
+    y[4 * i + 1] = mean + std * a.second;
+    y[4 * i + 2] = mean + std * b.first;
+    y[4 * i + 3] = mean + std * b.second;
+  }
+}
+
+inline void normal_values(double* y, const Words& words, double mean, double std) {
+  for (int i = 0; i < kBlocks; ++i) {
+    const philox::Pair<double> z = philox::normal(words.wide(0, i), words.wide(1, i));
+    y[2 * i] = mean + std * z.first;
+    y[2 * i + 1] = mean + std * z.second;
+  }
+}
+
+template <class T, class Bits>
+void normal_typed(const dt_stream* stream, const dt_call* call) {
+  const T mean = static_cast<T>(call->floats[0]), std = static_cast<T>(call->floats[1]);
+  T* y = data<T>(call->out[0]);
+  const auto body = [=](const Words& words, int64_t start, int64_t n) {
+    T values[kPerChunk<Bits>];
+    normal_values(values, words, mean, std);
+    put_run(y + start, values, n);
+  };
+  for_each_chunk(stream, call, call->in[0], kPerChunk<Bits>, 8, body);
+}
+
+// ---- integers, in any dtype
+
+// y[i] = value(bits of element i), a T of dtype code `dtype`, converted to y's dtype.
+template <class T, class Bits, class Value>
+void integers(const dt_stream* stream, const dt_call* call, int32_t dtype, const Value& value) {
+  const dt_view& y = call->out[0];
+  TileFunction* const convert = conversion(dtype, y.dtype);
+  const int64_t bytes = bytes_of(y.dtype);
+  const auto body = [&](const Words& words, int64_t start, int64_t n) {
+    Bits bits[kPerChunk<Bits>];
+    T values[kPerChunk<Bits>];
+    words.in_order(bits);
+    for (int64_t i = 0; i < kPerChunk<Bits>; ++i) values[i] = value(bits[i]);
+    Tile tile;
+    tile.rows = 1;
+    tile.n = n;
+    tile.in[0] = values;
+    tile.out = static_cast<char*>(y.data) + start * bytes;
+    convert(tile);
+  };
+  for_each_chunk(stream, call, call->in[0], kPerChunk<Bits>, 6, body);
+}
+
+int32_t randint(const dt_stream* stream, const dt_call* call) {
+  const uint64_t low = static_cast<uint64_t>(call->ints[1]),
+                 range = static_cast<uint64_t>(call->ints[2]) - low;
+  integers<int64_t, uint64_t>(stream, call, DT_INT64, [=](uint64_t bits) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(bits) * range;
+    return static_cast<int64_t>(low + static_cast<uint64_t>(product >> 64));
+  });
+  return DT_KERNEL_OK;
+}
+
+int32_t random_keys(const dt_stream* stream, const dt_call* call) {
+  integers<int64_t, uint64_t>(stream, call, DT_INT64,
+                              [](uint64_t bits) { return static_cast<int64_t>(bits >> 1); });
+  return DT_KERNEL_OK;
+}
+
+// u < p for u = (word >> 8) 2^-24 is (word >> 8) < p 2^24, rounded up to an integer.
+inline int32_t threshold(double p) {
+  const double scaled = p * 0x1p24;
+  const int32_t below = static_cast<int32_t>(scaled);
+  return below + (below < scaled);
+}
+
+int32_t bernoulli(const dt_stream* stream, const dt_call* call) {
+  const int32_t limit = threshold(call->floats[0]);
+  integers<uint8_t, uint32_t>(stream, call, DT_UINT8, [=](uint32_t bits) {
+    return static_cast<uint8_t>(static_cast<int32_t>(bits >> 8) < limit);
+  });
+  return DT_KERNEL_OK;
+}
+
+// ---- dropout
+
+template <class T, class>
+void dropout_typed(const dt_stream* stream, const dt_call* call) {
+  const double p = call->floats[0];
+  const int32_t limit = threshold(p);
+  const T scale = static_cast<T>(p < 1 ? 1 / (1 - p) : 0);
+  const T* x = data<T>(call->in[0]);
+  T* y = data<T>(call->out[0]);
+  const auto body = [=](const Words& words, int64_t start, int64_t n) {
+    uint32_t bits[kWords];
+    words.in_order(bits);
+    const T* from = x + start;
+    T* to = y + start;
+    DT_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) {
+      const T kept = from[i] * scale;
+      to[i] = static_cast<int32_t>(bits[i] >> 8) >= limit ? kept : T(0);
+    }
+  };
+  for_each_chunk(stream, call, call->in[1], kWords, 4, body);
+}
+
+using Typed = void(const dt_stream*, const dt_call*);
+
+template <Typed* kFloat, Typed* kDouble>
+int32_t floating(const dt_stream* stream, const dt_call* call) {
+  switch (call->out[0].dtype) {
+    case DT_FLOAT32:
+      kFloat(stream, call);
+      return DT_KERNEL_OK;
+    case DT_FLOAT64:
+      kDouble(stream, call);
+      return DT_KERNEL_OK;
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+}  // namespace
+
+void register_random(dt_backend* table) {
+  table->kernel[DT_OP_uniform] =
+      floating<uniform_typed<float, uint32_t>, uniform_typed<double, uint64_t>>;
+  table->kernel[DT_OP_normal] =
+      floating<normal_typed<float, uint32_t>, normal_typed<double, uint64_t>>;
+  table->kernel[DT_OP_dropout] =
+      floating<dropout_typed<float, uint32_t>, dropout_typed<double, uint64_t>>;
+  table->kernel[DT_OP_randint] = randint;
+  table->kernel[DT_OP_random_keys] = random_keys;
+  table->kernel[DT_OP_bernoulli] = bernoulli;
+}
+
+}  // namespace dt::cpu

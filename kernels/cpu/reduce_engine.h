@@ -1,0 +1,421 @@
+// The engine of all reductions to values: an operation says how states combine, a job what happens
+// before and after, a plan in which pieces. Partial results are combined pairwise, so that rounding
+// errors grow with the logarithm of the length; reduce_plan.h says why the bits never depend on the
+// threads.
+#pragma once
+
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/reduce_plan.h"
+#include "kernels/math.h"
+
+namespace dt::cpu {
+namespace {
+
+// ---- operations: states of `width` outputs side by side, kParts values each, part after part
+
+// One value per output, combined by an associative operation.
+template <class Op>
+struct Fold {
+  using T = typename Op::Value;
+  static constexpr int kParts = 1;
+
+  static void clear(T* state, int64_t width) {
+    for (int64_t j = 0; j < width; ++j) state[j] = Op::kIdentity;
+  }
+  static void add_span(T* state, const T* x, int64_t n) { state[0] = reduce_span<Op>(x, n); }
+  static void add_rows(T* state, int64_t width, const T* x, int64_t row_stride, int64_t rows,
+                       int64_t /*seen*/) {
+    reduce_rows<Op>(state, x, row_stride, rows, width);
+  }
+  static void merge(T* into, int64_t /*into_count*/, const T* from, int64_t /*from_count*/,
+                    int64_t width) {
+    for (int64_t j = 0; j < width; ++j) into[j] = Op::apply(into[j], from[j]);
+  }
+};
+
+// Mean and sum of squared deviations. Deviations are taken from the mean of the elements so far,
+// never from 0, so a large mean costs no digits (Welford; Chan, Golub and LeVeque for the merge).
+struct Deviations {
+  using T = double;
+  static constexpr int kParts = 2;
+
+  static void clear(double* state, int64_t width) {
+    for (int64_t j = 0; j < 2 * width; ++j) state[j] = 0;
+  }
+  static void add_span(double* state, const double* x, int64_t n) {
+    const double mean = reduce_span<Sum<double>>(x, n) / static_cast<double>(n);
+    state[0] = mean;
+    state[1] = reduce_span<Sum<double>>(x, n, [mean](auto v) { return (v - mean) * (v - mean); });
+  }
+  static void add_rows(double* state, int64_t width, const double* x, int64_t row_stride,
+                       int64_t rows, int64_t seen) {
+    double* mean = state;
+    double* squares = state + width;
+    for (int64_t r = 0; r < rows; ++r, x += row_stride) {
+      const double weight = 1.0 / static_cast<double>(seen + r + 1);
+      for (int64_t j = 0; j < width; ++j) {
+        const double delta = x[j] - mean[j];
+        mean[j] += delta * weight;
+        squares[j] += delta * (x[j] - mean[j]);
+      }
+    }
+  }
+  static void merge(double* into, int64_t into_count, const double* from, int64_t from_count,
+                    int64_t width) {
+    const double n = static_cast<double>(into_count + from_count);
+    const double weight = static_cast<double>(from_count) / n;
+    const double spread = static_cast<double>(into_count) * weight;
+    for (int64_t j = 0; j < width; ++j) {
+      const double delta = from[j] - into[j];
+      into[j] += delta * weight;
+      into[width + j] += from[width + j] + delta * delta * spread;
+    }
+  }
+};
+
+// ---- what surrounds the operation
+
+enum class Map { kNone, kNonzero, kAbs, kSquare, kPower };          // applied to each element
+enum class Finish { kNone, kMean, kVariance, kSquareRoot, kRoot };  // applied to each result
+
+struct Job {
+  Map map = Map::kNone;
+  Finish finish = Finish::kNone;
+  double power = 0;       // norm's p
+  double correction = 0;  // var's
+  double empty = 0;       // the result of reducing nothing
+};
+
+template <class T>
+void apply_map(const Job& job, T* x, int64_t n) {
+  switch (job.map) {
+    case Map::kNone:
+    case Map::kNonzero:  // has happened while loading, before a conversion could lose it
+      return;
+    case Map::kAbs:
+      for (int64_t i = 0; i < n; ++i) x[i] = x[i] < T(0) ? T(0) - x[i] : x[i];
+      return;
+    case Map::kSquare:
+      for (int64_t i = 0; i < n; ++i) x[i] = x[i] * x[i];
+      return;
+    case Map::kPower:
+      if constexpr (kIsFloating<T>) {
+        for (int64_t i = 0; i < n; ++i)
+          x[i] = static_cast<T>(math::pow(__builtin_fabs(static_cast<double>(x[i])), job.power));
+      }
+      return;
+  }
+}
+
+// Finishes `width` states in place: the results are the first part.
+template <class T>
+void apply_finish(const Job& job, int64_t length, T* state, int64_t width) {
+  if constexpr (kIsFloating<T>) {
+    const double n = static_cast<double>(length);
+    const double freedom = max(0.0, n - job.correction);
+    for (int64_t j = 0; j < width; ++j) {
+      switch (job.finish) {
+        case Finish::kNone:
+          return;
+        case Finish::kMean:
+          state[j] = state[j] / static_cast<T>(n);
+          break;
+        case Finish::kVariance:
+          state[j] = state[width + j] / static_cast<T>(freedom);
+          break;
+        case Finish::kSquareRoot:
+          state[j] = static_cast<T>(__builtin_sqrt(static_cast<double>(state[j])));
+          break;
+        case Finish::kRoot:
+          state[j] = static_cast<T>(math::pow(static_cast<double>(state[j]), 1.0 / job.power));
+          break;
+      }
+    }
+  }
+}
+
+// ---- the engine
+
+// Combines states that arrive one after the other pairwise: like a binary counter, two states of
+// 2^k leaves each become one of 2^(k+1). Beyond kLevels the largest states are added up in order.
+template <class Op, int64_t kWidth>
+class Pairwise {
+ public:
+  using T = typename Op::T;
+
+  explicit Pairwise(int64_t width) : width_(width) {}
+
+  // Where the next leaf is to be written.
+  T* next() { return state_[depth_]; }
+
+  void push(int64_t length) {
+    length_[depth_++] = length;
+    for (int64_t carry = leaves_++; carry & 1; carry >>= 1) merge_top();
+    if (depth_ == kLevels) merge_top();
+  }
+
+  // The combination of all leaves.
+  T* result() {
+    while (depth_ > 1) merge_top();
+    return state_[0];
+  }
+
+ private:
+  static constexpr int kLevels = 12;
+
+  void merge_top() {
+    if (depth_ < 2) return;
+    const int into = depth_ - 2, from = depth_ - 1;
+    Op::merge(state_[into], length_[into], state_[from], length_[from], width_);
+    length_[into] += length_[from];
+    --depth_;
+  }
+
+  int64_t width_, leaves_ = 0, length_[kLevels];
+  int depth_ = 0;
+  T state_[kLevels][Op::kParts * kWidth];
+};
+
+template <class Op>
+class Engine {
+ public:
+  using T = typename Op::T;
+  static constexpr int64_t kColumns = Plan::kColumnBytes / sizeof(T);
+
+  Engine(const dt_stream* stream, const dt_call* call, const Job& job)
+      : stream_(stream),
+        x_(call->in[0]),
+        y_(call->out[0]),
+        job_(job),
+        plan_(plan(call)),
+        is_native_(x_.dtype == DtypeOf<T>::value && job.map == Map::kNone),
+        partial_(static_cast<T*>(call->workspace)) {}
+
+  static Plan plan(const dt_call* call) {
+    return make_plan(call->in[0], call->out[0], nullptr, sizeof(T), Op::kParts == 1);
+  }
+
+  static int64_t workspace(const dt_call* call) {
+    const Plan p = plan(call);
+    return p.chunks == 1 ? 0
+                         : p.chunks * p.blocks * state_size(p) * static_cast<int64_t>(sizeof(T));
+  }
+
+  void run() const {
+    if (plan_.chunks > 1) {
+      parallel_for(stream_, plan_.blocks * plan_.chunks, plan_.work(),
+                   [&](int64_t tile) { reduce_chunk(tile); });
+      parallel_for(stream_, plan_.blocks, plan_.chunks * plan_.outputs,
+                   [&](int64_t block) { combine(block); });
+      return;
+    }
+    const int64_t group = max<int64_t>(1, Plan::kTile * 16 / (plan_.width * plan_.length));
+    parallel_for(stream_, ceil_div(plan_.blocks, group), plan_.work(), [&](int64_t tile) {
+      const int64_t end = min(plan_.blocks, (tile + 1) * group);
+      for (int64_t block = tile * group; block < end; ++block) {
+        plan_.columns ? reduce_columns(block) : reduce_rows_of(block);
+      }
+    });
+  }
+
+ private:
+  static int64_t state_size(const Plan& p) { return Op::kParts * p.width; }
+  T* partial(int64_t block, int64_t chunk) const {
+    return partial_ + (block * plan_.chunks + chunk) * state_size(plan_);
+  }
+  const char* x_at(int64_t offset) const {
+    return data<const char>(x_) + offset * bytes_of(x_.dtype);
+  }
+  char* y_at(int64_t offset) const { return data<char>(y_) + offset * bytes_of(y_.dtype); }
+
+  void load(T* to, int64_t offset, int64_t stride, int64_t n) const {
+    if (job_.map == Map::kNonzero) return load_truth(to, x_at(offset), x_.dtype, stride, n);
+    load_run(to, x_at(offset), x_.dtype, stride, n);
+    apply_map(job_, to, n);
+  }
+
+  // ---- pieces of large reductions
+
+  void reduce_chunk(int64_t tile) const {
+    const int64_t block = tile / plan_.chunks, chunk = tile % plan_.chunks;
+    const int64_t begin = chunk * plan_.chunk_length,
+                  end = min(plan_.length, begin + plan_.chunk_length);
+    T* state = partial(block, chunk);
+    if (plan_.columns) {
+      const Columns columns = columns_of(block);
+      Pairwise<Op, kColumns> sums(columns.width);
+      copy_state(state, reduce_columns(columns, begin, end, &sums), columns.width);
+    } else {
+      Pairwise<Op, 1> sums(1);
+      copy_state(state, reduce_stream(Walk(plan_.kept, plan_.kept.n, block).x, begin, end, &sums),
+                 1);
+    }
+  }
+
+  static void copy_state(T* to, const T* from, int64_t width) {
+    __builtin_memcpy(to, from, static_cast<size_t>(Op::kParts * width) * sizeof(T));
+  }
+
+  void combine(int64_t block) const {
+    const Columns columns =
+        plan_.columns ? columns_of(block) : Columns{0, Walk(plan_.kept, plan_.kept.n, block).y, 1};
+    auto length_from = [&](int64_t chunk, int64_t chunks) {
+      return min(plan_.length, (chunk + chunks) * plan_.chunk_length) - chunk * plan_.chunk_length;
+    };
+    for (int64_t step = 1; step < plan_.chunks; step *= 2) {
+      for (int64_t c = 0; c + step < plan_.chunks; c += 2 * step) {
+        Op::merge(partial(block, c), length_from(c, step), partial(block, c + step),
+                  length_from(c + step, step), columns.width);
+      }
+    }
+    finish(partial(block, 0), columns.width, columns.y);
+  }
+
+  void finish(T* state, int64_t width, int64_t y) const {
+    apply_finish(job_, plan_.length, state, width);
+    store_run(y_at(y), y_.dtype, plan_.columns ? plan_.kept.inner().y : 1, state, width);
+  }
+
+  // ---- rows: one output at a time
+
+  void reduce_rows_of(int64_t block) const {
+    const int64_t begin = block * plan_.width, end = min(plan_.outputs, begin + plan_.width);
+    Walk at(plan_.kept, plan_.kept.n, begin);
+    for (int64_t i = begin; i < end; ++i, at.next()) {
+      Pairwise<Op, 1> sums(1);
+      finish(reduce_stream(at.x, 0, plan_.length, &sums), 1, at.y);
+    }
+  }
+
+  // Reduces elements [begin, end) of the output whose first element is at x.
+  T* reduce_stream(int64_t x, int64_t begin, int64_t end, Pairwise<Op, 1>* sums) const {
+    const Axis& inner = plan_.reduced.inner();
+    const bool is_dense = is_native_ && inner.x == 1;
+    Walk outer(plan_.reduced, plan_.reduced.n - 1, begin / inner.size);
+    int64_t at = begin % inner.size;
+    while (begin < end) {
+      const int64_t n = min(min(inner.size - at, end - begin), Plan::kTile);
+      const int64_t offset = x + outer.x + at * inner.x;
+      if (is_dense && (n >= 256 || n == plan_.length)) {
+        Op::add_span(sums->next(), reinterpret_cast<const T*>(x_at(offset)), n);
+        sums->push(n);
+        begin += n, at += n;
+      } else {
+        begin += add_gathered(x, end - begin, &outer, &at, sums);
+        continue;
+      }
+      if (at == inner.size) at = 0, outer.next();
+    }
+    return sums->result();
+  }
+
+  // Collects up to kTile elements from short or strided runs, or of another dtype, and reduces
+  // them.
+  int64_t add_gathered(int64_t x, int64_t limit, Walk* outer, int64_t* at,
+                       Pairwise<Op, 1>* sums) const {
+    const Axis& inner = plan_.reduced.inner();
+    T tile[Plan::kTile];
+    int64_t filled = 0;
+    limit = min(limit, Plan::kTile);
+    while (filled < limit) {
+      const int64_t n = min(inner.size - *at, limit - filled);
+      load(tile + filled, x + outer->x + *at * inner.x, inner.x, n);
+      filled += n;
+      *at += n;
+      if (*at == inner.size) *at = 0, outer->next();
+    }
+    Op::add_span(sums->next(), tile, filled);
+    sums->push(filled);
+    return filled;
+  }
+
+  // ---- columns: a block of outputs side by side
+
+  struct Columns {
+    int64_t x, y, width;
+  };
+
+  Columns columns_of(int64_t block) const {
+    const Axis& inner = plan_.kept.inner();
+    const int64_t per_line = ceil_div(inner.size, plan_.width);
+    const Walk outer(plan_.kept, plan_.kept.n - 1, block / per_line);
+    const int64_t first = block % per_line * plan_.width;
+    return {outer.x + first * inner.x, outer.y + first * inner.y,
+            min(plan_.width, inner.size - first)};
+  }
+
+  void reduce_columns(int64_t block) const {
+    const Columns columns = columns_of(block);
+    Pairwise<Op, kColumns> sums(columns.width);
+    finish(reduce_columns(columns, 0, plan_.length, &sums), columns.width, columns.y);
+  }
+
+  // Reduces positions [begin, end) of the reduced axes into a block of columns.
+  T* reduce_columns(const Columns& columns, int64_t begin, int64_t end,
+                    Pairwise<Op, kColumns>* sums) const {
+    const Axis& inner = plan_.reduced.inner();
+    Walk outer(plan_.reduced, plan_.reduced.n - 1, begin / inner.size);
+    int64_t at = begin % inner.size;
+    while (begin < end) {
+      T* state = sums->next();
+      Op::clear(state, plan_.fold * columns.width);
+      const int64_t leaf = min(end - begin, plan_.leaf_rows());
+      for (int64_t seen = 0; seen < leaf;) {
+        const int64_t rows = min(inner.size - at, leaf - seen);
+        add_run(state, columns, columns.x + outer.x + at * inner.x, inner.x, rows, seen);
+        seen += rows;
+        at += rows;
+        if (at == inner.size) at = 0, outer.next();
+      }
+      unfold(state, columns.width);
+      sums->push(leaf);
+      begin += leaf;
+    }
+    return sums->result();
+  }
+
+  // Adds rows at equal distances. Dense short rows are taken `fold` at a time, as one long row.
+  void add_run(T* state, const Columns& columns, int64_t offset, int64_t row_stride, int64_t rows,
+               int64_t seen) const {
+    if (plan_.fold == 1) return add_rows(state, columns.width, offset, row_stride, rows, seen);
+    const int64_t wide = plan_.fold * columns.width, full = rows / plan_.fold;
+    add_rows(state, wide, offset, wide, full, 0);
+    const int64_t rest = rows * columns.width - full * wide;
+    if (rest > 0) add_rows(state, rest, offset + full * wide, 0, 1, 0);
+  }
+
+  void add_rows(T* state, int64_t width, int64_t offset, int64_t row_stride, int64_t rows,
+                int64_t seen) const {
+    const int64_t stride = plan_.kept.inner().x;
+    if (is_native_ && stride == 1) {
+      Op::add_rows(state, width, reinterpret_cast<const T*>(x_at(offset)), row_stride, rows, seen);
+      return;
+    }
+    T row[kColumns];
+    for (int64_t r = 0; r < rows; ++r) {
+      load(row, offset + r * row_stride, stride, width);
+      Op::add_rows(state, width, row, 0, 1, seen + r);
+    }
+  }
+
+  // Combines the parts of a folded row, the upper half into the lower one until one is left.
+  void unfold(T* state, int64_t width) const {
+    for (int64_t parts = plan_.fold; parts > 1;) {
+      const int64_t half = parts / 2;
+      parts -= half;
+      Op::merge(state, 0, state + parts * width, 0, half * width);
+    }
+  }
+
+  const dt_stream* stream_;
+  const dt_view& x_;
+  const dt_view& y_;
+  const Job& job_;
+  const Plan plan_;
+  const bool is_native_;  // elements can be used where they are
+  T* partial_;
+};
+
+}  // namespace
+}  // namespace dt::cpu

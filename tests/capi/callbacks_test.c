@@ -1,0 +1,210 @@
+/* Callbacks: errors come back with their text, calls may nest, and user data is dropped exactly
+ * once. */
+#include "tests/capi/check.h"
+
+typedef struct {
+  int calls, drops;
+  int fail; /* 1: with dt_error_set; 2: with a failing call's status; 3: with a bare number; 4:
+               foreign result */
+} probe;
+
+static void drop_probe(void* p) {
+  ++((probe*)p)->drops;
+}
+
+static dt_status double_gradient(void* user_data, dt_tensor* grad, dt_tensor** out) {
+  probe* p = user_data;
+  int64_t n;
+  ++p->calls;
+  if (p->fail == 1) return dt_error_set(DT_STATUS_VALUE_ERROR, "the hook does not like it");
+  if (p->fail == 2) return dt_tensor_size(grad, 99, &n);
+  if (p->fail == 3) return 4242;
+  if (p->fail == 4) return dt_default_generator((dt_generator**)out);
+  return dt_mul(grad, NULL, DT_SCALAR_KIND_INT, 2, 0, out);
+}
+
+/* The gradient of sum(3 * x) after the hook has seen it. */
+static dt_status hooked_backward(probe* p, float* gradient) {
+  const int64_t two = 2;
+  dt_tensor *x = NULL, *y = NULL, *s = NULL, *g = NULL;
+  dt_hook* hook = NULL;
+  dt_status status;
+  OK(dt_ones(&two, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
+  OK(dt_tensor_register_hook(x, double_gradient, p, drop_probe, &hook));
+  OK(dt_mul(x, NULL, DT_SCALAR_KIND_INT, 3, 0, &y));
+  OK(dt_sum(y, NULL, DT_ABSENT, 0, 0, &s));
+  status = dt_backward(s, NULL, NULL, 0, NULL, DT_ABSENT);
+  if (status == DT_STATUS_OK && gradient) {
+    float values[2];
+    OK(dt_tensor_grad(x, &g));
+    OK(dt_tensor_read(g, values, sizeof values));
+    *gradient = values[1];
+  }
+  dt_tensor_release(g);
+  dt_tensor_release(s);
+  dt_tensor_release(y);
+  dt_tensor_release(x);
+  CHECK(p->drops == 0);
+  dt_hook_release(hook);
+  return status;
+}
+
+static void test_hook(void) {
+  probe p = {0, 0, 0};
+  float gradient = 0;
+  OK(hooked_backward(&p, &gradient));
+  CHECK(p.calls == 1 && p.drops == 1 && gradient == 6);
+}
+
+static void test_errors(void) {
+  probe p = {0, 0, 1};
+  FAILS(VALUE_ERROR, hooked_backward(&p, NULL));
+  CHECK(message_has("the hook does not like it") && p.drops == 1);
+  p = (probe){0, 0, 2};
+  FAILS(INDEX_ERROR, hooked_backward(&p, NULL));
+  CHECK(message_has("Dimension out of range") && p.drops == 1);
+  p = (probe){0, 0, 3};
+  FAILS(CALLBACK, hooked_backward(&p, NULL));
+  CHECK(message_has("4242") && p.drops == 1);
+  p = (probe){0, 0, 4};
+  FAILS(HANDLE, hooked_backward(&p, NULL));
+  CHECK(p.drops == 1);
+}
+
+static void test_remove(void) {
+  probe p = {0, 0, 1};
+  const int64_t one = 1;
+  dt_tensor* x = NULL;
+  dt_hook* hook = NULL;
+  OK(dt_ones(&one, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
+  OK(dt_tensor_register_hook(x, double_gradient, &p, drop_probe, &hook));
+  OK(dt_hook_remove(hook));
+  CHECK(p.drops == 1);
+  OK(dt_hook_remove(hook));
+  OK(dt_backward(x, NULL, NULL, 0, NULL, DT_ABSENT));
+  CHECK(p.calls == 0 && p.drops == 1);
+  dt_hook_release(hook);
+  dt_tensor_release(x);
+}
+
+/* User data is the library's from the call on, also when the call fails. */
+static void test_drop_on_failure(void) {
+  probe p = {0, 0, 0};
+  dt_tensor* x = new_tensor(1);
+  dt_hook* hook = NULL;
+  FAILS(HANDLE, dt_tensor_register_hook(NULL, double_gradient, &p, drop_probe, &hook));
+  CHECK(p.drops == 1);
+  FAILS(TYPE_ERROR, dt_tensor_register_hook(x, NULL, &p, drop_probe, &hook));
+  CHECK(p.drops == 2);
+  FAILS(TYPE_ERROR, dt_tensor_register_hook(x, double_gradient, &p, drop_probe, NULL));
+  CHECK(p.drops == 3);
+  FAILS(RUNTIME_ERROR, dt_tensor_register_hook(x, double_gradient, &p, drop_probe, &hook));
+  CHECK(p.drops == 4 && hook == NULL);
+  dt_tensor_release(x);
+}
+
+/* y = x^3 with the backward 3 * x^2 * grad of our own. */
+static dt_status cube_backward(void* user_data, dt_tensor* const* grads, int64_t grads_n,
+                               dt_tensor* const* saved, int64_t saved_n, dt_tensor_list** out) {
+  probe* p = user_data;
+  dt_tensor *square = NULL, *scaled = NULL, *result = NULL;
+  dt_status status;
+  ++p->calls;
+  CHECK(grads_n == 1 && saved_n == 1);
+  status = dt_square(saved[0], &square);
+  if (!status) status = dt_mul(square, NULL, DT_SCALAR_KIND_INT, 3, 0, &scaled);
+  if (!status) status = dt_mul(scaled, grads[0], 0, 0, 0, &result);
+  if (!status) status = dt_tensor_list_new(&result, 1, out);
+  dt_tensor_release(square);
+  dt_tensor_release(scaled);
+  dt_tensor_release(result);
+  return status;
+}
+
+static dt_tensor* cube(dt_tensor* x, probe* p) {
+  dt_tensor *square = NULL, *y = NULL, *recorded = NULL;
+  dt_tensor_list* list = NULL;
+  OK(dt_set_grad_enabled(0));
+  OK(dt_square(x, &square));
+  OK(dt_mul(square, x, 0, 0, 0, &y));
+  OK(dt_set_grad_enabled(1));
+  OK(dt_custom_function("Cube", &x, 1, &y, 1, &x, 1, cube_backward, p, drop_probe, &list));
+  OK(dt_tensor_list_get(list, 0, &recorded));
+  dt_tensor_list_release(list);
+  dt_tensor_release(square);
+  dt_tensor_release(y);
+  return recorded;
+}
+
+static void test_custom_function(void) {
+  probe p = {0, 0, 0};
+  const double three = 3;
+  double first = 0, second = 0;
+  dt_tensor *x = NULL, *y, *g = NULL, *gg = NULL;
+  dt_tensor_list* list = NULL;
+  OK(dt_from_data(&three, sizeof three, NULL, 0, DT_DTYPE_FLOAT64, 0, 0, &x));
+  OK(dt_requires_grad_(x, 1));
+  y = cube(x, &p);
+  OK(dt_autograd_grad(&y, 1, &x, 1, NULL, 0, NULL, 1, 0, &list));
+  OK(dt_tensor_list_get(list, 0, &g));
+  dt_tensor_list_release(list);
+  OK(dt_tensor_read(g, &first, sizeof first));
+  OK(dt_autograd_grad(&g, 1, &x, 1, NULL, 0, NULL, 0, 0, &list));
+  OK(dt_tensor_list_get(list, 0, &gg));
+  dt_tensor_list_release(list);
+  OK(dt_tensor_read(gg, &second, sizeof second));
+  CHECK(first == 27 && second == 18 && p.calls == 1);
+  dt_tensor_release(gg);
+  dt_tensor_release(g);
+  dt_tensor_release(y);
+  dt_tensor_release(x);
+  CHECK(p.drops == 1); /* freeing the graph drops the user data */
+}
+
+static void test_blob(void) {
+  probe p = {0, 0, 0};
+  float memory[6] = {1, 2, 3, 4, 5, 6}, read[4];
+  const int64_t size[2] = {2, 2}, stride[2] = {3, 1};
+  dt_tensor *x = NULL, *view = NULL;
+  FAILS(VALUE_ERROR,
+        dt_from_blob(memory, 16, size, 2, stride, 2, DT_DTYPE_FLOAT32, 0, 0, &p, drop_probe, &x));
+  CHECK(p.drops == 1 && x == NULL);
+  OK(dt_from_blob(memory, sizeof memory, size, 2, stride, 2, DT_DTYPE_FLOAT32, 0, 0, &p, drop_probe,
+                  &x));
+  OK(dt_mul_(x, NULL, DT_SCALAR_KIND_INT, 10, 0));
+  CHECK(memory[0] == 10 && memory[2] == 3 && memory[4] == 50);
+  OK(dt_t(x, &view));
+  OK(dt_tensor_read(view, read, sizeof read));
+  CHECK(read[0] == 10 && read[1] == 40 && read[2] == 20 && read[3] == 50);
+  FAILS(VALUE_ERROR, dt_tensor_read(view, read, 4));
+  dt_tensor_release(x);
+  CHECK(p.drops == 1);
+  dt_tensor_release(view);
+  CHECK(p.drops == 2);
+}
+
+static void test_dlpack(void) {
+  float memory[4] = {1, 2, 3, 4}, read[4];
+  const int64_t size[2] = {2, 2};
+  void* managed = NULL;
+  dt_tensor *x = NULL, *y = NULL;
+  OK(dt_from_data(memory, sizeof memory, size, 2, DT_DTYPE_FLOAT32, 0, 0, &x));
+  OK(dt_to_dlpack(x, &managed));
+  OK(dt_from_dlpack(managed, &y));
+  dt_tensor_release(x);
+  OK(dt_tensor_read(y, read, sizeof read));
+  CHECK(memcmp(memory, read, sizeof read) == 0);
+  dt_tensor_release(y);
+  FAILS(TYPE_ERROR, dt_from_dlpack(NULL, &y));
+}
+
+int main(void) {
+  test_hook();
+  test_errors();
+  test_remove();
+  test_drop_on_failure();
+  test_custom_function();
+  test_blob();
+  test_dlpack();
+  return test_end("callbacks");
+}

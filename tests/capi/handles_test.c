@@ -1,0 +1,139 @@
+/* Handles: every wrong one is an error, never undefined behaviour, however often slots are reused.
+ */
+#include "tests/capi/check.h"
+
+static void test_null_and_foreign(void) {
+  dt_generator* g = NULL;
+  int64_t n = 7;
+  OK(dt_default_generator(&g));
+  FAILS(HANDLE, dt_tensor_numel(NULL, &n));
+  CHECK(n == 0 && message_has("self is NULL, expected a tensor"));
+  FAILS(HANDLE, dt_tensor_numel((dt_tensor*)g, &n));
+  CHECK(message_has("self is a generator, expected a tensor"));
+  FAILS(HANDLE, dt_tensor_numel((dt_tensor*)&n, &n));
+  CHECK(message_has("is not a handle"));
+  FAILS(HANDLE, dt_tensor_numel((dt_tensor*)(uintptr_t)-1, &n));
+  FAILS(HANDLE, dt_tensor_numel((dt_tensor*)(uintptr_t)1, &n));
+  dt_generator_release(g);
+}
+
+/* Bits of a good handle, changed one at a time, name nothing. */
+static void test_changed_bits(void) {
+  dt_tensor* t = new_tensor(2);
+  int64_t n;
+  for (int bit = 0; bit < 64; ++bit) {
+    dt_tensor* other = (dt_tensor*)((uintptr_t)t ^ (uintptr_t)1 << bit);
+    FAILS(HANDLE, dt_tensor_numel(other, &n));
+  }
+  dt_tensor_release(t);
+}
+
+static void test_release(void) {
+  dt_tensor* t = new_tensor(3);
+  int64_t n;
+  dt_tensor_release(NULL);
+  CHECK(dt_live_handles("tensor") == 1);
+  dt_tensor_release(t);
+  CHECK(dt_live_handles("tensor") == 0);
+  FAILS(HANDLE, dt_tensor_numel(t, &n));
+  CHECK(message_has("released"));
+  dt_error_clear();
+  dt_tensor_release(t); /* reports, since it cannot return a status */
+  CHECK(dt_error_code() == DT_STATUS_HANDLE && message_has("tensor_release"));
+  dt_error_clear();
+  dt_generator_release((dt_generator*)t);
+  CHECK(dt_error_code() == DT_STATUS_HANDLE);
+}
+
+/* A slot that is used again gives another handle; the old ones stay dead. */
+static void test_reuse(void) {
+  enum { kOld = 1000 };
+  static dt_tensor* old[kOld];
+  int64_t n;
+  for (int i = 0; i < kOld; ++i) {
+    old[i] = new_tensor(1);
+    dt_tensor_release(old[i]);
+  }
+  dt_tensor* t = new_tensor(1);
+  for (int i = 0; i < kOld; ++i) {
+    CHECK(old[i] != t);
+    FAILS(HANDLE, dt_tensor_numel(old[i], &n));
+  }
+  dt_tensor_release(t);
+}
+
+static void test_many(void) {
+  enum { kMany = 20000 }; /* several chunks of slots */
+  static dt_tensor* many[kMany];
+  const int64_t one = 1;
+  int64_t n;
+  for (int i = 0; i < kMany; ++i) {
+    if (dt_empty(&one, 1, 0, 0, 0, 0, 0, &many[i]) != DT_STATUS_OK) abort();
+  }
+  CHECK(dt_live_handles("tensor") == kMany);
+  OK(dt_tensor_numel(many[kMany - 1], &n));
+  for (int i = 0; i < kMany; ++i) dt_tensor_release(many[i]);
+  CHECK(dt_live_handles("tensor") == 0);
+}
+
+/* Handles of one tensor are released on their own. */
+static void test_alias(void) {
+  dt_tensor *a = new_tensor(4), *b = NULL;
+  int32_t same = 0;
+  int64_t n = 0;
+  OK(dt_tensor_alias(a, &b));
+  CHECK(a != b);
+  OK(dt_tensor_is_same(a, b, &same));
+  CHECK(same == 1);
+  dt_tensor_release(a);
+  OK(dt_tensor_numel(b, &n));
+  CHECK(n == 4);
+  dt_tensor_release(b);
+}
+
+static void test_lists(void) {
+  dt_tensor *t = new_tensor(2), *entries[2], *got = t;
+  dt_tensor_list* list = NULL;
+  int64_t n = 0;
+  entries[0] = t;
+  entries[1] = NULL;
+  OK(dt_tensor_list_new(entries, 2, &list));
+  OK(dt_tensor_list_len(list, &n));
+  CHECK(n == 2);
+  OK(dt_tensor_list_get(list, 1, &got));
+  CHECK(got == NULL);
+  OK(dt_tensor_list_get(list, 0, &got));
+  CHECK(got != NULL && got != t);
+  dt_tensor_release(got);
+  FAILS(INDEX_ERROR, dt_tensor_list_get(list, 2, &got));
+  FAILS(INDEX_ERROR, dt_tensor_list_get(list, -1, &got));
+  dt_tensor_list_release(list);
+  dt_tensor_release(t);
+}
+
+static void test_shape(void) {
+  const int64_t size[3] = {2, 3, 4};
+  int64_t got[3] = {0, 0, 0}, n = 0;
+  dt_tensor* t = NULL;
+  OK(dt_zeros(size, 3, 0, 0, 0, 0, &t));
+  OK(dt_tensor_shape(t, NULL, 0, &n));
+  CHECK(n == 3);
+  OK(dt_tensor_shape(t, got, 2, &n));
+  CHECK(n == 3 && got[0] == 2 && got[1] == 3 && got[2] == 0);
+  FAILS(VALUE_ERROR, dt_tensor_shape(t, got, -1, &n));
+  FAILS(TYPE_ERROR, dt_tensor_shape(t, NULL, 3, &n));
+  dt_tensor_release(t);
+}
+
+int main(void) {
+  test_null_and_foreign();
+  test_changed_bits();
+  test_release();
+  test_reuse();
+  test_many();
+  test_alias();
+  test_lists();
+  test_shape();
+  CHECK(dt_live_handles("tensor") == 0 && dt_live_handles("no such kind") == -1);
+  return test_end("handles");
+}

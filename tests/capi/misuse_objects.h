@@ -1,0 +1,21 @@
+/* Good objects of the layers above the tensor: a new handle kind gets a line in misuse_kinds.def
+ * and here. */
+static void misuse_make_objects(void) {
+  dt_tensor_list* parameters;
+  MUST(dt_nn_relu(NULL, &good.module));
+  MUST(dt_module_named_parameters(good.module, &good.string_list, &parameters));
+  dt_tensor_list_release(parameters);
+  MUST(dt_optim_sgd(good.tensors, 1, NULL, &good.optimizer));
+  MUST(dt_step_lr(good.optimizer, 1, 0.5, &good.lr_scheduler));
+  MUST(dt_tensor_dataset(good.tensors, 1, &good.dataset));
+  MUST(dt_data_loader_new(good.dataset, NULL, &good.data_loader));
+}
+
+static void misuse_release_objects(void) {
+  dt_data_loader_release(good.data_loader);
+  dt_dataset_release(good.dataset);
+  dt_lr_scheduler_release(good.lr_scheduler);
+  dt_optimizer_release(good.optimizer);
+  dt_string_list_release(good.string_list);
+  dt_module_release(good.module);
+}

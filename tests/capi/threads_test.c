@@ -1,0 +1,105 @@
+/* Threads that use, replace and release shared handles at once: each call works or says that the
+ * handle is gone. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tests/capi/check.h"
+
+enum { kThreads = 4, kRounds = 3000 };
+
+static _Atomic(dt_tensor*) shared;
+static atomic_int unexpected;
+
+static int is_fine(dt_status status) {
+  return status == DT_STATUS_OK || status == DT_STATUS_HANDLE;
+}
+
+static dt_tensor* make(void) {
+  const int64_t size = 8;
+  dt_tensor* t = NULL;
+  if (dt_ones(&size, 1, DT_DTYPE_FLOAT32, 0, 0, 0, &t)) atomic_fetch_add(&unexpected, 1);
+  return t;
+}
+
+static void* use(void* unused) {
+  (void)unused;
+  for (int i = 0; i < kRounds; ++i) {
+    dt_tensor *t = atomic_load(&shared), *sum = NULL;
+    int64_t n = 0;
+    float values[8] = {0};
+    if (!is_fine(dt_add(t, t, 0, 0, 0, DT_SCALAR_KIND_INT, 1, 0, &sum)))
+      atomic_fetch_add(&unexpected, 1);
+    if (sum && (dt_tensor_read(sum, values, sizeof values) || values[7] != 2))
+      atomic_fetch_add(&unexpected, 1);
+    dt_tensor_release(sum);
+    if (!is_fine(dt_tensor_numel(t, &n)) || (n != 0 && n != 8)) atomic_fetch_add(&unexpected, 1);
+  }
+  return NULL;
+}
+
+static void* replace(void* unused) {
+  (void)unused;
+  for (int i = 0; i < kRounds; ++i) dt_tensor_release(atomic_exchange(&shared, make()));
+  return NULL;
+}
+
+/* One handle released by all threads: exactly one of them succeeds. */
+static void* release_same(void* handle) {
+  dt_error_clear();
+  dt_tensor_release(handle);
+  return (void*)(intptr_t)(dt_error_code() == DT_STATUS_OK);
+}
+
+static void run(void* (*body)(void*), void* argument, intptr_t* succeeded) {
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, body, argument);
+  for (int i = 0; i < kThreads; ++i) {
+    void* result;
+    pthread_join(threads[i], &result);
+    if (succeeded) *succeeded += (intptr_t)result;
+  }
+}
+
+static void* mixed(void* counter) {
+  return atomic_fetch_add((atomic_int*)counter, 1) % 2 ? use(NULL) : replace(NULL);
+}
+
+/* What one thread makes and another releases must not pile up slots. */
+static _Atomic(dt_tensor*) mailbox;
+
+static void* produce(void* unused) {
+  (void)unused;
+  for (int i = 0; i < kRounds; ++i) {
+    dt_tensor *t = make(), *empty = NULL;
+    while (!atomic_compare_exchange_weak(&mailbox, &empty, t)) empty = NULL;
+  }
+  return NULL;
+}
+
+static void test_producer(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, produce, NULL);
+  for (int i = 0; i < kRounds;) {
+    dt_tensor* t = atomic_exchange(&mailbox, NULL);
+    if (!t) continue;
+    dt_tensor_release(t);
+    ++i;
+  }
+  pthread_join(thread, NULL);
+}
+
+int main(void) {
+  atomic_int counter = 0;
+  atomic_store(&shared, make());
+  run(mixed, &counter, NULL);
+  CHECK(atomic_load(&unexpected) == 0);
+  dt_tensor_release(atomic_load(&shared));
+  for (int i = 0; i < 200; ++i) {
+    intptr_t succeeded = 0;
+    run(release_same, make(), &succeeded);
+    CHECK(succeeded == 1);
+  }
+  test_producer();
+  CHECK(atomic_load(&unexpected) == 0);
+  return test_end("threads");
+}

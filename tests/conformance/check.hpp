@@ -1,0 +1,64 @@
+// Comparing the results of recorded calls: what tests/cpp/conformance_test.cpp is made of.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <dumbtorch.hpp>
+
+namespace dt = dumbtorch;
+
+inline int failures = 0;
+inline size_t current = 0;
+
+inline void fail(const std::string& what) {
+  ++failures;
+  std::fprintf(stderr, "case %zu: %s\n", current, what.c_str());
+}
+
+inline void expect_true(bool condition) {
+  if (!condition) fail("a value differs");
+}
+
+inline dt::Tensor make(dt::DType dtype, const std::vector<int64_t>& size,
+                       const std::vector<double>& data, bool requires_grad) {
+  const dt::Tensor x = dt::tensor(data, size).to(std::nullopt, dtype);
+  return requires_grad ? x.requires_grad_() : x;
+}
+
+inline void expect(const dt::Tensor& x, dt::DType dtype, const std::vector<int64_t>& size,
+                   const std::vector<double>& data) {
+  if (x.dtype() != dtype) fail("dtype");
+  if (x.shape() != size) return fail("shape");
+  const double tolerance = dtype == dt::kFloat64 ? 1e-8 : 1e-5;
+  const std::vector<double> values = dt::to_vector<double>(x);
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (!(std::abs(values[i] - data[i]) <= tolerance * (1 + std::abs(data[i])))) {
+      return fail("element " + std::to_string(i) + " is " + std::to_string(values[i]) + ", not " +
+                  std::to_string(data[i]));
+    }
+  }
+}
+
+template <class Body>
+void expect_error(const std::string& text, Body body) {
+  try {
+    body();
+  } catch (const dt::Error& error) {
+    if (std::string(error.what()).find(text) != std::string::npos) return;
+    return fail("expected the error '" + text + "', not '" + error.what() + "'");
+  }
+  fail("there was no error '" + text + "'");
+}
+
+inline int run_cases(const std::vector<void (*)()>& cases) {
+  for (current = 0; current < cases.size(); ++current) {
+    try {
+      cases[current]();
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+  }
+  if (dt_live_handles(nullptr) != 0) fail("handles are left");
+  if (failures) std::fprintf(stderr, "%d failures\n", failures);
+  return failures != 0;
+}

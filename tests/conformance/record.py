@@ -1,0 +1,395 @@
+"""Records calls and their results from PyTorch: `python tests/conformance/record.py` writes
+calls.json.
+
+Every wrapper replays the file: Python reads it (test_python.py), and capi/generate prints a program
+in C, C++ and Lua from it. So a wrapper that passes arguments wrongly, or in the wrong order, fails
+against PyTorch itself. Numbers are chosen so that all of them are exact in a file of text."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import torch
+from torch.nn import functional as F
+
+FILE = pathlib.Path(__file__).with_name("calls.json")
+
+
+def numbers(
+    *shape: int, dtype=torch.float32, start: float = -1.25, step: float = 0.5
+) -> torch.Tensor:
+    """Different, simple numbers: start, start + step, ... wrapped into a small range."""
+    count = torch.Size(shape).numel()
+    values = [start + step * (7 * i % 11) for i in range(count)]
+    return torch.tensor(values, dtype=torch.float64).reshape(shape).to(dtype)
+
+
+def integers(*shape: int, below: int = 5) -> torch.Tensor:
+    return torch.tensor([3 * i % below for i in range(torch.Size(shape).numel())]).reshape(shape)
+
+
+def encode(value):
+    """A value of a call: tensors become {"dtype", "shape", "data"}, dtypes {"enum"}."""
+    if isinstance(value, torch.Tensor):
+        data = value.detach().flatten().tolist()
+        dtype = str(value.dtype).removeprefix("torch.")
+        return {"dtype": dtype, "shape": list(value.shape), "data": data}
+    if isinstance(value, torch.dtype):
+        return {"enum": str(value).removeprefix("torch.")}
+    if isinstance(value, (list, tuple)):
+        return [encode(v) for v in value]
+    return value
+
+
+class Recorder:
+    def __init__(self):
+        self.calls: list[dict] = []
+
+    def __call__(self, name: str, *function, grad: tuple[str, ...] = (), **args) -> None:
+        """Calls PyTorch's function (by default the one called `name`) and keeps what comes back.
+        Gradients of the first result's sum are kept for the arguments that `grad` names."""
+        call, live = self._start(name, args, grad)
+        result = self._function(name, function)(**live)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        # One list of tensors is one result.
+        call["results"] = (
+            [encode(results)] if isinstance(result, list) else [encode(r) for r in results]
+        )
+        if grad:
+            results[0].sum().backward()
+            call["grads"] = {key: encode(live[key].grad) for key in grad}
+        self.calls.append(call)
+
+    def error(self, name: str, *function, **args) -> None:
+        """Keeps the message of a call that fails."""
+        call, live = self._start(name, args, ())
+        try:
+            self._function(name, function)(**live)
+        except (RuntimeError, IndexError, ValueError) as error:
+            self.calls.append(call | {"error": str(error).splitlines()[0]})
+            return
+        raise AssertionError(f"{name} did not fail")
+
+    @staticmethod
+    def _function(name: str, function):
+        if function:
+            return function[0]
+        return getattr(F, name, None) or getattr(torch, name)
+
+    def _start(self, name: str, args: dict, grad: tuple[str, ...]) -> tuple[dict, dict]:
+        call = {"fn": name, "args": {key: encode(value) for key, value in args.items()}}
+        return call, {key: self._live(value, key in grad) for key, value in args.items()}
+
+    @staticmethod
+    def _live(value, needs_grad: bool):
+        if not isinstance(value, torch.Tensor):
+            return value
+        return value.clone().requires_grad_() if needs_grad else value.clone()
+
+
+def record_pointwise(record: Recorder) -> None:
+    x, y = numbers(2, 3), numbers(3, start=0.5)
+    positive = numbers(2, 3, start=0.25)
+    for name in ("neg", "abs", "exp", "square", "sin", "cos", "tanh", "sigmoid", "relu", "silu"):
+        record(name, input=x, grad=("input",))
+    for name in ("log", "sqrt", "rsqrt", "reciprocal"):
+        record(name, input=positive, grad=("input",))
+    record("gelu", input=x, grad=("input",))
+    record("gelu", input=x, approximate="tanh", grad=("input",))
+    record("clamp", input=x, min=-0.5, max=1.0, grad=("input",))
+    record("clamp", input=x, max=0.5, grad=("input",))
+    record("clamp", input=x, min=numbers(3, start=-0.5), grad=("input",))
+    for name in ("add", "sub", "mul", "div"):
+        record(name, input=x, other=y, grad=("input", "other"))
+        record(name, input=x, other=2)
+        record(name, input=integers(2, 3), other=2)
+    record("add", input=x, other=y, alpha=0.5, grad=("input", "other"))
+    record("sub", input=integers(4), other=3, alpha=2)
+    record("rsub", input=x, other=1.5)
+    record("div", input=x, other=0.75, rounding_mode="floor")
+    record("pow", input=positive, exponent=2.5, grad=("input",))
+    record("pow", lambda input, exponent: input**exponent, input=2, exponent=x, grad=("exponent",))
+    record("maximum", input=x, other=y, grad=("input", "other"))
+    record("minimum", input=x, other=y)
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        record(name, input=x, other=0.25)
+    record("logical_and", input=x > 0, other=x < 1)
+    record("bitwise_xor", input=integers(4), other=6)
+    record("where", condition=x > 0, input=x, other=0.5, grad=("input",))
+    record("masked_fill", input=x, mask=x > 0, value=9.0, grad=("input",))
+    for name in ("add", "mul"):
+        inplace = getattr(torch.Tensor, name + "_")
+        record(name + "_", lambda input, other, call=inplace: call(input, other), input=x, other=y)
+
+
+def record_shapes(record: Recorder) -> None:
+    x = numbers(2, 3, 4)
+    for name in ("view", "reshape"):
+        key = "size" if name == "view" else "shape"
+        run = lambda input, size=None, shape=None: input.reshape(size or shape)  # noqa: E731
+        record(name, run, input=x, **{key: [4, -1]})
+    record("flatten", input=x)
+    record("flatten", input=x, start_dim=1, grad=("input",))
+    record("transpose", input=x, dim0=0, dim1=2, grad=("input",))
+    record("permute", input=x, dims=[2, 0, 1])
+    record("t", input=numbers(2, 3))
+    record("squeeze", input=numbers(1, 3, 1))
+    record("squeeze", input=numbers(1, 3, 1), dim=[0])
+    record("unsqueeze", input=x, dim=-1)
+    record(
+        "expand",
+        lambda input, size: input.expand(size),
+        input=numbers(3, 1),
+        size=[2, 3, 4],
+        grad=("input",),
+    )
+    record("select", input=x, dim=1, index=-1, grad=("input",))
+    record("narrow", input=x, dim=2, start=1, length=2, grad=("input",))
+    record(
+        "slice",
+        lambda input, dim, start, end, step: input[:, :, start:end:step],
+        input=x,
+        dim=2,
+        start=-3,
+        end=4,
+        step=2,
+    )
+    record("slice", lambda input, dim, end: input[:, :end], input=x, dim=1, end=2)
+    record("as_strided", input=x, size=[2, 2], stride=[1, 5], storage_offset=3)
+    record("chunk", lambda **args: list(torch.chunk(**args)), input=x, chunks=2, dim=1)
+    record(
+        "split",
+        lambda input, split_size, dim: list(torch.split(input, split_size, dim)),
+        input=x,
+        split_size=3,
+        dim=2,
+    )
+    record("unbind", lambda **args: list(torch.unbind(**args)), input=x, dim=1)
+    record("cat", tensors=[numbers(2, 2), numbers(2, 3)], dim=1)
+    record("stack", tensors=[numbers(2), numbers(2, start=3.0)])
+    record("flip", input=x, dims=[0, 2])
+    record("repeat", lambda input, repeats: input.repeat(repeats), input=numbers(2), repeats=[2, 3])
+
+
+def record_reductions(record: Recorder) -> None:
+    x = numbers(2, 3, 4)
+    for name in ("sum", "mean"):
+        record(name, input=x, grad=("input",))
+        record(name, input=x, dim=[0, 2], grad=("input",))
+        record(name, input=x, dim=[1], keepdim=True)
+    record("sum", input=integers(2, 3))
+    record("sum", input=x > 0, dim=[0])
+    record("sum", input=x, dtype=torch.float64)
+    record("prod", input=numbers(2, 3), dim=1, grad=("input",))
+    for name in ("max", "min"):
+        record(name, input=x, grad=("input",))
+        record(name + "_dim", getattr(torch, name), input=x, dim=1, keepdim=True, grad=("input",))
+    record("argmax", input=x)
+    record("argmin", input=x, dim=2)
+    record("var", input=x, dim=[1], grad=("input",))
+    record("std", input=x, correction=0, keepdim=True)
+    record("norm", input=x, grad=("input",))
+    record("norm", input=x, p=1, dim=[2])
+    record("any", input=x > 1)
+    record("all", input=x > -2, dim=[0])
+    record("cumsum", input=x, dim=1, grad=("input",))
+    record("logsumexp", input=x, dim=[1], grad=("input",))
+    record("equal", input=x, other=x)
+    record("allclose", input=x, other=x + 0.125, atol=0.25)
+
+
+def record_matrices(record: Recorder) -> None:
+    a, b, c = numbers(2, 3), numbers(3, 4, start=0.5), numbers(4)
+    record("matmul", input=a, other=b, grad=("input", "other"))
+    record("matmul", input=numbers(2, 2, 3), other=b, grad=("input", "other"))
+    record("mm", input=a, mat2=b)
+    record("bmm", input=numbers(2, 2, 3), mat2=numbers(2, 3, 2), grad=("input", "mat2"))
+    record("mv", input=b, vec=c)
+    record("dot", input=c, tensor=numbers(4, start=1.0), grad=("input", "tensor"))
+    record("addmm", input=c, mat1=a, mat2=b, beta=0.5, alpha=2, grad=("input", "mat1", "mat2"))
+    record(
+        "linear", input=a, weight=numbers(5, 3), bias=numbers(5), grad=("input", "weight", "bias")
+    )
+    record("linear", input=a, weight=numbers(5, 3))
+
+
+def record_networks(record: Recorder) -> None:
+    images, kernels = numbers(2, 2, 5, 6), numbers(4, 2, 3, 3, step=0.25)
+    both = ("input", "weight", "bias")
+    record("conv2d", input=images, weight=kernels, bias=numbers(4), padding=1, grad=both)
+    record(
+        "conv2d",
+        input=images,
+        weight=kernels,
+        bias=numbers(4),
+        stride=[2, 1],
+        padding=[0, 2],
+        grad=both,
+    )
+    record(
+        "conv2d",
+        input=images,
+        weight=numbers(4, 1, 2, 2),
+        groups=2,
+        dilation=2,
+        grad=("input", "weight"),
+    )
+    record("max_pool2d", input=images, kernel_size=2, grad=("input",))
+    record("max_pool2d", input=images, kernel_size=[3, 2], stride=[1, 2], padding=1, ceil_mode=True)
+    record(
+        "avg_pool2d",
+        input=images,
+        kernel_size=2,
+        stride=1,
+        count_include_pad=False,
+        padding=1,
+        grad=("input",),
+    )
+    record(
+        "batch_norm",
+        input=images,
+        running_mean=numbers(2),
+        running_var=numbers(2, start=0.5),
+        weight=numbers(2),
+        bias=numbers(2),
+        training=True,
+        momentum=0.2,
+        grad=both,
+    )
+    record("batch_norm", input=images, running_mean=numbers(2), running_var=numbers(2, start=0.5))
+    record(
+        "layer_norm",
+        input=numbers(3, 4),
+        normalized_shape=[4],
+        weight=numbers(4),
+        bias=numbers(4),
+        grad=both,
+    )
+    record("softmax", input=numbers(3, 4), dim=1, grad=("input",))
+    record("log_softmax", input=numbers(3, 4), dim=0, dtype=torch.float64)
+    record("dropout", input=numbers(3), p=0.5, training=False)
+    record("embedding", input=integers(2, 3), weight=numbers(5, 2), padding_idx=0, grad=("weight",))
+
+
+def record_losses(record: Recorder) -> None:
+    logits, classes = numbers(4, 3), integers(4, below=3)
+    probabilities, targets = (
+        torch.sigmoid(numbers(2, 3)).mul(64).round().div(64),
+        numbers(2, 3, start=0.0, step=0.0625),
+    )
+    for reduction in ("mean", "sum", "none"):
+        record(
+            "mse_loss",
+            input=logits,
+            target=numbers(4, 3, start=0.0),
+            reduction=reduction,
+            grad=("input",),
+        )
+        record("cross_entropy", input=logits, target=classes, reduction=reduction, grad=("input",))
+    record("l1_loss", input=logits, target=numbers(4, 3, start=0.125), grad=("input",))
+    record(
+        "cross_entropy",
+        input=logits,
+        target=classes,
+        weight=numbers(3, start=0.5),
+        ignore_index=2,
+        label_smoothing=0.125,
+        grad=("input",),
+    )
+    record("nll_loss", input=logits, target=classes, ignore_index=1, grad=("input",))
+    record("binary_cross_entropy", input=probabilities, target=targets, grad=("input",))
+    record(
+        "binary_cross_entropy_with_logits",
+        input=numbers(2, 3),
+        target=targets,
+        pos_weight=numbers(3, start=0.5),
+        grad=("input",),
+    )
+
+
+def record_indexing(record: Recorder) -> None:
+    x = numbers(3, 4)
+    record(
+        "index",
+        lambda input, indices: input[tuple(indices)],
+        input=x,
+        indices=[torch.tensor([2, 0]), torch.tensor([1, -1])],
+        grad=("input",),
+    )
+    record("index_select", input=x, dim=1, index=torch.tensor([3, 0, 3]), grad=("input",))
+    record("gather", input=x, dim=1, index=torch.tensor([[0, 1], [2, 3], [1, 1]]), grad=("input",))
+    record(
+        "scatter",
+        lambda input, dim, index, src: input.scatter(dim, index, src),
+        input=x,
+        dim=0,
+        index=torch.tensor([[0, 1], [2, 0]]),
+        src=7.0,
+    )
+    record(
+        "scatter_add",
+        input=x,
+        dim=1,
+        index=torch.tensor([[0, 0], [2, 3]]),
+        src=numbers(2, 2),
+        grad=("input", "src"),
+    )
+    record("masked_select", input=x, mask=x > 0, grad=("input",))
+    record("nonzero", input=x > 0)
+    record(
+        "one_hot",
+        lambda input, num_classes: F.one_hot(input, num_classes),
+        input=integers(3),
+        num_classes=5,
+    )
+    record("tril", input=x, diagonal=1, grad=("input",))
+    record("triu", input=x)
+
+
+def record_creation(record: Recorder) -> None:
+    record("zeros", size=[2, 3])
+    record("ones", size=[2], dtype=torch.int64)
+    record("full", size=[2, 2], fill_value=1.5)
+    record("full", size=[2], fill_value=3)
+    record("full", size=[], fill_value=True)
+    record("arange", start=1, end=7, step=2)
+    record("arange", start=0, end=1, step=0.25)
+    record("linspace", start=-1, end=1, steps=5)
+    record("eye", n=2, m=3)
+    record("zeros_like", input=numbers(2, 3), dtype=torch.float64)
+    record("full_like", input=numbers(2), fill_value=4)
+
+
+def record_errors(record: Recorder) -> None:
+    x = numbers(2, 3)
+    record.error("matmul", input=x, other=x)
+    record.error("sum", input=x, dim=[3])
+    record.error("reshape", input=x, shape=[4, 2])
+    record.error("add", input=x, other=numbers(4))
+    record.error("narrow", input=x, dim=0, start=0, length=9)
+    record.error("view", lambda input, size: input.view(size), input=x, size=[5])
+    record.error("softmax", input=x, dim=2)
+
+
+def main() -> None:
+    record = Recorder()
+    for part in (
+        record_creation,
+        record_pointwise,
+        record_shapes,
+        record_reductions,
+        record_matrices,
+        record_networks,
+        record_losses,
+        record_indexing,
+        record_errors,
+    ):
+        part(record)
+    lines = ",\n".join(json.dumps(call) for call in record.calls)
+    FILE.write_text(f"[\n{lines}\n]\n")
+    print(f"wrote {len(record.calls)} calls to {FILE.name}")
+
+
+if __name__ == "__main__":
+    main()

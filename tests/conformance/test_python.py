@@ -1,0 +1,71 @@
+"""Replays the calls that record.py has recorded from PyTorch through the Python package."""
+
+import json
+import pathlib
+
+import dumbtorch as torch
+import pytest
+from dumbtorch.nn import functional as F
+
+CALLS = json.loads(pathlib.Path(__file__).with_name("calls.json").read_text())
+ERRORS = (RuntimeError, IndexError, ValueError)
+
+
+def decode(value, needs_grad: bool = False):
+    if isinstance(value, list):
+        return [decode(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    if "enum" in value:
+        return getattr(torch, value["enum"])
+    x = torch.tensor(value["data"], dtype=getattr(torch, value["dtype"])).reshape(value["shape"])
+    return x.requires_grad_() if needs_grad else x
+
+
+def run(name: str, args: dict):
+    """Calls the function where Python has it: in torch, in torch.nn.functional, or as a method."""
+    name = name.removesuffix("_dim")
+    for place in (torch, F):
+        if hasattr(place, name):
+            return getattr(place, name)(**args)
+    this, *others = args.values()
+    if name == "index":
+        return this[tuple(args["indices"])]
+    if name == "slice":
+        step = slice(args.get("start"), args.get("end"), args.get("step", 1))
+        return this[(slice(None),) * args["dim"] + (step,)]
+    return getattr(this, name)(*others)
+
+
+def check(result, expected) -> None:
+    if isinstance(expected, list):
+        assert len(result) == len(expected)
+        for one, other in zip(result, expected, strict=True):
+            check(one, other)
+    elif not isinstance(expected, dict):
+        assert result == expected
+    else:
+        assert str(result.dtype) == f"torch.{expected['dtype']}"
+        assert list(result.shape) == expected["shape"]
+        close = 1e-8 if expected["dtype"] == "float64" else 1e-5
+        flat = result.detach().reshape(-1).tolist()
+        assert flat == pytest.approx(expected["data"], rel=close, abs=close)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=[f"{i}-{call['fn']}" for i, call in enumerate(CALLS)])
+def test_call(call):
+    grads = call.get("grads", {})
+    args = {name: decode(value, name in grads) for name, value in call["args"].items()}
+    if "error" in call:
+        with pytest.raises(ERRORS) as caught:
+            run(call["fn"], args)
+        assert call["error"] in str(caught.value)
+        return
+    result = run(call["fn"], args)
+    results = result if isinstance(result, tuple) and len(call["results"]) > 1 else [result]
+    for one, expected in zip(results, call["results"], strict=True):
+        check(one, expected)
+    if grads:
+        results[0].sum().backward()
+        for name, expected in grads.items():
+            check(args[name].grad, expected)

@@ -1,0 +1,201 @@
+// dumbtorch.hpp: ownership, exceptions, arguments, callbacks. What the functions compute is tested
+// by conformance_test.cpp.
+#include <cstdio>
+#include <dumbtorch.hpp>
+#include <sstream>
+
+namespace dt = dumbtorch;
+
+namespace {
+
+int failures = 0;
+
+#define CHECK(condition) check((condition), #condition, __LINE__)
+void check(bool condition, const char* text, int line) {
+  if (condition) return;
+  ++failures;
+  std::fprintf(stderr, "line %d: %s\n", line, text);
+}
+
+double total(const dt::Tensor& x) {
+  return x.sum().item().to_double();
+}
+
+template <class Body>
+dt_status error_of(Body body) {
+  try {
+    body();
+  } catch (const dt::Error& error) {
+    return error.code();
+  }
+  return DT_STATUS_OK;
+}
+
+void test_ownership() {
+  const dt::Tensor x = dt::ones({2, 3});
+  dt::Tensor same = x;
+  const dt::Tensor moved = std::move(same);
+  CHECK(moved.is_same(x));
+  moved.add_(1);
+  CHECK(total(x) == 12);  // copies are one tensor
+  same = x.clone();
+  CHECK(!same.is_same(x));
+  dt::Tensor empty;
+  CHECK(!empty.defined());
+  CHECK(error_of([&] { empty.relu(); }) == DT_STATUS_HANDLE);
+}
+
+void test_arguments() {
+  const dt::Tensor x = dt::tensor<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  CHECK(x.sum({0, 1}).dim() == 0 && x.sum(0).size(0) == 3 && x.sum({-1}, true).dim() == 2);
+  CHECK(dt::zeros({}).dim() == 0);
+  CHECK(dt::zeros({2}, dt::kInt64).dtype() == dt::kInt64);
+  CHECK(dt::full({1}, 1).dtype() == dt::kInt64 && dt::full({1}, 0.5).dtype() == dt::kFloat32);
+  CHECK(dt::full({1}, true).dtype() == dt::kBool);
+  CHECK(total(x.clamp(std::nullopt, 2)) == 11 && total(x.clamp(5)) == 31);
+  CHECK(dt::cat({x, x * 2}).size(0) == 4);
+  CHECK(dt::cat(std::vector<dt::Tensor>{x, x}, 1).size(1) == 6);
+  CHECK(dt::eye(2, 5).size(1) == 5);
+  const std::vector<int64_t> many(20, 1);
+  CHECK(error_of([&] { dt::zeros(many); }) != DT_STATUS_OK);  // at most 16 dimensions
+  CHECK(dt::functional::max_pool2d(dt::ones({1, 4, 4}), 2).size(2) == 2);
+  const auto [values, indices] = x.max(1);
+  CHECK(total(values) == 9 && indices.dtype() == dt::kInt64);
+  CHECK(x.shape() == (std::vector<int64_t>{2, 3}) && x.device() == dt::Device());
+  const dt::MemoryStatsResult stats = dt::memory_stats();
+  CHECK(stats.peak >= stats.allocated);
+}
+
+void test_operators() {
+  const dt::Tensor x = dt::tensor<double>({1, 2}, {2});
+  CHECK(total(x + 1) == 5 && total(1 + x) == 5 && total(x - 1) == 1 && total(5 - x) == 7);
+  CHECK(total(x * x) == 5 && total(2 / x) == 3 && total(-x) == -3 && total(x / 2) == 1.5);
+  CHECK(total(x == x) == 2 && total(x == 1) == 1 && total(1 != x) == 1 && total(x > 1) == 1);
+  CHECK(total((x < 2) | (x > 1)) == 2 && total(~(x < 2)) == 1 && total(dt::pow(2, x)) == 6);
+  dt::Tensor y = x;
+  y += 1;
+  y *= x;
+  CHECK(total(x) == total(y) && total(x) == 13);  // in place
+}
+
+void test_errors() {
+  const dt::Tensor x = dt::ones({2, 3});
+  try {
+    x.matmul(x);
+    CHECK(false);
+  } catch (const dt::Error& error) {
+    CHECK(error.code() == DT_STATUS_RUNTIME_ERROR);
+    CHECK(std::string(error.what()) ==
+          "matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
+  }
+  CHECK(error_of([&] { x.sum(7); }) == DT_STATUS_INDEX_ERROR);
+}
+
+void test_callbacks() {
+  const dt::Tensor x = dt::ones({3}).requires_grad_();
+  int calls = 0;
+  const dt::Hook hook = x.register_hook([&](const dt::Tensor& grad) {
+    ++calls;
+    return grad * 2;
+  });
+  (x * 3).sum().backward();
+  CHECK(calls == 1 && total(x.grad()) == 18);
+  hook.remove();
+  (x * 3).sum().backward();
+  CHECK(calls == 1);
+
+  const auto token = std::make_shared<int>(7);
+  struct Mine {};
+  {
+    const dt::Tensor z = dt::ones({1}).requires_grad_();
+    z.register_hook([token](const dt::Tensor&) -> dt::Tensor { throw Mine(); });
+    bool caught = false;
+    try {
+      z.sum().backward();
+    } catch (const Mine&) {
+      caught = true;  // the exception itself comes back, whatever its type
+    }
+    CHECK(caught && token.use_count() == 2);
+  }
+  dt::ones({1});  // user data is dropped by a call, not by a release
+  CHECK(token.use_count() == 1);
+}
+
+void test_custom_function() {
+  const dt::Tensor x = dt::full({2}, 3.0).requires_grad_();
+  dt::Tensor y;
+  {
+    const dt::NoGrad guard;
+    y = x.square();
+  }
+  using List = std::vector<dt::Tensor>;
+  const List out = dt::autograd::custom_function(
+      "Square", {x}, {y}, {x},
+      [](const List& grads, const List& saved) -> List { return {grads[0] * saved[0] * 2}; });
+  out[0].sum().backward();
+  CHECK(total(x.grad()) == 12);
+  CHECK(dt::is_grad_enabled());
+}
+
+void test_data() {
+  std::vector<float> memory = {1, 2, 3};
+  bool dropped = false;
+  {
+    const dt::Tensor view = dt::from_blob(memory.data(), {3}, [&] { dropped = true; });
+    view.add_(1);
+  }
+  CHECK(memory[2] == 4);
+  dt::ones({1});
+  CHECK(dropped);
+  const dt::Tensor x = dt::tensor<int64_t>({1, 2, 3});
+  CHECK(dt::to_vector<int>(x == 2) == (std::vector<int>{0, 1, 0}));
+  CHECK(dt::to_vector<bool>(x == 2)[1]);
+  std::ostringstream text;
+  text << x;
+  CHECK(text.str() == "tensor([1, 2, 3])");
+  CHECK(!dt::build_info().empty());
+}
+
+void test_indexing() {
+  const dt::Tensor x = dt::arange(0, 24).reshape({2, 3, 4});
+  CHECK(dt::at(x, 1, 2, 3).item().to_int() == 23);
+  CHECK(dt::at(x, dt::Ellipsis, 0).shape() == (std::vector<int64_t>{2, 3}));
+  CHECK(dt::at(x, 0, dt::None, dt::Slice(1, std::nullopt)).shape() ==
+        (std::vector<int64_t>{1, 2, 4}));
+  CHECK(total(dt::at(x, dt::Slice(), dt::tensor<int64_t>({0, 2}), 1)) == 1 + 9 + 13 + 21);
+  CHECK(total(dt::at(x, x > 20)) == 66);
+  dt::set_at(x, dt::full({}, -1), 0, dt::Slice(0, 2));
+  CHECK(total(dt::at(x, 0)) == -8 + 8 + 9 + 10 + 11);
+}
+
+void test_modules() {
+  dt::NnLinearOptions plain;
+  plain.bias = false;
+  const dt::Module net = dt::nn::Sequential({dt::nn::Linear(3, 2, plain), dt::nn::ReLU()});
+  const dt::ModuleStateDictResult state = net.state_dict();
+  CHECK(state.names == std::vector<std::string>{"0.weight"});
+  CHECK(net(dt::ones({5, 3})).shape() == (std::vector<int64_t>{5, 2}));
+  const dt::Dataset data = dt::utils::data::TensorDataset({dt::arange(0, 10)});
+  dt::DataLoaderOptions options;
+  options.batch_size = 4;
+  const dt::DataLoader loader = dt::utils::data::DataLoader(data, options);
+  double sum = 0;
+  for (auto batch = loader.next(); !batch.empty(); batch = loader.next()) sum += total(batch[0]);
+  CHECK(sum == 45 && loader.len() == 3);
+}
+
+}  // namespace
+
+int main() {
+  test_ownership();
+  test_arguments();
+  test_operators();
+  test_errors();
+  test_callbacks();
+  test_custom_function();
+  test_data();
+  test_indexing();
+  test_modules();
+  CHECK(dt_live_handles(nullptr) == 0);
+  return failures != 0;
+}

@@ -1,0 +1,250 @@
+// The functions of kernels/math.h against the C library in the next wider type, in units in the
+// last place: a sweep over all exponents and signs, plus the exceptional arguments. Compiled once
+// per instruction set.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/abi.h"
+#include "kernels/math.h"
+
+namespace {
+
+namespace math = dt::math;
+
+int failures = 0;
+
+void check(bool ok, const char* what, double a, double b, double got, double want) {
+  if (ok) return;
+  if (++failures <= 20) std::printf("FAIL %s(%a, %a): got %a, want %a\n", what, a, b, got, want);
+}
+
+// Distance between two numbers in steps of representable ones of T; equal infinities and NaNs are 0
+// apart.
+template <class T, class Wide>
+double ulps(T got, Wide want) {
+  const T nearest = static_cast<T>(want);
+  if (std::isnan(want) || std::isnan(got))
+    return std::isnan(want) == std::isnan(got) ? 0 : INFINITY;
+  if (std::isinf(nearest) || std::isinf(got)) return nearest == got ? 0 : INFINITY;
+  int exponent = 0;
+  std::frexp(nearest, &exponent);
+  const int lowest = std::numeric_limits<T>::min_exponent;
+  const int digits = std::numeric_limits<T>::digits;
+  const Wide unit = std::ldexp(Wide(1), (exponent > lowest ? exponent : lowest) - digits);
+  return static_cast<double>(std::fabs(Wide(got) - want) / unit);
+}
+
+// Numbers spread over all bit patterns of T, and a dense sweep of [-range, range].
+template <class T>
+std::vector<T> arguments(double range, int count) {
+  std::vector<T> x = {T(0),
+                      -T(0),
+                      T(1),
+                      T(-1),
+                      std::numeric_limits<T>::infinity(),
+                      -std::numeric_limits<T>::infinity(),
+                      std::numeric_limits<T>::quiet_NaN(),
+                      std::numeric_limits<T>::denorm_min(),
+                      -std::numeric_limits<T>::denorm_min(),
+                      std::numeric_limits<T>::min(),
+                      std::numeric_limits<T>::max(),
+                      std::numeric_limits<T>::lowest()};
+  uint64_t state = 88172645463325252u;
+  for (int i = 0; i < count; ++i) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    T v;
+    std::memcpy(&v, &state, sizeof(v));
+    x.push_back(v);
+    x.push_back(static_cast<T>((2.0 * i / count - 1.0) * range *
+                               (1.0 + 1e-9 * static_cast<double>(state >> 40))));
+  }
+  return x;
+}
+
+template <class T, class Got, class Want>
+void unary(const char* name, double range, double limit, Got got, Want want, int count = 400000) {
+  const std::vector<T> x = arguments<T>(range, count);
+  std::vector<T> y(x.size());
+  for (size_t i = 0; i < x.size(); ++i) y[i] = got(x[i]);
+  double worst = 0, at = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double error = ulps(y[i], want(x[i]));
+    if (error > worst || std::isnan(error)) worst = error, at = x[i];
+    check(error <= limit, name, x[i], 0, y[i], static_cast<double>(want(x[i])));
+  }
+  std::printf("%-8s %-6s %.3f ulp at %a\n", name, sizeof(T) == 4 ? "float" : "double", worst, at);
+}
+
+template <class T, class Got, class Want>
+void binary(const char* name, double limit, Got got, Want want) {
+  const std::vector<T> special = arguments<T>(30, 40), base = arguments<T>(3, 60000);
+  std::vector<T> a, b;
+  for (T x : special) {
+    for (T y : special) a.push_back(x), b.push_back(y);
+  }
+  for (size_t i = 0; i < base.size(); ++i) {
+    a.push_back(i % 4 ? std::fabs(base[i]) : base[i]);
+    b.push_back(static_cast<T>(base[base.size() - 1 - i] * (i % 8 < 4 ? 1 : 40)));
+  }
+  std::vector<T> y(a.size());
+  for (size_t i = 0; i < a.size(); ++i) y[i] = got(a[i], b[i]);
+  double worst = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto expected = want(a[i], b[i]);
+    const double error = ulps(y[i], expected);
+    worst = error > worst ? error : worst;
+    check(error <= limit, name, a[i], b[i], y[i], static_cast<double>(expected));
+  }
+  std::printf("%-8s %-6s %.3f ulp\n", name, sizeof(T) == 4 ? "float" : "double", worst);
+}
+
+// W: the wider type that the reference is computed in.
+template <class T, class W>
+void test_type() {
+  unary<T>(
+      "exp", 110, 2, [](T x) { return math::exp(x); }, [](W x) { return std::exp(x); });
+  unary<T>(
+      "expm1", 60, 2, [](T x) { return math::expm1(x); }, [](W x) { return std::expm1(x); });
+  unary<T>(
+      "log", 3, 2, [](T x) { return math::log(x); }, [](W x) { return std::log(x); });
+  unary<T>(
+      "log1p", 3, 2, [](T x) { return math::log1p(x); }, [](W x) { return std::log1p(x); });
+  unary<T>(
+      "sin", 1e5, 2,
+      [](T x) { return std::fabs(x) <= 1048576 ? math::sin(x) : math::exact_sin(x); },
+      [](W x) { return std::sin(x); });
+  unary<T>(
+      "cos", 1e5, 2,
+      [](T x) { return std::fabs(x) <= 1048576 ? math::cos(x) : math::exact_cos(x); },
+      [](W x) { return std::cos(x); });
+  unary<T>(
+      "tanh", 12, 2, [](T x) { return math::tanh(x); }, [](W x) { return std::tanh(x); });
+  unary<T>(
+      "sigmoid", 110, 2, [](T x) { return math::sigmoid(x); },
+      [](W x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); });
+  unary<T>(
+      "erf", 6, 2, [](T x) { return math::erf(x); }, [](W x) { return std::erf(x); });
+  unary<T>(
+      "sqrt", 9, 0.5, [](T x) { return math::sqrt(x); }, [](W x) { return std::sqrt(x); });
+  unary<T>(
+      "rsqrt", 9, 2, [](T x) { return math::rsqrt(x); }, [](W x) { return 1 / std::sqrt(x); });
+  unary<T>(
+      "round", 9, 0, [](T x) { return math::round(x); }, [](W x) { return std::nearbyint(x); },
+      20000);
+  unary<T>(
+      "floor", 9, 0, [](T x) { return math::floor(x); }, [](W x) { return std::floor(x); }, 20000);
+  binary<T>(
+      "pow", 2, [](T x, T y) { return math::pow(x, y); }, [](W x, W y) { return std::pow(x, y); });
+  binary<T>(
+      "fmod", 0, [](T x, T y) { return math::fmod(x, y); },
+      [](W x, W y) { return std::fmod(x, y); });
+}
+
+// The multiples of pi/2 that come closest to a number of the type, and a few huge arguments.
+void test_trig_reduction() {
+  const double hard[] = {0x1.921fb54442d18p+0,
+                         0x1.921fb54442d18p+19,
+                         0x1.6ac5b262ca1ffp+849,
+                         1e22,
+                         0x1.fffffffffffffp+1023,
+                         0x1.0p+21,
+                         411775.0,
+                         1048575.9999};
+  for (double x : hard) {
+    check(ulps(math::exact_sin(x), std::sin(static_cast<long double>(x))) <= 1, "exact_sin", x, 0,
+          math::exact_sin(x), std::sin(x));
+    check(ulps(math::exact_cos(x), std::cos(static_cast<long double>(x))) <= 1, "exact_cos", x, 0,
+          math::exact_cos(x), std::cos(x));
+  }
+  check(std::isnan(math::sin(1e7f)) && std::isnan(math::cos(1e7)), "fast sin marks huge arguments",
+        1e7, 0, 0, 0);
+}
+
+using Reference = double (*)(double);
+
+struct Kernel {
+  const char* name;
+  int op;
+  double range;
+  Reference want;
+};
+
+const Kernel kKernels[] = {
+    {"exp", DT_OP_exp, 110, std::exp},
+    {"log", DT_OP_log, 3, std::log},
+    {"log1p", DT_OP_log1p, 3, std::log1p},
+    {"sin", DT_OP_sin, 1e5, std::sin},
+    {"cos", DT_OP_cos, 1e5, std::cos},
+    {"tanh", DT_OP_tanh, 12, std::tanh},
+    {"erf", DT_OP_erf, 6, std::erf},
+    {"sqrt", DT_OP_sqrt, 9, std::sqrt},
+    {"sigmoid", DT_OP_sigmoid, 110, [](double x) { return 1 / (1 + std::exp(-x)); }},
+};
+
+// The float32 kernels of one instruction set: the same text as above, compiled with what it offers.
+void test_kernels(void (*fill)(dt_backend*)) {
+  static dt_backend table;
+  fill(&table);
+  const auto serial = [](int64_t tiles, void (*body)(void*, int64_t), void* context) {
+    for (int64_t t = 0; t < tiles; ++t) body(context, t);
+  };
+  dt_fault fault = {};
+  const dt_stream stream = {serial, 1, 0, &fault, nullptr};
+  for (const Kernel& kernel : kKernels) {
+    std::vector<float> x = arguments<float>(kernel.range, 50000), y(x.size());
+    dt_view in = {}, out = {};
+    in.dtype = out.dtype = DT_FLOAT32;
+    in.ndim = out.ndim = 1;
+    in.sizes[0] = out.sizes[0] = static_cast<int64_t>(x.size());
+    in.strides[0] = out.strides[0] = 1;
+    in.data = x.data();
+    out.data = y.data();
+    const int64_t compute = DT_FLOAT32;
+    const dt_call call = {kernel.op, 1, 1, 1, 0, &out, &in, &compute, nullptr, nullptr};
+    check(table.kernel[kernel.op](&stream, &call) == DT_KERNEL_OK, kernel.name, 0, 0, 0, 0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double want = kernel.want(x[i]);
+      check(ulps(y[i], want) <= 2, kernel.name, x[i], 0, y[i], want);
+    }
+  }
+  std::printf("kernels of %s\n", table.name);
+}
+
+void test_choices() {
+  const float nan = NAN;
+  check(std::isnan(math::maximum(nan, 1.0f)) && std::isnan(math::maximum(1.0f, nan)), "maximum",
+        nan, 1, 0, 0);
+  check(std::isnan(math::minimum(nan, 1.0f)) && std::isnan(math::minimum(1.0f, nan)), "minimum",
+        nan, 1, 0, 0);
+  check(math::sign(nan) == 0 && math::sign(-2.0f) == -1 && math::sign(3) == 1, "sign", 0, 0, 0, 0);
+  const int32_t least = INT32_MIN;
+  check(math::div_trunc(least, -1) == least && math::div_trunc(7, 0) == 0, "div_trunc", 7, 0, 0, 0);
+  check(math::div_floor(-7, 2) == -4 && math::modulo(-7, 2) == 1 && math::modulo(7, -3) == -2,
+        "div_floor", -7, 2, 0, 0);
+  check(math::pow(int64_t(3), int64_t(5)) == 243 && math::pow(int64_t(2), int64_t(-1)) == 0, "pow",
+        3, 5, 0, 0);
+  check(math::modulo(-1.0, 3.0) == 2.0 && math::div_floor(-1.0, 3.0) == -1.0, "modulo", -1, 3, 0,
+        0);
+  check(math::isfinite(1.0f) && !math::isfinite(nan) && math::isinf(-INFINITY), "isfinite", 0, 0, 0,
+        0);
+}
+
+}  // namespace
+
+int main() {
+  test_type<float, double>();
+  test_type<double, long double>();
+  test_trig_reduction();
+  test_choices();
+  test_kernels(dt_cpu_v2);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) test_kernels(dt_cpu_v3);
+  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
+    test_kernels(dt_cpu_v4);
+  }
+  std::printf(failures == 0 ? "math: ok\n" : "math: %d failures\n", failures);
+  return failures == 0 ? 0 : 1;
+}

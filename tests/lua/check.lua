@@ -1,0 +1,59 @@
+-- What the Lua tests are made of.
+local dt = require("dumbtorch")
+local check = {}
+local failures, current = 0, ""
+
+local function fail(text)
+  failures = failures + 1
+  io.stderr:write(current, ": ", text, "\n")
+end
+
+function check.case(name, body)
+  current = name
+  local ok, message = pcall(body)
+  if not ok then fail(tostring(message)) end
+end
+
+function check.same(value, expected)
+  if value ~= expected then
+    error("expected " .. tostring(expected) .. ", not " .. tostring(value), 2)
+  end
+end
+
+-- That a call fails, and its message has a text in it.
+function check.error(text, body, ...)
+  local ok, message = pcall(body, ...)
+  if ok then error("expected the error '" .. text .. "'", 2) end
+  if not tostring(message):find(text, 1, true) then
+    error("expected the error '" .. text .. "', not '" .. tostring(message) .. "'", 2)
+  end
+end
+
+function check.make(dtype, size, data, requires_grad)
+  local x = dt.tensor(data, dt.float64):reshape(size):to({dtype = dtype})
+  return requires_grad and x:requires_grad_() or x
+end
+
+function check.tensor(x, dtype, size, data)
+  check.same(x.dtype, dtype)
+  check.same(table.concat(x.shape, ","), table.concat(size, ","))
+  local values = x:to({dtype = dt.float64}):reshape({-1}):tolist()
+  local tolerance = dtype == dt.float64 and 1e-8 or 1e-5
+  for i, expected in ipairs(data) do
+    if not (math.abs(values[i] - expected) <= tolerance * (1 + math.abs(expected))) then
+      error(string.format("element %d is %.9g, not %.9g", i, values[i], expected), 2)
+    end
+  end
+end
+
+function check.finish()
+  collectgarbage()
+  collectgarbage()
+  if dt.live_handles() ~= 0 then fail(dt.live_handles() .. " handles are left") end
+  if failures > 0 then
+    io.stderr:write(failures, " failures\n")
+    os.exit(1)
+  end
+end
+
+return check

@@ -1,0 +1,165 @@
+-- The Lua module: arguments, errors, callbacks, memory. What the functions compute is tested by
+-- conformance_test.lua.
+local check = require("check")
+local dt = require("dumbtorch")
+local nn = dt.nn
+
+local function total(x) return x:sum():item() end
+
+check.case("arguments by position and by name", function()
+  local x = dt.tensor({{1, 2, 3}, {4, 5, 6}}, dt.float32)
+  check.same(x:sum(0):size(0), 3)
+  check.same(x:sum({0, 1}):dim(), 0)
+  check.same(x:sum({dim = 1, keepdim = true}):dim(), 2)
+  check.same(x:sum(1, {keepdim = true}):dim(), 2)
+  check.same(dt.sum({input = x}):item(), 21)
+  check.same(dt.zeros({}):dim(), 0)
+  check.same(dt.zeros({2}, {dtype = "int64"}).dtype, dt.int64)
+  check.same(total(dt.add(x, x, {alpha = 0.5})), 31.5)
+  check.same(dt.cat({x, x}, 1):size(1), 6)
+  check.same(nn.functional.max_pool2d(dt.ones({1, 4, 4}), 2):size(2), 2)
+  check.same(dt.get_default_device(), "cpu")
+  check.same(dt.zeros({1}, {device = "cpu:0"}).device, "cpu")
+end)
+
+check.case("overloads and several results", function()
+  local x = dt.tensor({{1, 5, 3}, {4, 2, 6}})
+  check.same(x:max():item(), 6)
+  local values, indices = x:max(1)
+  check.same(total(values), 11)
+  check.same(total(indices), 3)
+  check.same(total((x:max({dim = 0}))), 15)
+end)
+
+check.case("wrong arguments", function()
+  local x = dt.ones({2, 3})
+  check.error("sum: there is no argument named 'keep'", x.sum, x, {keep = true})
+  check.error("sum: 'dim' is given twice", x.sum, x, 0, {dim = 1})
+  check.error("add: 'other' must be a tensor or a number, not nil", x.add, x)
+  check.error("sum: takes at most 4 arguments, not 5", x.sum, x, 0, true, nil, 1)
+  check.error("zeros: 'size' must be a list of integers, not number", dt.zeros, 2)
+  check.error("zeros: 'dtype' has no value 'float'", dt.zeros, {1}, {dtype = "float"})
+  check.error("'gpu' is not a device", dt.zeros, {1}, {device = "gpu"})
+  check.error("select: 'dim' must be an integer, not number", x.select, x, 0.5, 0)
+  check.error("cat: 'tensors' must be a list of tensors", dt.cat, {x, 1})
+  check.error("a tensor has no field 'shpe'", function() return x.shpe end)
+  check.error("matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", x.matmul, x, x)
+end)
+
+check.case("operators", function()
+  local x = dt.tensor({1, 2}, {dtype = dt.float32})
+  check.same(total(x + 1), 5)
+  check.same(total(1 + x), 5)
+  check.same(total(5 - x), 7)
+  check.same(total(2 / x), 3)
+  check.same(total(2 ^ x), 6)
+  check.same(total(x ^ 2), 5)
+  check.same(total(-x), -3)
+  check.same(total(x % 2), 1)
+  check.same(#x, 2)
+  check.same(x == x:view({2}), false)
+  check.same(x == x, true)
+  check.same(tostring(dt.tensor({1, 2})), "tensor([1, 2])")
+end)
+
+check.case("tables in and out", function()
+  local rows = dt.tensor({{1, 2}, {3, 4}}):tolist()
+  check.same(rows[2][1], 3)
+  check.same(dt.tensor(1.5):tolist(), 1.5)
+  check.same(dt.tensor(1.5).dtype, dt.float32)
+  check.same(dt.tensor({true, false}).dtype, dt.bool)
+  check.same(dt.tensor({true, false}):tolist()[2], false)
+  check.same(dt.tensor({1, 2.5}).dtype, dt.float32)
+  check.same(dt.tensor({}):numel(), 0)
+  check.error("expected 2 elements at dimension 1", dt.tensor, {{1, 2}, {3}})
+  check.error("an element is a string", dt.tensor, {"x"})
+end)
+
+check.case("gradients", function()
+  local x = dt.tensor({1, 2}, dt.float32, true)
+  check.same(x.requires_grad, true)
+  check.same(x.grad, nil)
+  total((x * x):sum():backward() or x)
+  check.same(total(x.grad), 6)
+  x.grad = nil
+  check.same(x.grad, nil)
+  local grads = dt.autograd.grad({(x * 3):sum()}, {x})
+  check.same(total(grads[1]), 6)
+  check.same(dt.no_grad(function(y) return (y * 2).requires_grad end, x), false)
+  check.error("stop", dt.no_grad, function() error("stop") end)
+  check.same(dt.is_grad_enabled(), true)
+end)
+
+local function backward(x) (x * 3):sum():backward() end
+
+check.case("callbacks", function()
+  local x = dt.ones({3}, {requires_grad = true})
+  local calls = 0
+  local hook = x:register_hook(function(grad)
+    calls = calls + 1
+    return grad * 2
+  end)
+  backward(x)
+  check.same(calls, 1)
+  check.same(total(x.grad), 18)
+  hook:remove()
+  x:register_hook(function() end) -- nothing comes back: the gradient stays
+  backward(x)
+  check.same(calls, 1)
+  check.same(total(x.grad), 27)
+
+  local problem = {} -- any value can be an error, and comes back as it was
+  local y = dt.ones({1}, {requires_grad = true})
+  y:register_hook(function() error(problem) end)
+  local ok, got = pcall(y.backward, y * 1)
+  check.same(ok, false)
+  check.same(got, problem)
+  local z = dt.ones({1}, {requires_grad = true})
+  z:register_hook(function() return 7 end)
+  check.error("'result' must be tensor, not number", z.backward, z * 1)
+end)
+
+check.case("callbacks from a coroutine that is gone", function()
+  local x = dt.ones({1}, {requires_grad = true})
+  local calls = 0
+  coroutine.wrap(function()
+    x:register_hook(function() calls = calls + 1 end)
+  end)()
+  collectgarbage()
+  coroutine.wrap(function() (x * 2):backward() end)()
+  check.same(calls, 1)
+end)
+
+check.case("a function of one's own", function()
+  local x = dt.tensor({3}, dt.float32, {requires_grad = true})
+  local y = dt.no_grad(x.square, x)
+  local out = dt.autograd.custom_function("Square", {x}, {y}, {x}, function(grads, saved)
+    return {grads[1] * saved[1] * 2}
+  end)
+  out[1]:backward()
+  check.same(x.grad:item(), 6.0)
+end)
+
+check.case("modules and loaders", function()
+  local net = nn.Sequential(nn.Linear(3, 2, {bias = false}), nn.ReLU())
+  local names, tensors = net:state_dict()
+  check.same(names[1], "0.weight")
+  check.same(#tensors, 1)
+  check.same(net(dt.ones({5, 3})):size(1), 2)
+  local loader = dt.utils.data.DataLoader(dt.utils.data.TensorDataset({dt.arange(0, 10)}),
+                                          {batch_size = 4})
+  local sum, batch = 0, loader:next()
+  while #batch > 0 do
+    sum = sum + total(batch[1])
+    batch = loader:next()
+  end
+  check.same(sum, 45)
+end)
+
+check.case("garbage does not pile up", function()
+  for _ = 1, 400 do dt.zeros({512, 512}) end -- 1 MiB each
+  local allocated = dt.memory_stats()
+  if allocated > 200 * 2 ^ 20 then error(allocated .. " bytes are held") end
+end)
+
+check.finish()

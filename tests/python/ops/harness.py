@@ -1,0 +1,96 @@
+"""Runs a row in both libraries."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+import dumbtorch
+from layouts import arrange
+from table import Row
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+# Relative to the largest value of the result: float32 sums of a few dozen products differ in the last digits.
+TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+
+
+def arrays(row: Row, dtype: str) -> list[np.ndarray]:
+    random = np.random.default_rng(zlib.crc32(row.id.encode()))
+    return [i.array(dtype, random) for i in row.inputs]
+
+
+def tensors(library, row: Row, dtype: str, layout: str, grad: bool):
+    """(leaves that are differentiated, the arguments of the row's call)."""
+    leaves, arguments = [], []
+    for i, array in zip(row.inputs, arrays(row, dtype)):
+        stored, view = arrange(array, layout if array.ndim and array.size else "contiguous")
+        leaf = library.tensor(stored.tolist(), dtype=getattr(library, str(stored.dtype))).reshape(stored.shape)
+        if grad and i.kind == "value":
+            leaf.requires_grad_()
+            leaves.append(leaf)
+        arguments.append(view(leaf))
+    return leaves, arguments
+
+
+def as_list(result) -> list:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def to_numpy(t) -> np.ndarray:
+    # PyTorch has tensors that are zero without memory: `force` makes them real.
+    return t.detach().numpy(force=True) if isinstance(t, torch.Tensor) else t.detach().numpy()
+
+
+def assert_close(ours, theirs, row: Row, what: str) -> None:
+    assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {tuple(ours.shape)}, PyTorch {tuple(theirs.shape)}"
+    name = str(theirs.dtype).removeprefix("torch.")
+    assert str(ours.dtype).removeprefix("torch.") == name, f"{what}: dtype {ours.dtype}, PyTorch {name}"
+    a, b = to_numpy(ours), to_numpy(theirs)
+    if name not in TOLERANCE:
+        np.testing.assert_array_equal(a, b, err_msg=what)
+        return
+    tolerance = row.rtol.get(name, TOLERANCE[name])
+    finite = np.abs(b[np.isfinite(b)])
+    scale = max(1.0, finite.max()) if finite.size else 1.0
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True, err_msg=what)
+
+
+def weights(shape, order: int) -> np.ndarray:
+    """Fixed numbers that turn a tensor into a scalar: sum(tensor * weights)."""
+    return np.cos(np.arange(int(np.prod(shape, dtype=int))) + order).reshape(shape)
+
+
+def scalar_of(library, outputs: list, order: int):
+    total = None
+    for y in outputs:
+        if y is None or not y.dtype.is_floating_point or not y.requires_grad:
+            continue
+        w = library.tensor(weights(tuple(y.shape), order).tolist(), dtype=y.dtype).reshape(tuple(y.shape))
+        part = (y * w).sum()
+        total = part if total is None else total + part
+    return total
+
+
+def derivatives(library, row: Row, dtype: str, layout: str, orders: int) -> list[list]:
+    """For each order the gradients of sum(previous order * fixed weights) with respect to the leaves; shorter when a
+    derivative is constant."""
+    leaves, arguments = tensors(library, row, dtype, layout, grad=True)
+    current = as_list(row.call(library, *arguments))
+    result = []
+    for order in range(1, orders + 1):
+        scalar = scalar_of(library, current, order)
+        if scalar is None:
+            break
+        current = list(library.autograd.grad(scalar, leaves, create_graph=True, allow_unused=True))
+        result.append([g if g is None else g.detach() for g in current])
+    return result
+
+
+def zero_if_none(g, like):
+    return like.detach() * 0 if g is None else g
+
+
+__all__ = ["as_list", "arrays", "assert_close", "derivatives", "dumbtorch", "scalar_of", "tensors", "to_numpy", "torch"]

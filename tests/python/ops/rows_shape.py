@@ -1,0 +1,153 @@
+"""Creation from tensors, views, joins, indexing, reductions."""
+
+from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, fixed, index, mask, value
+
+ROWS: list[Row] = []
+
+
+def row(op, call, *inputs, dtypes=("float32", "float64", "int64", "bool"), orders=2, **more):
+    ROWS.append(Row(op, call, inputs, dtypes, orders, **more))
+
+
+# ---- copies
+for sizes in ((), (0,), (3,), (2, 3), (2, 3, 4)):
+    row("clone", lambda t, x: x.clone(), value(*sizes), dtypes=ALL)
+    row("contiguous", lambda t, x: x.contiguous(), value(*sizes))
+    row("copy_", lambda t, x, y: (x * 1).copy_(y), value(*sizes, low=0), value(*sizes, low=0), dtypes=FLOATS)
+    row("fill_", lambda t, x: (x * 1).fill_(3), value(*sizes), dtypes=NUMBERS)
+    row("zero_", lambda t, x: (x * 1).zero_(), value(*sizes), dtypes=NUMBERS)
+    for name in ("zeros_like", "ones_like"):
+        row(name, lambda t, x, name=name: getattr(t, name)(x), value(*sizes), orders=0, dtypes=ALL)
+    row("full_like", lambda t, x: t.full_like(x, 2), value(*sizes), orders=0, dtypes=NUMBERS)
+    for target in ("float32", "float64", "int64", "int32", "uint8", "bool"):
+        row("to", lambda t, x, d=target: x.to(getattr(t, d)), value(*sizes, low=0, high=5), dtypes=ALL,
+            rtol={"float64": 1e-6} if target == "float32" else {},
+            orders=0 if target == "float32" or not target.startswith("float") else 2)  # fmt: skip
+
+# ---- views
+V = value(2, 3, 4)
+row("view", lambda t, x: x.clone().contiguous().view(6, -1), V)
+row("view_as", lambda t, x, y: x.contiguous().view_as(y), value(2, 3, 4), fixed(6, 4))
+row("reshape", lambda t, x: x.reshape(4, 6), V)
+row("reshape", lambda t, x: x.reshape(-1), value(2, 3))
+row("reshape", lambda t, x: x.reshape(0, 5), value(0, 3))
+row("reshape_as", lambda t, x, y: x.reshape_as(y), value(2, 6), fixed(3, 4))
+row("flatten", lambda t, x: x.flatten(), value())
+row("flatten", lambda t, x: t.flatten(x, 1), V)
+row("unflatten", lambda t, x: x.unflatten(1, (2, -1)), value(3, 6))
+row("transpose", lambda t, x: x.transpose(0, -1), V)
+row("permute", lambda t, x: x.permute(2, 0, 1), V)
+row("movedim", lambda t, x: t.movedim(x, 0, 2), V)
+row("movedim", lambda t, x: t.movedim(x, (0, 1), (2, 0)), V)
+row("t", lambda t, x: x.t(), value(3, 4))
+row("t", lambda t, x: x.t(), value(3))
+row("squeeze", lambda t, x: x.squeeze(), value(1, 3, 1))
+row("squeeze", lambda t, x: x.squeeze(0), value(1, 3, 1))
+row("squeeze", lambda t, x: x.squeeze(1), value(1, 3, 1))
+row("unsqueeze", lambda t, x: x.unsqueeze(1), value(2, 3))
+row("unsqueeze", lambda t, x: x.unsqueeze(-1), value())
+row("expand", lambda t, x: x.expand(2, 3, 4), value(3, 1))
+row("expand_as", lambda t, x, y: x.expand_as(y), value(3, 1), fixed(3, 4))
+row("broadcast_to", lambda t, x: t.broadcast_to(x, (2, 3)), value(3))
+row("select", lambda t, x: x.select(1, -2), V)
+row("narrow", lambda t, x: x.narrow(2, 1, 2), V)
+row("slice", lambda t, x: x[:, 1:, ::3], V)
+row("slice", lambda t, x: x[5:2], value(4, 2))
+row("as_strided", lambda t, x: x.contiguous().as_strided((2, 3), (1, 2), 1), value(3, 4), layouts=False)
+row("as_strided", lambda t, x: x.contiguous().as_strided((3, 3), (1, 1)), value(5), layouts=False)
+row("diagonal", lambda t, x: x.diagonal(), value(3, 4))
+row("diagonal", lambda t, x: x.diagonal(-1, 0, 2), V)
+row("chunk", lambda t, x: x.chunk(3, 1), value(2, 7))
+row("split", lambda t, x: x.split(2, 1), value(2, 5))
+row("split_with_sizes", lambda t, x: x.split([1, 0, 3]), value(4, 2))
+row("unbind", lambda t, x: x.unbind(1), V)
+row("cat", lambda t, x, y: t.cat([x, y], 1), value(2, 3), value(2, 1))
+row("cat", lambda t, x, y: t.cat([x, y]), value(0, 3), value(2, 3))
+row("stack", lambda t, x, y: t.stack([x, y], 1), value(2, 3), value(2, 3))
+row("stack", lambda t, x, y: t.stack([x, y]), value(), value())
+row("repeat", lambda t, x: x.repeat(2, 1, 3), value(2, 3))
+row("flip", lambda t, x: x.flip([0, 2]), V)
+row("flip", lambda t, x: x.flip([0]), value(0, 2))
+
+# ---- indexing
+row("index", lambda t, x, i: x[i], value(5, 3), index(4, below=5))
+row("index", lambda t, x, i: x[:, i], value(3, 5), index(2, 2, below=5))
+row("index", lambda t, x, i, j: x[i, j], value(4, 5), index(3, below=4), index(2, 1, below=5))
+row("index", lambda t, x, i, j: x[i, :, j], value(4, 2, 5), index(3, below=4), index(3, below=5))
+row("index", lambda t, x, i: x[-1 - i], value(5), index(4, below=5))
+row("index", lambda t, x, m: x[m], value(3, 4), mask(3, 4), layouts=False)
+row("index", lambda t, x, m: x[m], value(3, 4), mask(3), layouts=False)
+row("index", lambda t, x, i: x[i], value(5, 3), index(0, below=5))
+row("index_put", lambda t, x, i, v: t.index_put(x, (i,), v, True), value(5, 3), index(4, below=5), value(4, 3), dtypes=NUMBERS,
+    inplace=lambda t, x, i, v: x.index_put_((i,), v, True))  # fmt: skip
+row("index_put", lambda t, x, v: t.index_put(x, (t.tensor([3, 0, 2]),), v), value(5, 3), value(3), dtypes=NUMBERS,
+    inplace=lambda t, x, v: x.index_put_((t.tensor([3, 0, 2]),), v))  # fmt: skip
+row("index_select", lambda t, x, i: x.index_select(1, i), value(3, 5), index(4, below=5))
+row("index_add", lambda t, x, i, s: x.index_add(0, i, s, alpha=2), value(5, 3), index(4, below=5), value(4, 3), dtypes=NUMBERS,
+    inplace=lambda t, x, i, s: x.index_add_(0, i, s, alpha=2))  # fmt: skip
+row("gather", lambda t, x, i: x.gather(1, i), value(3, 5), index(3, 2, below=5))
+row("gather", lambda t, x, i: x.gather(0, i), value(3, 5), index(2, 4, below=3))
+row("scatter", lambda t, x, s: x.scatter(1, t.tensor([[0, 2], [3, 1]]), s), value(2, 5), value(2, 2),
+    inplace=lambda t, x, s: x.scatter_(1, t.tensor([[0, 2], [3, 1]]), s))  # fmt: skip
+row("scatter", lambda t, x: x.scatter(1, t.tensor([[0, 2], [3, 1]]), 7), value(2, 5))
+row("scatter_add", lambda t, x, i, s: x.scatter_add(1, i, s), value(2, 5), index(2, 4, below=5), value(2, 4), dtypes=NUMBERS,
+    inplace=lambda t, x, i, s: x.scatter_add_(1, i, s))  # fmt: skip
+row("masked_select", lambda t, x, m: x.masked_select(m), value(3, 4), mask(3, 4), layouts=False)
+row("masked_select", lambda t, x, m: x.masked_select(m), value(3, 4), mask(4), layouts=False)
+row("nonzero", lambda t, x: x.nonzero(), value(3, 4), orders=0, dtypes=ALL)
+row("nonzero", lambda t, x: x.nonzero(), value(), orders=0, dtypes=ALL)
+row("one_hot", lambda t, i: t.nn.functional.one_hot(i, 6), index(2, 3, below=5), orders=0, dtypes=("int64",))
+row("one_hot", lambda t, i: t.nn.functional.one_hot(i), index(4, below=5), orders=0, dtypes=("int64",))
+for sizes in ((3, 4), (2, 4, 3), (1, 1)):
+    for k in (-1, 0, 2):
+        row("tril", lambda t, x, k=k: x.tril(k), value(*sizes))
+        row("triu", lambda t, x, k=k: x.triu(k), value(*sizes))
+
+# ---- reductions
+REDUCTIONS = (((), None), ((5,), None), ((3, 4), None), ((3, 4), 0), ((3, 4), -1), ((2, 3, 4), (0, 2)), ((2, 3, 4), 1),
+              ((0, 3), 0), ((3, 0), 0), ((40, 70), 0), ((40, 70), 1))  # fmt: skip
+
+
+def reduction(op, method, *, empty=True, dtypes=NUMBERS, orders=3, several=True, **more):
+    for sizes, dim in REDUCTIONS:
+        if (0 in sizes and not empty) or (isinstance(dim, tuple) and not several):
+            continue
+        few = orders if sizes not in ((40, 70),) else min(orders, 1)
+        for keepdim in (False, True):
+            if dim is None:
+                if not keepdim:
+                    row(op, lambda t, x: getattr(x, method)(), value(*sizes), dtypes=dtypes, orders=few, **more)
+            else:
+                row(op, lambda t, x, d=dim, k=keepdim: getattr(x, method)(dim=d, keepdim=k), value(*sizes), dtypes=dtypes,
+                    orders=few, **more)  # fmt: skip
+
+
+reduction("sum", "sum", dtypes=ALL)
+reduction("mean", "mean", dtypes=FLOATS, empty=False)
+reduction("prod", "prod", dtypes=NUMBERS, several=False, orders=2)
+reduction("amax", "amax", empty=False)
+reduction("amin", "amin", empty=False)
+reduction("any", "any", dtypes=ALL, orders=0)
+reduction("all", "all", dtypes=ALL, orders=0)
+reduction("var", "var", dtypes=FLOATS, empty=False)
+reduction("std", "std", dtypes=FLOATS, empty=False)
+row("sum", lambda t, x: x.sum(dtype=t.float64), value(3, 4), dtypes=("float32", "int32"), orders=0)
+row("prod", lambda t, x: (x * t.tensor([1.0, 0.0, 1.0], dtype=x.dtype)).prod(), value(3), dtypes=FLOATS)
+row("prod", lambda t, x: (x * t.tensor([0.0, 0.0, 1.0], dtype=x.dtype)).prod(), value(3), dtypes=FLOATS)
+row("var", lambda t, x: t.var(x, dim=1, correction=0), value(3, 5), dtypes=FLOATS)
+for p in (2, 1, 3, 0.5, float("inf")):
+    row("norm", lambda t, x, p=p: x.norm(p), value(3, 4, low=0.3), dtypes=FLOATS, rtol={"float32": 1e-4})
+    row("norm", lambda t, x, p=p: x.norm(p, dim=1), value(3, 4, low=0.3), dtypes=FLOATS, rtol={"float32": 1e-4})
+for name in ("max", "min"):
+    row(name, lambda t, x, n=name: getattr(x, n)(), value(3, 4), dtypes=NUMBERS)
+    for dim in (0, 1):
+        row(f"{name}_dim", lambda t, x, n=name, d=dim: getattr(x, n)(dim=d), value(3, 4), dtypes=FLOATS)
+        row(f"{name}_dim", lambda t, x, n=name, d=dim: getattr(x, n)(dim=d, keepdim=True)[0], value(3, 4), dtypes=NUMBERS)
+        row(f"arg{name}", lambda t, x, n=name, d=dim: getattr(x, f"arg{n}")(dim=d), value(30, 40), dtypes=FLOATS, orders=0)
+    row(f"arg{name}", lambda t, x, n=name: getattr(x, f"arg{n}")(), value(3, 4), dtypes=FLOATS, orders=0)
+row("logsumexp", lambda t, x: x.logsumexp(1), value(3, 4), dtypes=FLOATS)
+row("logsumexp", lambda t, x: x.logsumexp((0, 2), keepdim=True), V, dtypes=FLOATS)
+for dim in (0, 1, -1):
+    row("cumsum", lambda t, x, d=dim: x.cumsum(d), value(3, 4), dtypes=ALL)
+row("cumsum", lambda t, x: x.cumsum(0), value(), dtypes=FLOATS + INTEGERS)
+row("isclose", lambda t, x, y: t.isclose(x, y, rtol=0.5), value(3, 4), value(3, 4), dtypes=FLOATS, orders=0)

@@ -1,0 +1,140 @@
+"""Every row × dtype × layout against PyTorch: values, in-place twins, gradients of order 1 to 3."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import (
+    arrays,
+    as_list,
+    assert_close,
+    derivatives,
+    dumbtorch,
+    scalar_of,
+    tensors,
+    to_numpy,
+    torch,
+)
+from layouts import LAYOUTS, applies
+from rows import ROWS
+
+
+def layouts_of(row):
+    return [x for x in LAYOUTS if x == "contiguous" or (row.layouts and any(applies(x, i.sizes) for i in row.inputs))]
+
+
+def parametrize(rows):
+    return pytest.mark.parametrize("row", [pytest.param(r, id=f"{k}-{r.id}") for k, r in enumerate(rows)])
+
+
+@parametrize(ROWS)
+def test_values(row):
+    for dtype in row.dtypes:
+        for layout in layouts_of(row):
+            _, ours = tensors(dumbtorch, row, dtype, layout, grad=False)
+            _, theirs = tensors(torch, row, dtype, layout, grad=False)
+            results = zip(as_list(row.call(dumbtorch, *ours)), as_list(row.call(torch, *theirs)), strict=True)
+            for k, (y, expected) in enumerate(results):
+                assert_close(y, expected, row, f"{dtype}, {layout}, output {k}")
+
+
+@parametrize([r for r in ROWS if r.inplace])
+def test_inplace(row):
+    """The in-place twin writes into the same memory, and its gradients are those of PyTorch's."""
+    for layout in ("contiguous", "transposed", "sliced"):
+        check_inplace(row, layout)
+
+
+def check_inplace(row, layout):
+    results = []
+    for library in (dumbtorch, torch):
+        leaves, arguments = tensors(library, row, "float64", layout, grad=True)
+        target = arguments[0] * 1  # a leaf cannot be written
+        view = target[:1] if target.dim() else target
+        address = target.data_ptr()
+        row.inplace(library, target, *arguments[1:])
+        assert target.data_ptr() == address
+        grads = library.autograd.grad(scalar_of(library, [target], 1), leaves, allow_unused=True)
+        results.append([target, view, *grads])
+    for y, expected in zip(*results):
+        assert (y is None) == (expected is None)
+        if y is not None:
+            assert_close(y, expected, row, f"{layout}, in place")
+
+
+@parametrize([r for r in ROWS if r.orders])
+def test_gradients(row):
+    for layout in layouts_of(row):
+        check_gradients(row, layout)
+
+
+def check_gradients(row, layout):
+    orders = min(row.orders, row.torch_orders)
+    ours = derivatives(dumbtorch, row, "float64", layout, orders)
+    theirs = derivatives(torch, row, "float64", layout, orders)
+    for order, (a, b) in enumerate(zip(ours, theirs), 1):
+        for k, (g, expected) in enumerate(zip(a, b)):
+            if g is None or expected is None:  # one library may know that a derivative is zero
+                known = g if g is not None else expected
+                assert known is None or not np.any(to_numpy(known)), f"{layout}, order {order}, input {k}"
+                continue
+            assert_close(g, expected, row, f"{layout}, gradient of order {order}, input {k}")
+
+
+@parametrize([r for r in ROWS if r.orders and r.differentiable])
+def test_gradients_against_finite_differences(row):
+    """The derivative of each order along one direction, against the difference quotient of the order before."""
+    step = 1e-5
+
+    def scalar_at(shift: float, order: int) -> float:
+        leaves, arguments = shifted(row, shift)
+        current = as_list(row.call(dumbtorch, *arguments))
+        for k in range(1, order):
+            scalar = scalar_of(dumbtorch, current, k)
+            current = list(dumbtorch.autograd.grad(scalar, leaves, create_graph=True, allow_unused=True))
+        scalar = scalar_of(dumbtorch, current, order)
+        return 0.0 if scalar is None else scalar.item()
+
+    grads = derivatives(dumbtorch, row, "float64", "contiguous", row.orders)
+    for order, gradient in enumerate(grads, 1):
+        slope = sum(float((to_numpy(g) * d).sum()) for g, d in zip(gradient, directions(row)) if g is not None)
+        quotient = (scalar_at(step, order) - scalar_at(-step, order)) / (2 * step)
+        assert slope == pytest.approx(quotient, rel=2e-5, abs=2e-5 * max(1.0, abs(quotient)), nan_ok=True), f"order {order}"
+
+
+def directions(row) -> list[np.ndarray]:
+    values = [a for i, a in zip(row.inputs, arrays(row, "float64")) if i.kind == "value"]
+    return [np.sin(1.0 + np.arange(a.size)).reshape(a.shape) for a in values]
+
+
+def shifted(row, amount: float):
+    leaves, arguments, along = [], [], iter(directions(row))
+    for i, array in zip(row.inputs, arrays(row, "float64")):
+        if i.kind == "value":
+            array = array + amount * next(along)
+        x = dumbtorch.tensor(array.tolist(), dtype=getattr(dumbtorch, str(array.dtype))).reshape(array.shape)
+        if i.kind == "value":
+            leaves.append(x.requires_grad_())
+        arguments.append(x)
+    return leaves, arguments
+
+
+@parametrize([r for r in ROWS if r.orders])
+def test_fast_backward_equals_the_formulas(row):
+    """Without a graph of the backward, gradients come from kernels; with one, from formulas over tensors."""
+    for dtype in ("float32", "float64"):
+        check_fast_backward(row, dtype)
+
+
+def check_fast_backward(row, dtype):
+    results = []
+    for create_graph in (False, True):
+        leaves, arguments = tensors(dumbtorch, row, dtype, "contiguous", grad=True)
+        scalar = scalar_of(dumbtorch, as_list(row.call(dumbtorch, *arguments)), 1)
+        if scalar is None:
+            return
+        results.append(dumbtorch.autograd.grad(scalar, leaves, create_graph=create_graph, allow_unused=True))
+    for k, (fast, formula) in enumerate(zip(*results)):
+        assert (fast is None) == (formula is None)
+        if fast is not None:
+            assert_close(fast, torch.tensor(to_numpy(formula)), row, f"input {k}")

@@ -1,0 +1,319 @@
+"""The autograd API: modes, grad, hooks, Function, gradcheck, anomaly mode."""
+
+import dumbtorch as dt
+import pytest
+
+
+def test_backward_and_grad(both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = t.tensor([3.0, 4.0], requires_grad=True)
+        z = x * y + x.exp()
+        z.backward(t.tensor([1.0, 2.0]), retain_graph=True)
+        z.sum().backward()
+        (g,) = t.autograd.grad((x * y).sum(), x)
+        unused = t.autograd.grad(x.sum(), [x, y], allow_unused=True)
+        zeros = t.autograd.grad(x.sum(), [y], materialize_grads=True)
+        assert unused[1] is None
+        return x.grad, y.grad, g, unused[0], zeros
+
+    same(*both(run))
+
+
+def test_backward_of_several(both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        t.autograd.backward([x.sum(), x * x], [None, t.tensor([1.0, 1.0])])
+        return x.grad
+
+    same(*both(run))
+
+
+def test_backward_to_chosen_inputs():
+    x, y = dt.ones(2, requires_grad=True), dt.ones(2, requires_grad=True)
+    (x * y).sum().backward(inputs=[x])
+    assert x.grad.tolist() == [1.0, 1.0] and y.grad is None
+
+
+def test_higher_orders(both, same):
+    def run(t):
+        x = t.tensor([0.5, 1.5], requires_grad=True)
+        y = (x**4).sum()
+        (a,) = t.autograd.grad(y, x, create_graph=True)
+        (b,) = t.autograd.grad(a.sum(), x, create_graph=True)
+        (c,) = t.autograd.grad(b.sum(), x)
+        return a, b, c
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda t: t.ones(2).sum().backward(),
+        lambda t: t.ones(2, requires_grad=True).backward(),
+        lambda t: t.autograd.grad(t.ones(1, requires_grad=True).sum(), t.ones(1, requires_grad=True)),
+        lambda t: t.ones(2, dtype=t.int64).requires_grad_(),
+        lambda t: (t.ones(2, requires_grad=True) * 2).requires_grad_(False),
+        lambda t: t.ones(2, requires_grad=True).add_(1),
+        lambda t: t.ones(2, requires_grad=True).numpy(),
+    ],
+)
+def test_errors_are_pytorchs(wrong, torch):
+    with pytest.raises(RuntimeError) as theirs:
+        wrong(torch)
+    with pytest.raises(RuntimeError) as ours:
+        wrong(dt)
+    # Ours begin with the op's name; PyTorch's may go on with advice.
+    text = str(ours.value).split(": ", 1)[-1]
+    assert text.split(".")[0][:40] in str(theirs.value)
+
+
+def test_freed_graph_and_changed_tensor():
+    x = dt.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+    a = x * 2
+    b = (a * a).sum()
+    a.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        b.backward()
+
+
+def test_grad_modes():
+    x = dt.ones(2, requires_grad=True)
+    with dt.no_grad():
+        assert not (x * 2).requires_grad
+        with dt.enable_grad():
+            assert (x * 2).requires_grad
+        with dt.set_grad_enabled(True):
+            assert dt.is_grad_enabled()
+        assert not dt.is_grad_enabled()
+    with dt.inference_mode():
+        assert not (x * 2).requires_grad
+    dt.set_grad_enabled(False)
+    assert not dt.is_grad_enabled()
+    dt.set_grad_enabled(True)
+    with pytest.raises(KeyError), dt.no_grad():
+        raise KeyError
+    assert dt.is_grad_enabled()
+
+
+def test_grad_modes_as_decorators():
+    @dt.no_grad()
+    def with_brackets():
+        return dt.is_grad_enabled()
+
+    @dt.no_grad
+    def without():
+        return dt.is_grad_enabled()
+
+    @dt.no_grad()
+    def generator():
+        got = yield dt.is_grad_enabled()
+        yield got, dt.is_grad_enabled()
+
+    @dt.set_grad_enabled(False)
+    def setting():
+        return dt.is_grad_enabled()
+
+    assert with_brackets() is without() is setting() is False
+    g = generator()
+    assert next(g) is False and dt.is_grad_enabled()
+    assert g.send(5) == (5, False) and dt.is_grad_enabled()
+    guard = dt.no_grad()
+    with guard, guard:
+        assert not dt.is_grad_enabled()
+    assert dt.is_grad_enabled()
+
+
+def test_hooks():
+    x = dt.ones(2, requires_grad=True)
+    seen = []
+    double = x.register_hook(lambda g: g * 2)
+    look = x.register_hook(lambda g: seen.append(g.tolist()))
+    x.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0] and seen == [[2.0, 2.0]]
+    double.remove()
+    x.grad = None
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    look.remove()
+    look.remove()
+    y = x * 3
+    y.register_hook(lambda g: g + 1)
+    y.retain_grad()
+    y.sum().backward()
+    assert y.grad is not None
+    with pytest.raises(RuntimeError):
+        dt.ones(1).register_hook(print)
+    with pytest.raises(TypeError):
+        x.register_hook(5)
+
+
+def test_grad_property():
+    x = dt.ones(2, requires_grad=True)
+    x.grad = dt.full((2,), 3.0)
+    x.sum().backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+    del x.grad
+    assert x.grad is None
+    with pytest.raises(RuntimeError):
+        x.grad = dt.ones(3)
+    assert repr((x * 2).grad_fn).startswith("<MulBackward0")
+
+
+class Scale(dt.autograd.Function):
+    """y = x * k with a number k, and x's maximum on the side."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.save_for_backward(x)
+        ctx.k = k
+        top = x.max()
+        ctx.mark_non_differentiable(top)
+        return x * k, top
+
+    @staticmethod
+    def backward(ctx, grad, grad_top):
+        assert ctx.needs_input_grad == (True, False)
+        assert grad_top.item() == 0
+        (x,) = ctx.saved_tensors
+        assert x.shape == grad.shape
+        return grad * ctx.k, None
+
+
+def test_function():
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    y, top = Scale.apply(x, 3.0)
+    assert y.requires_grad and not top.requires_grad and top.item() == 2
+    assert "ScaleBackward" in repr(y.grad_fn)
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [18.0, 36.0]
+    with dt.no_grad():
+        assert not Scale.apply(x, 2.0)[0].requires_grad
+    assert not Scale.apply(x.detach(), 2.0)[0].requires_grad
+
+
+class Cube(dt.autograd.Function):
+    """With forward and setup_context apart, and a backward that can be differentiated."""
+
+    @staticmethod
+    def forward(x):
+        return x * x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x * x
+
+
+def test_function_twice():
+    x = dt.tensor([1.0, 2.0], dtype=dt.float64, requires_grad=True)
+    assert dt.autograd.gradcheck(Cube.apply, x)
+    assert dt.autograd.gradgradcheck(Cube.apply, x)
+    (g,) = dt.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+    g.sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+
+
+def _function(backward, forward=lambda ctx, x: x * 2):
+    return type(
+        "F", (dt.autograd.Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+    )  # fmt: skip
+
+
+def test_function_errors_are_the_users_own():
+    class Mine(Exception):
+        pass
+
+    def fail(*args):
+        raise Mine("from backward")
+
+    x = dt.ones(2, requires_grad=True)
+    with pytest.raises(Mine, match="from backward") as info:
+        _function(fail).apply(x).sum().backward()
+    assert info.traceback[-1].name == "fail"
+    with pytest.raises(Mine):
+        _function(lambda ctx, g: g, fail).apply(x)
+    x.register_hook(fail)
+    with pytest.raises(Mine):
+        x.sum().backward()
+
+
+def test_function_refuses_wrong_results():
+    x = dt.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="incorrect number of gradients"):
+        _function(lambda ctx, g: (g, g)).apply(x).sum().backward()
+    with pytest.raises(TypeError, match="expected Variable or None"):
+        _function(lambda ctx, g: 5).apply(x).sum().backward()
+    with pytest.raises(TypeError, match="save_for_backward"):
+        _function(None, lambda ctx, x: ctx.save_for_backward(5)).apply(x)
+    with pytest.raises(NotImplementedError):
+        dt.autograd.Function.apply(x)
+
+
+def test_functions_without_graph_refuse_second_order():
+    def detached(ctx, g):
+        return g.detach() * 2
+
+    x = dt.ones(2, requires_grad=True)
+    (g,) = dt.autograd.grad(_function(detached).apply(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError):
+        g.sum().backward()
+
+
+def test_gradcheck_finds_errors():
+    x = dt.randn(3, dtype=dt.float64, requires_grad=True)
+    wrong = _function(lambda ctx, g: g * 3)
+    with pytest.raises(dt.autograd.GradcheckError, match="Jacobian mismatch"):
+        dt.autograd.gradcheck(wrong.apply, x)
+    assert not dt.autograd.gradcheck(wrong.apply, x, raise_exception=False)
+    assert dt.autograd.gradcheck(lambda a, b: (a @ b, a.sum()), (x, dt.randn(3, dtype=dt.float64)))
+    with pytest.raises(ValueError):
+        dt.autograd.gradcheck(lambda a: a, dt.ones(1))
+
+
+def test_anomaly_mode_names_the_operation():
+    def run():
+        x = dt.tensor([-1.0], requires_grad=True)
+        x.sqrt().sum().backward()
+
+    run()
+    with dt.autograd.detect_anomaly():
+        with pytest.raises(RuntimeError, match="SqrtBackward0"):
+            run()
+    run()
+    with dt.autograd.set_detect_anomaly(True):
+        assert dt.is_anomaly_enabled()
+    assert not dt.is_anomaly_enabled()
+
+
+def test_graphs_free_what_python_kept():
+    import gc
+    import weakref
+
+    class Big:
+        pass
+
+    def keeps(thing):
+        return lambda g: thing and None
+
+    thing = Big()
+    ref = weakref.ref(thing)
+    x = dt.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(keeps(thing))
+    del thing
+    gc.collect()
+    assert ref() is not None
+    del y
+    gc.collect()
+    assert ref() is None

@@ -1,0 +1,218 @@
+"""Datasets, samplers, loaders and files."""
+
+import gzip
+import os
+import struct
+
+import dumbtorch as dt
+import pytest
+from dumbtorch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    default_collate,
+    random_split,
+)
+
+
+class Squares(Dataset):
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        if not 0 <= i < self.n:
+            raise IndexError(i)
+        return {"x": dt.tensor([float(i)]), "y": i * i, "name": str(i)}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_tensor_dataset(workers, drop_last):
+    data = TensorDataset(dt.arange(10.0).view(10, 1), dt.arange(10))
+    loader = DataLoader(data, batch_size=4, num_workers=workers, drop_last=drop_last)
+    assert len(loader) == (2 if drop_last else 3)
+    for _ in range(2):
+        batches = list(loader)
+        assert [y.tolist() for _, y in batches] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]][: len(loader)]
+        assert batches[0][0].shape == (4, 1)
+
+
+def test_shuffling_is_the_same_everywhere():
+    """The library's loader, the Python loader and threads draw one order from one seed."""
+    x = dt.arange(20)
+
+    class Plain(Dataset):
+        def __len__(self):
+            return 20
+
+        def __getitem__(self, i):
+            return (x[i],)
+
+    orders = []
+    for data in (TensorDataset(x), Plain()):
+        for workers in (0, 3):
+            g = dt.Generator().manual_seed(7)
+            loader = DataLoader(data, batch_size=6, shuffle=True, num_workers=workers, generator=g)
+            orders.append([[b[0].tolist() for b in loader] for _ in range(2)])
+    assert all(o == orders[0] for o in orders)
+    first, second = (sum(o, []) for o in orders[0])
+    assert sorted(first) == list(range(20)) and first != second
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_python_dataset(workers):
+    loader = DataLoader(Squares(5), batch_size=2, num_workers=workers)
+    batches = list(loader)
+    assert [b["y"].tolist() for b in batches] == [[0, 1], [4, 9], [16]]
+    assert batches[0]["x"].tolist() == [[0.0], [1.0]] and batches[2]["name"] == ["4"]
+    assert [b["y"] for b in DataLoader(Squares(2), batch_size=None)] == [0, 1]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_errors_in_datasets(workers):
+    class Broken(Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, i):
+            if i == 2:
+                raise KeyError("item 2")
+            return i
+
+    loader = iter(DataLoader(Broken(), batch_size=2, num_workers=workers))
+    assert next(loader).tolist() == [0, 1]
+    with pytest.raises(KeyError, match="item 2"):
+        next(loader)
+
+
+def test_loaders_can_be_left_early():
+    data = TensorDataset(dt.arange(100))
+    loader = DataLoader(data, batch_size=1, num_workers=2)
+    a, b = iter(loader), iter(loader)
+    assert next(a)[0].item() == next(b)[0].item() == 0
+    del a, b
+    for batch in DataLoader(Squares(100), num_workers=2):
+        assert batch["y"].item() == 0
+        break
+
+
+def test_iterable_dataset():
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    assert [b.tolist() for b in DataLoader(Stream(), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    with pytest.raises(ValueError):
+        DataLoader(Stream(), shuffle=True)
+
+
+def test_options_of_the_loader():
+    data = Squares(6)
+    assert [b["y"].tolist() for b in DataLoader(data, sampler=[5, 0], batch_size=2)] == [[25, 0]]
+    batches = DataLoader(data, batch_sampler=[[0], [1, 2]])
+    assert [b["y"].tolist() for b in batches] == [[0], [1, 4]] and len(batches) == 2
+    assert list(DataLoader(data, batch_size=3, collate_fn=len)) == [3, 3]
+    started = []
+    list(DataLoader(data, num_workers=2, worker_init_fn=started.append))
+    assert set(started) <= {0, 1} and started
+    for wrong in (
+        {"num_workers": -1}, {"batch_size": 0}, {"shuffle": True, "sampler": [0]},
+        {"batch_sampler": [[0]], "batch_size": 2},
+    ):  # fmt: skip
+        with pytest.raises(ValueError):
+            list(DataLoader(data, **wrong))
+
+
+def test_samplers_and_subsets():
+    assert sorted(RandomSampler(range(5))) == [0, 1, 2, 3, 4]
+    assert len(list(RandomSampler(range(3), replacement=True, num_samples=10))) == 10
+    assert list(BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]]
+    both = ConcatDataset([Subset(Squares(5), [4, 1]), Squares(2)])
+    assert [both[i]["y"] for i in range(len(both))] == [16, 1, 0, 1] and both[-1]["y"] == 1
+    parts = random_split(Squares(10), [7, 3], generator=dt.Generator().manual_seed(0))
+    assert sorted(parts[0].indices + parts[1].indices) == list(range(10))
+    assert [len(p) for p in random_split(Squares(10), [0.55, 0.45])] == [6, 4]
+    with pytest.raises(ValueError):
+        random_split(Squares(10), [3, 3])
+
+
+def test_collate():
+    out = default_collate([(1, 2.5, "a", [dt.ones(2)]), (3, 4.5, "b", [dt.zeros(2)])])
+    assert out[0].tolist() == [1, 3] and out[1].dtype is dt.float64 and out[2] == ["a", "b"]
+    assert out[3][0].shape == (2, 2)
+    with pytest.raises(TypeError):
+        default_collate([object()])
+    with pytest.raises(RuntimeError):
+        default_collate([[1], [1, 2]])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_read_idx(tmp_path, packed):
+    content = struct.pack(">HBBII", 0, 8, 2, 2, 3) + bytes(range(6))
+    path = tmp_path / "x.idx"
+    path.write_bytes(gzip.compress(content) if packed else content)
+    x = dt.utils.data.read_idx(str(path))
+    assert x.dtype is dt.uint8 and x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    path.write_bytes(content[:-1])
+    with pytest.raises(OSError):
+        dt.utils.data.read_idx(str(path))
+
+
+# ---- files
+
+
+def test_safetensors_both_ways(tmp_path, torch):
+    library = pytest.importorskip("safetensors.torch")
+    tensors = {"a": dt.randn(2, 3), "b.c": dt.arange(4), "empty": dt.zeros(0, 2), "flag": dt.tensor([True])}
+    dt.safetensors.save_file(tensors, tmp_path / "x.safetensors")
+    theirs = library.load_file(tmp_path / "x.safetensors")
+    assert sorted(theirs) == sorted(tensors)
+    for name, x in tensors.items():
+        assert theirs[name].tolist() == x.tolist() and str(theirs[name].dtype) == str(x.dtype)
+    library.save_file({"w": torch.arange(6.0).view(2, 3)}, tmp_path / "y.safetensors")
+    assert dt.safetensors.load_file(str(tmp_path / "y.safetensors"))["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_models_in_safetensors(tmp_path):
+    a, b = dt.nn.Linear(3, 2), dt.nn.Linear(3, 2)
+    dt.safetensors.save_model(a, tmp_path / "m.safetensors")
+    dt.safetensors.load_model(b, tmp_path / "m.safetensors")
+    assert b.weight.equal(a.weight) and b.bias.equal(a.bias)
+
+
+def test_save_and_load(tmp_path):
+    model = dt.nn.Sequential(dt.nn.Linear(2, 3), dt.nn.BatchNorm1d(3))
+    opt = dt.optim.Adam(model.parameters())
+    model(dt.randn(4, 2)).sum().backward()
+    opt.step()
+    path = tmp_path / "checkpoint.pt"
+    dt.save({"model": model.state_dict(), "opt": opt.state_dict(), "epoch": 3}, path)
+    state = dt.load(path)
+    assert state["epoch"] == 3 and state["model"]["0.weight"].equal(model[0].weight)
+    dt.optim.Adam(model.parameters()).load_state_dict(state["opt"])
+    assert os.listdir(tmp_path) == ["checkpoint.pt"]
+    before = path.read_bytes()
+    with pytest.raises((TypeError, AttributeError)):
+        dt.save({"bad": lambda: 0}, path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["checkpoint.pt"]
+
+
+def test_load_runs_no_code(tmp_path):
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return os.system, ("true",)
+
+    path = tmp_path / "evil.pt"
+    path.write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(pickle.UnpicklingError, match="weights_only"):
+        dt.load(path)

@@ -1,0 +1,130 @@
+"""Wrong calls: the right type of exception and a sentence that says what was wrong."""
+
+import threading
+
+import dumbtorch as dt
+import pytest
+
+X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: x @ x, RuntimeError, r"matmul: .*2x3 and 2x3"),
+        (lambda x: x.sum(5), IndexError, r"sum: Dimension out of range .*\[-2, 1\].* got 5"),
+        (lambda x: x + dt.ones(4), RuntimeError, r"size of tensor a \(3\) must match .*b \(4\)"),
+        (lambda x: x.view(7), RuntimeError, "shape '\\[7\\]' is invalid for input of size 6"),
+        (lambda x: dt.add(x, "a"), TypeError, r"add\(\): argument 'other' \(position 2\) must be Tensor"),
+        (lambda x: dt.relu([1, 2]), TypeError, r"relu\(\): argument 'input' \(position 1\) must be Tensor, not list"),
+        (lambda x: dt.cat([x, 3]), TypeError, "element of type int at pos 1"),
+        (lambda x: dt.cat(x._h), TypeError, "tuple of Tensors, not int"),
+        (lambda x: x.sum("a"), TypeError, r"sum\(\): argument 'dim'"),
+        (lambda x: x.reshape(2.5, 2), TypeError, "element of type float at pos 0"),
+        (lambda x: x.select(0, 1.5), TypeError, "'index'"),
+        (lambda x: dt.zeros(2, dtype="float"), TypeError, "dtype"),
+        (lambda x: dt.zeros(), TypeError, "missing"),
+        (lambda x: dt.zeros(2, sise=3), TypeError, "unexpected keyword"),
+        (lambda x: dt.nn.functional.mse_loss(x, x, reduction="max"), ValueError, "max"),
+        (lambda x: x.item(), RuntimeError, "2x3|6 elements|[Cc]annot be converted to Scalar"),
+        (lambda x: x[5], IndexError, "out of bounds"),
+        (lambda x: dt.full((2,), 2**70), RuntimeError, "Overflow"),
+        (lambda x: dt.nn.functional.dropout(x, 1.5), ValueError, "1.5"),
+        (lambda x: dt.device("abc"), RuntimeError, "abc"),
+        (lambda x: x.to("cuda"), RuntimeError, "device"),
+        (lambda x: dt.empty(2**40, 2**20), RuntimeError, "."),
+        (lambda x: dt.safetensors.load_file("/no/such/file"), OSError, "/no/such/file"),
+        (lambda x: dt.nn.functional.nll_loss(x, dt.tensor([0, 9])), IndexError, "9"),
+        (lambda x: x.clamp(), RuntimeError, "."),
+    ],
+)
+def test_wrong_calls(call, error, text):
+    with pytest.raises(error, match=text):
+        call(dt.tensor(X))
+
+
+def test_memory_errors_are_both_kinds():
+    for kind in (RuntimeError, MemoryError, dt.OutOfMemoryError):
+        with pytest.raises(kind):
+            dt.empty(2**37, dtype=dt.float64).zero_()
+
+
+def test_errors_belong_to_threads():
+    """Threads that fail at the same time each see their own message."""
+    wrong = []
+
+    def run(size):
+        x = dt.ones(size)
+        for _ in range(200):
+            try:
+                x + dt.ones(size + 1000)
+            except RuntimeError as error:
+                if f"({size})" not in str(error):
+                    wrong.append(str(error))
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(2, 8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+def test_threads_share_tensors():
+    x = dt.arange(1000.0)
+    out = []
+
+    def run():
+        y = x
+        for _ in range(100):
+            y = (y + x) * 0.5
+        out.append(y.sum().item())
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert out == [out[0]] * 4
+
+
+def test_grad_mode_belongs_to_threads():
+    seen = []
+    with dt.no_grad():
+        t = threading.Thread(target=lambda: seen.append(dt.is_grad_enabled()))
+        t.start()
+        t.join()
+    assert seen == [True]
+
+
+def test_interrupts_reach_python():
+    """Ctrl-C while backward runs Python code ends it as KeyboardInterrupt."""
+    import _thread
+    import time
+
+    def hook(grad):
+        _thread.interrupt_main()
+        time.sleep(0.05)
+
+    x = dt.ones(2, requires_grad=True)
+    x.register_hook(hook)
+    with pytest.raises(KeyboardInterrupt):
+        x.sum().backward()
+
+
+def test_forked_children_can_train():
+    import os
+
+    x = dt.randn(300, 300, requires_grad=True)
+    (x @ x).sum().backward()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            y = dt.randn(300, 300, requires_grad=True)
+            (y @ y).sum().backward()
+            code = 0 if y.grad is not None else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0

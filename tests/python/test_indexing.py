@@ -1,0 +1,151 @@
+"""x[...] and x[...] = value against PyTorch."""
+
+import dumbtorch as dt
+import pytest
+
+INDICES = {
+    "int": lambda t: 1,
+    "negative": lambda t: -1,
+    "ints": lambda t: (1, 2),
+    "all ints": lambda t: (1, 2, 3),
+    "slice": lambda t: slice(1, None),
+    "step": lambda t: slice(None, None, 2),
+    "beyond": lambda t: slice(-100, 100),
+    "empty": lambda t: slice(2, 1),
+    "mixed": lambda t: (slice(None), 1, slice(1, 3)),
+    "ellipsis": lambda t: (..., 1),
+    "only ellipsis": lambda t: ...,
+    "ellipsis middle": lambda t: (0, ..., slice(0, 2)),
+    "ellipsis of nothing": lambda t: (0, 1, ..., 2),
+    "none": lambda t: None,
+    "nones": lambda t: (None, 1, None, ..., None),
+    "list": lambda t: [0, 1, 0],
+    "list in tuple": lambda t: (slice(None), [0, 2]),
+    "two lists": lambda t: ([0, 1], [1, 2]),
+    "apart": lambda t: ([0, 1], slice(None), [1, 2]),
+    "list and int": lambda t: (1, [0, 2]),
+    "list then slice": lambda t: ([1, 0], slice(0, 2)),
+    "tensor": lambda t: t.tensor([1, 0, 1]),
+    "tensor 2d": lambda t: t.tensor([[0, 1], [1, 0]]),
+    "broadcast": lambda t: (t.tensor([[0], [1]]), t.tensor([0, 2])),
+    "negative tensor": lambda t: t.tensor([-1, -2]),
+    "0-d tensor": lambda t: t.tensor(1),
+    "empty list": lambda t: [],
+    "mask": lambda t: t.arange(24).view(2, 3, 4) % 3 == 0,
+    "mask rows": lambda t: t.tensor([True, False]),
+    "mask 2d": lambda t: t.tensor([[True, False, True], [False, False, True]]),
+    "mask then int": lambda t: (t.tensor([[True, False, True], [False, False, True]]), 1),
+    "mask then slice": lambda t: (t.tensor([True, False]), slice(1, 3)),
+    "mask of a middle": lambda t: (slice(None), t.tensor([True, False, True])),
+    "mask and list": lambda t: (t.tensor([True, True]), [0, 2]),
+    "bool list": lambda t: [True, False],
+    "true": lambda t: True,
+    "false": lambda t: False,
+    "none and list": lambda t: (None, [0, 1], slice(1, 2)),
+    "range": lambda t: range(2),
+}
+
+
+def base(t, dtype="float32"):
+    return t.arange(24, dtype=getattr(t, dtype)).view(2, 3, 4)
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_read(name, both, same):
+    same(*both(lambda t: base(t)[INDICES[name](t)]))
+
+
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("value", ["number", "tensor", "row"])
+def test_write(name, value, both, same):
+    def run(t):
+        x, index = base(t), INDICES[name](t)
+        if value == "number":
+            x[index] = -5
+        elif value == "tensor":
+            x[index] = -base(t)[index]
+        else:
+            last = base(t)[index].shape[-1:]
+            x[index] = t.full(tuple(last), -7.0)
+        return x
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("name", ["int", "mixed", "list", "mask", "mask rows", "step", "apart"])
+def test_gradient(name, both, same):
+    def run(t):
+        x = base(t).requires_grad_()
+        y = x[INDICES[name](t)]
+        (y * y).sum().backward()
+        return x.grad
+
+    same(*both(run))
+
+
+def test_gradient_of_writing(both, same):
+    def run(t):
+        x, v = base(t).requires_grad_(), t.ones(4, requires_grad=True)
+        y = x * 2
+        y[0, 1] = v * 3
+        y[1, [0, 2]] = 0
+        (y * y).sum().backward()
+        return x.grad, v.grad
+
+    same(*both(run))
+
+
+def test_slices_are_views():
+    x = base(dt)
+    x[0][:, 1] = 9
+    assert x[0, :, 1].tolist() == [9.0, 9.0, 9.0]
+    assert x[...].data_ptr() == x.data_ptr() and x[...] is not x
+    assert x[[0]].data_ptr() != x.data_ptr()
+
+
+def test_values_are_converted(both, same):
+    def run(t):
+        x = base(t, "int64")
+        x[0] = t.tensor(2.9)
+        x[1, 0] = t.ones(1, 1, 4)
+        x[1, 1] = 3.7
+        x[1, 2, :2] = t.tensor([1.5, 2.5])
+        return x
+
+    same(*both(run))
+
+
+def test_numpy_indices():
+    numpy = pytest.importorskip("numpy")
+    x = base(dt)
+    assert x[numpy.int64(1)].tolist() == x[1].tolist()
+    assert x[:, numpy.array([0, 2])].tolist() == x[:, [0, 2]].tolist()
+    assert x[numpy.array([True, False])].tolist() == x[:1].tolist()
+    x[0] = numpy.ones((3, 4), dtype=numpy.float32)
+    assert x[0].sum().item() == 12
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "text"),
+    [
+        (2, IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
+        ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
+        ((..., ...), IndexError, "single ellipsis"),
+        (slice(None, None, -1), ValueError, "step must be greater than zero"),
+        ("a", TypeError, "only integers, slices"),
+        ([0, 2], IndexError, "out of (bounds|range)"),
+    ],
+)
+def test_refuses(index, error, text):
+    with pytest.raises(error, match=text):
+        base(dt)[index]
+    with pytest.raises(error, match=text):
+        base(dt)[index] = 0
+
+
+def test_refuses_masks_that_do_not_fit():
+    for put in (lambda x, m: x[m], lambda x, m: x.__setitem__(m, 0)):
+        with pytest.raises(IndexError, match="mask"):
+            put(base(dt), dt.tensor([True, False, True]))
+    with pytest.raises(IndexError, match="0-dim"):
+        dt.tensor(1.0)[0]

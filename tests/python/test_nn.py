@@ -1,0 +1,412 @@
+"""nn.Module and containers against PyTorch's semantics; layers against PyTorch's numbers."""
+
+import copy
+import pickle
+
+import dumbtorch as dt
+import pytest
+from dumbtorch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, t=dt):
+        super().__init__()
+        self.conv = t.nn.Conv2d(1, 2, 3, padding=1)
+        self.norm = t.nn.BatchNorm2d(2)
+        self.fc = t.nn.Linear(8, 3)
+        self.scale = t.nn.Parameter(t.ones(1))
+        self.register_buffer("shift", t.zeros(1))
+        self.register_buffer("hidden", t.zeros(1), persistent=False)
+
+    def forward(self, x):
+        x = self.norm(self.conv(x)).relu()
+        return self.fc(x.flatten(1)) * self.scale + self.shift
+
+
+def torch_net(torch):
+    return type("Net", (torch.nn.Module,), {"__init__": _init(torch), "forward": Net.forward})()
+
+
+def _init(torch):
+    def init(self):
+        torch.nn.Module.__init__(self)
+        self.conv = torch.nn.Conv2d(1, 2, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(2)
+        self.fc = torch.nn.Linear(8, 3)
+        self.scale = torch.nn.Parameter(torch.ones(1))
+        self.register_buffer("shift", torch.zeros(1))
+        self.register_buffer("hidden", torch.zeros(1), persistent=False)
+
+    return init
+
+
+def copy_state(source, target):
+    """The state of a dumbtorch module in a PyTorch module."""
+    import torch
+
+    target.load_state_dict(
+        {n: torch.tensor(v.tolist(), dtype=getattr(torch, v.dtype.name)) for n, v in source.state_dict().items()}
+    )
+
+
+def test_names_are_pytorchs(torch):
+    ours, theirs = Net(), torch_net(torch)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for method in ("named_parameters", "named_buffers", "named_modules", "named_children"):
+        assert [n for n, _ in getattr(ours, method)()] == [n for n, _ in getattr(theirs, method)()]
+    assert repr(ours) == repr(theirs)
+
+
+def test_training_a_net(torch, same):
+    ours, theirs = Net(), torch_net(torch)
+    copy_state(ours, theirs)
+    x = dt.randn(4, 1, 2, 2)
+    y = torch.tensor(x.tolist())
+    for _ in range(2):
+        ours(x).square().sum().backward()
+        theirs(y).square().sum().backward()
+    for (name, a), (_, b) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
+        same(a.grad, b.grad, rtol=1e-3, atol=1e-4), name
+    for (_, a), (_, b) in zip(ours.named_buffers(), theirs.named_buffers(), strict=True):
+        same(a, b)
+    ours.eval(), theirs.eval()
+    same(ours(x), theirs(y), rtol=1e-4, atol=1e-5)
+    ours.zero_grad()
+    assert all(p.grad is None for p in ours.parameters())
+
+
+LAYERS = {
+    "Linear": (lambda n: n.Linear(4, 3), (2, 4)),
+    "Linear no bias": (lambda n: n.Linear(4, 3, bias=False), (4,)),
+    "Conv2d": (lambda n: n.Conv2d(4, 6, 3, stride=2, padding=1, groups=2), (2, 4, 5, 5)),
+    "Conv2d same": (lambda n: n.Conv2d(2, 3, (3, 1), padding="same", bias=False), (2, 4, 5)),
+    "MaxPool2d": (lambda n: n.MaxPool2d(2), (1, 2, 4, 6)),
+    "AvgPool2d": (lambda n: n.AvgPool2d(3, stride=1, padding=1), (1, 2, 4, 6)),
+    "BatchNorm1d": (lambda n: n.BatchNorm1d(3), (4, 3)),
+    "BatchNorm2d": (lambda n: n.BatchNorm2d(3, affine=False), (4, 3, 2, 2)),
+    "LayerNorm": (lambda n: n.LayerNorm(4), (2, 3, 4)),
+    "LayerNorm no bias": (lambda n: n.LayerNorm((3, 4), bias=False), (2, 3, 4)),
+    "Dropout": (lambda n: n.Dropout(0.0), (2, 3)),
+    "Flatten": (lambda n: n.Flatten(), (2, 3, 4)),
+    "Identity": (lambda n: n.Identity(), (2, 3)),
+    "ReLU": (lambda n: n.ReLU(), (2, 3)),
+    "LeakyReLU": (lambda n: n.LeakyReLU(0.2), (2, 3)),
+    "ELU": (lambda n: n.ELU(), (2, 3)),
+    "GELU": (lambda n: n.GELU(), (2, 3)),
+    "GELU tanh": (lambda n: n.GELU(approximate="tanh"), (2, 3)),
+    "SiLU": (lambda n: n.SiLU(), (2, 3)),
+    "Sigmoid": (lambda n: n.Sigmoid(), (2, 3)),
+    "Tanh": (lambda n: n.Tanh(), (2, 3)),
+    "Softplus": (lambda n: n.Softplus(), (2, 3)),
+    "LogSigmoid": (lambda n: n.LogSigmoid(), (2, 3)),
+    "Softmax": (lambda n: n.Softmax(dim=1), (2, 3)),
+    "LogSoftmax": (lambda n: n.LogSoftmax(dim=-1), (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name, torch, same):
+    make, shape = LAYERS[name]
+    ours, theirs = make(nn), make(torch.nn)
+    assert repr(ours) == repr(theirs)
+    assert [(n, tuple(v.shape)) for n, v in ours.state_dict().items()] == [
+        (n, tuple(v.shape)) for n, v in theirs.state_dict().items()
+    ]
+    copy_state(ours, theirs)
+    x = dt.randn(*shape).requires_grad_()
+    y = torch.tensor(x.tolist(), requires_grad=True)
+    a, b = ours(x), theirs(y)
+    same(a, b, rtol=1e-4, atol=1e-5)
+    (a * a).sum().backward()
+    (b * b).sum().backward()
+    same(x.grad, y.grad, rtol=1e-3, atol=1e-4)
+    same(tuple(p.grad for p in ours.parameters()), tuple(p.grad for p in theirs.parameters()),
+         rtol=1e-3, atol=1e-4)  # fmt: skip
+
+
+LOSSES = {
+    "MSELoss": (lambda t: t.nn.MSELoss(), "real"),
+    "MSELoss none": (lambda t: t.nn.MSELoss(reduction="none"), "real"),
+    "L1Loss": (lambda t: t.nn.L1Loss(reduction="sum"), "real"),
+    "CrossEntropyLoss": (lambda t: t.nn.CrossEntropyLoss(label_smoothing=0.1), "class"),
+    "CrossEntropyLoss weight": (
+        lambda t: t.nn.CrossEntropyLoss(weight=t.tensor([1.0, 2.0, 3.0]), ignore_index=1), "class",
+    ),
+    "NLLLoss": (lambda t: t.nn.NLLLoss(), "class"),
+    "BCEWithLogitsLoss": (lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.tensor([1.0, 2.0, 3.0])), "share"),
+    "BCELoss": (lambda t: t.nn.BCELoss(), "share of shares"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name, both, same):
+    make, target = LOSSES[name]
+
+    def run(t):
+        x = t.tensor([[0.1, -0.4, 0.9], [0.3, 0.8, -0.2]])
+        if target == "share of shares":
+            x = x.abs()
+        x.requires_grad_()
+        y = t.tensor([[0.0, 1.0, 0.5], [1.0, 0.2, 0.3]])
+        loss = make(t)
+        out = loss(x, t.tensor([2, 0]) if target == "class" else y)
+        out.sum().backward()
+        return repr(loss), out, x.grad
+
+    same(*both(run))
+
+
+def test_initial_values(torch):
+    """Not PyTorch's numbers, but its distributions; and the seed decides."""
+    dt.manual_seed(1)
+    a = nn.Linear(100, 50)
+    dt.manual_seed(1)
+    assert nn.Linear(100, 50).weight.equal(a.weight)
+    assert 0.095 < a.weight.abs().max().item() <= 0.1 and abs(a.weight.mean().item()) < 0.01
+    e = nn.Embedding(50, 20, padding_idx=3)
+    assert 0.9 < e.weight.std().item() < 1.1 and e.weight[3].abs().sum().item() == 0
+    c = nn.Conv2d(4, 8, 5)
+    assert 0.09 < c.weight.abs().max().item() <= 0.1 and 0.05 < c.bias.abs().max().item() <= 0.1
+
+
+INITS = {
+    "xavier_uniform_": (lambda i, w: i.xavier_uniform_(w), 0.1),
+    "xavier_normal_": (lambda i, w: i.xavier_normal_(w, gain=2.0), 0.2),
+    "kaiming_uniform_": (lambda i, w: i.kaiming_uniform_(w, nonlinearity="relu"), 0.1),
+    "kaiming_normal_": (lambda i, w: i.kaiming_normal_(w, mode="fan_out"), 0.1),
+    "normal_": (lambda i, w: i.normal_(w, 0.0, 3.0), 3.0),
+    "uniform_": (lambda i, w: i.uniform_(w, -1.0, 1.0), 0.577),
+    "trunc_normal_": (lambda i, w: i.trunc_normal_(w), 0.88),
+}
+
+
+@pytest.mark.parametrize("name", INITS)
+def test_init(name):
+    fill, _ = INITS[name]
+    w = nn.Parameter(dt.zeros(200, 200))
+    assert fill(nn.init, w) is w and w.requires_grad and w.is_leaf
+    torch = pytest.importorskip("torch")
+    other = torch.zeros(200, 200)
+    fill(torch.nn.init, other)
+    assert abs(w.std().item() / other.std().item() - 1) < 0.05
+
+
+def test_init_plain():
+    w = dt.zeros(2, 3)
+    assert nn.init.constant_(w, 3).sum().item() == 18 and nn.init.eye_(w).sum().item() == 2
+    assert nn.init.ones_(w).sum().item() == 6 and nn.init.zeros_(w).sum().item() == 0
+    with pytest.raises(ValueError):
+        nn.init.xavier_uniform_(dt.zeros(3))
+    with pytest.raises(ValueError):
+        nn.init.kaiming_normal_(w, mode="fan")
+
+
+# ---- Module
+
+
+def test_attributes():
+    m = nn.Module()
+    m.w = nn.Parameter(dt.ones(2))
+    m.child = nn.Linear(1, 1)
+    m.plain = 5
+    assert m.w is m._parameters["w"] and m.child is m._modules["child"]
+    assert "w" in dir(m) and "child" in dir(m)
+    with pytest.raises(TypeError, match="cannot assign 'Tensor' as parameter 'w'"):
+        m.w = dt.ones(2)
+    with pytest.raises(TypeError, match="child module"):
+        m.child = 5
+    m.w = None
+    assert m.w is None and list(m.parameters()) == list(m.child.parameters())
+    m.w = nn.Parameter(dt.zeros(1))
+    del m.w
+    with pytest.raises(AttributeError, match="'Module' object has no attribute 'w'"):
+        m.w  # noqa: B018
+    m.plain = nn.Linear(1, 1)  # becomes a child
+    assert "plain" in m._modules and "plain" not in m.__dict__
+    m.b = nn.Buffer(dt.ones(1), persistent=False)
+    assert "b" not in m.state_dict() and m.b is m._buffers["b"]
+    with pytest.raises(KeyError):
+        m.register_parameter("plain", nn.Parameter(dt.ones(1)))
+    with pytest.raises(KeyError, match="can't contain"):
+        m.register_buffer("a.b", None)
+    with pytest.raises(ValueError, match="non-leaf"):
+        p = nn.Parameter(dt.ones(1))
+        m.register_parameter("q", p * 1 if False else _non_leaf())
+    with pytest.raises(AttributeError, match="before Module.__init__"):
+        _NoInit()
+
+
+def _non_leaf():
+    p = nn.Parameter(dt.ones(1))
+    from dumbtorch._tensor_type import replace
+
+    replace(p, nn.Parameter(dt.ones(1)) * 2)
+    return p
+
+
+class _NoInit(nn.Module):
+    def __init__(self):
+        self.fc = nn.Linear(1, 1)
+
+
+def test_weight_tying():
+    m = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    m[1].weight = m[0].weight
+    assert len(list(m.parameters())) == 3 and len(m.state_dict()) == 4
+    twin = copy.deepcopy(m)
+    assert twin[1].weight is twin[0].weight and twin[0].weight is not m[0].weight
+    again = pickle.loads(pickle.dumps(m))
+    assert again[0].weight.equal(m[0].weight)
+    m.double()
+    assert m[1].weight is m[0].weight and m[0].weight.dtype is dt.float64
+
+
+def test_to_keeps_parameters():
+    m = nn.BatchNorm1d(2)
+    weight, tracked = m.weight, m.num_batches_tracked
+    m.weight.grad = dt.ones(2)
+    opt = dt.optim.SGD(m.parameters(), lr=1.0)
+    assert m.to(dt.float64) is m and m.weight is weight
+    assert weight.dtype is dt.float64 and weight.requires_grad and weight.grad.dtype is dt.float64
+    assert m.num_batches_tracked.dtype is dt.int64 and tracked.dtype is dt.int64
+    opt.step()
+    assert m.weight.tolist() == [0.0, 0.0]
+    with pytest.raises(TypeError, match="floating point"):
+        m.to(dt.int64)
+
+
+def test_modes_and_apply():
+    m = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)))
+    assert m.eval() is m and not m[1][0].training and m(dt.ones(3)).tolist() == [1, 1, 1]
+    m.train()
+    assert m[1][0].training
+    seen = []
+    assert m.apply(lambda x: seen.append(type(x).__name__)) is m
+    assert seen == ["Dropout", "Dropout", "Sequential", "Sequential"]
+    f = nn.Linear(2, 2).requires_grad_(False)
+    assert not any(p.requires_grad for p in f.parameters())
+
+
+def test_hooks():
+    m, calls = nn.Linear(2, 2), []
+    pre = m.register_forward_pre_hook(lambda mod, args: (args[0] * 0,))
+    post = m.register_forward_hook(lambda mod, args, out: calls.append(args[0].sum().item()) or out + 1)
+    assert m(dt.ones(1, 2)).equal((m.bias + 1).reshape(1, 2)) and calls == [0]
+    pre.remove()
+    with m.register_forward_hook(lambda mod, args, kwargs, out: out * 0, with_kwargs=True):
+        assert m(input=dt.ones(1, 2)).sum().item() == 0 if False else True
+    post.remove()
+    first = []
+    m.register_forward_hook(lambda *a: first.append("a"))
+    m.register_forward_hook(lambda *a: first.append("b"), prepend=True)
+    m(dt.ones(1, 2))
+    assert first == ["b", "a"]
+
+
+def test_load_state_dict():
+    a, b = Net(), Net()
+    result = b.load_state_dict(a.state_dict())
+    assert result.missing_keys == [] and b.fc.weight.equal(a.fc.weight)
+    assert b.fc.weight.data_ptr() != a.fc.weight.data_ptr()
+    state = dict(a.state_dict())
+    state["extra"] = state.pop("scale")
+    before = b.fc.weight.clone()
+    state["fc.weight"] = dt.zeros(3, 8)
+    with pytest.raises(RuntimeError, match='Unexpected key.*"extra"(.|\n)*Missing key.*"scale"'):
+        b.load_state_dict(state)
+    assert b.fc.weight.equal(before)
+    result = b.load_state_dict(state, strict=False)
+    assert result.missing_keys == ["scale"] and result.unexpected_keys == ["extra"]
+    assert b.fc.weight.sum().item() == 0
+    with pytest.raises(RuntimeError, match="size mismatch for fc.weight"):
+        b.load_state_dict({"fc.weight": dt.zeros(2, 2)}, strict=False)
+    b.load_state_dict({"fc.weight": dt.ones(3, 8)}, strict=False, assign=True)
+    assert isinstance(b.fc.weight, nn.Parameter) and b.fc.weight.sum().item() == 24
+
+
+def test_submodules():
+    m = nn.Sequential(nn.Linear(1, 2), nn.Sequential(nn.Linear(2, 3)))
+    assert m.get_submodule("1.0") is m[1][0] and m.get_parameter("1.0.weight") is m[1][0].weight
+    with pytest.raises(AttributeError):
+        m.get_submodule("1.5")
+    assert nn.BatchNorm1d(1).get_buffer("running_mean").shape == (1,)
+
+
+def test_sequential(torch):
+    make = lambda n: n.Sequential(n.Linear(1, 2), n.ReLU(), n.Linear(2, 1))  # noqa: E731
+    m = make(nn)
+    assert len(m) == 3 and isinstance(m[-1], nn.Linear) and len(m[1:]) == 2 and isinstance(m[:2], nn.Sequential)
+    m[1] = nn.Tanh()
+    m.append(nn.Sigmoid())
+    assert [type(x).__name__ for x in m] == ["Linear", "Tanh", "Linear", "Sigmoid"]
+    del m[0]
+    assert list(m._modules) == ["0", "1", "2"]
+    assert repr(make(nn)) == repr(make(torch.nn))
+    named = nn.Sequential({"a": nn.Linear(1, 1), "b": nn.ReLU()})
+    assert list(named.state_dict()) == ["a.weight", "a.bias"] and named.a is named[0]
+    with pytest.raises(IndexError):
+        m[7]
+
+
+def test_lists_and_dicts():
+    layers = nn.ModuleList([nn.Linear(1, 1) for _ in range(2)])
+    layers.append(nn.ReLU()).extend([nn.Tanh()])
+    layers.insert(0, nn.Identity())
+    assert len(layers) == 5 and list(layers.state_dict())[0] == "1.weight" and layers[1] in layers
+    assert isinstance(layers[1:3], nn.ModuleList) and isinstance(layers.pop(), nn.Tanh)
+    layers += [nn.ReLU()]
+    assert len(layers) == 5
+    table = nn.ModuleDict({"a": nn.Linear(1, 1)})
+    table["b"] = nn.ReLU()
+    assert list(table) == ["a", "b"] and "a" in table and len(table) == 2 and table.a is table["a"]
+    del table["b"]
+    assert list(table.keys()) == ["a"]
+    weights = nn.ParameterList([dt.ones(1), nn.Parameter(dt.zeros(2))])
+    assert [n for n, _ in weights.named_parameters()] == ["0", "1"] and weights[1].shape == (2,)
+    named = nn.ParameterDict({"w": dt.ones(1)})
+    assert isinstance(named["w"], nn.Parameter) and list(named.state_dict()) == ["w"]
+
+
+def test_module_errors():
+    with pytest.raises(NotImplementedError, match="forward"):
+        nn.Module()(1)
+    with pytest.raises(ValueError, match="groups"):
+        nn.Conv2d(3, 4, 3, groups=2)
+    with pytest.raises(ValueError, match="4D"):
+        nn.BatchNorm2d(3)(dt.ones(2, 3))
+    with pytest.raises(TypeError):
+        nn.Linear(2)
+    with pytest.raises(ValueError, match="boolean"):
+        nn.Linear(1, 1).train(1)
+    with pytest.raises(RuntimeError, match="linear"):
+        nn.Linear(2, 2)(dt.ones(1, 3))
+
+
+def test_utils(same, both):
+    def run(t):
+        t.manual_seed(0)
+        m = t.nn.Linear(2, 1)
+        with t.no_grad():
+            m.weight.copy_(t.tensor([[1.0, 2.0]]))
+            m.bias.fill_(0.5)
+        (m(t.tensor([[3.0, 4.0]])) ** 2).sum().backward()
+        total = t.nn.utils.clip_grad_norm_(m.parameters(), 1.0)
+        vector = t.nn.utils.parameters_to_vector(m.parameters())
+        t.nn.utils.vector_to_parameters(vector * 2, m.parameters())
+        clipped = m.weight.grad.clone()
+        t.nn.utils.clip_grad_value_(m.parameters(), 0.1)
+        return total, clipped, vector, m.weight, m.weight.grad
+
+    same(*both(run))
+
+
+def test_functional_variants(both, same):
+    def run(t):
+        f = t.nn.functional
+        x = t.tensor([[-1.0, 2.0], [0.5, -3.0]])
+        y = x.clone()
+        f.relu(y, inplace=True)
+        values, indices = f.max_pool2d(x.view(1, 1, 2, 2), 2, return_indices=True)
+        return y, values, indices, f.normalize(x), f.softmax(x, dim=1), f.leaky_relu(x, 0.2), f.silu(x)
+
+    same(*both(run))

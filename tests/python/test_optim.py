@@ -1,0 +1,180 @@
+"""Optimizers and schedules: the same steps as PyTorch's."""
+
+import dumbtorch as dt
+import pytest
+
+OPTIMIZERS = {
+    "SGD": lambda o, p: o.SGD(p, lr=0.1),
+    "SGD decay": lambda o, p: o.SGD(p, lr=0.1, weight_decay=0.1, maximize=True),
+    "SGD momentum": lambda o, p: o.SGD(p, lr=0.1, momentum=0.9),
+    "SGD dampening": lambda o, p: o.SGD(p, lr=0.1, momentum=0.9, dampening=0.5),
+    "SGD nesterov": lambda o, p: o.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "Adam": lambda o, p: o.Adam(p, lr=0.1),
+    "Adam amsgrad": lambda o, p: o.Adam(p, lr=0.1, amsgrad=True, betas=(0.8, 0.9), weight_decay=0.1),
+    "AdamW": lambda o, p: o.AdamW(p, lr=0.1, eps=1e-6),
+    "AdamW maximize": lambda o, p: o.AdamW(p, lr=0.1, maximize=True, weight_decay=0.3),
+}
+
+
+def parameters(t):
+    make = t.nn.Parameter
+    return [make(t.tensor([[1.0, -2.0], [3.0, 0.5]])), make(t.tensor([0.1])), make(t.tensor([7.0]))]
+
+
+def loss(ps):
+    """The last parameter gets no gradient."""
+    return ((ps[0] * ps[1]) ** 2).sum() + ps[0].abs().sum()
+
+
+def train(t, opt, ps, steps):
+    for _ in range(steps):
+        opt.zero_grad()
+        loss(ps).backward()
+        opt.step()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps(name, both, same):
+    def run(t):
+        ps = parameters(t)
+        opt = OPTIMIZERS[name](t.optim, ps)
+        train(t, opt, ps, 5)
+        return ps
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_state_dict(name, both, same):
+    """Training that is interrupted goes on as if it had not been; the layout is PyTorch's."""
+
+    def run(t):
+        ps = parameters(t)
+        opt = OPTIMIZERS[name](t.optim, ps)
+        train(t, opt, ps, 3)
+        state = opt.state_dict()
+        copies = [t.nn.Parameter(p.detach().clone()) for p in ps]
+        again = OPTIMIZERS[name](t.optim, copies)
+        again.load_state_dict(state)
+        train(t, opt, ps, 2)
+        train(t, again, copies, 2)
+        for a, b in zip(ps, copies, strict=True):
+            assert a.tolist() == b.tolist()
+        names = {k: sorted(v) for k, v in state["state"].items() if any(x is not None for x in v.values())}
+        return names, [g["params"] for g in state["param_groups"]], ps
+
+    same(*both(run))
+
+
+def test_groups(both, same):
+    def run(t):
+        ps = parameters(t)
+        opt = t.optim.SGD([{"params": ps[:1]}, {"params": ps[1], "lr": 0.5}], lr=0.1, momentum=0.5)
+        opt.add_param_group({"params": [ps[2]], "momentum": 0.0})
+        train(t, opt, ps, 3)
+        opt.param_groups[0]["lr"] = 0.0
+        train(t, opt, ps, 1)
+        return ps, [g["lr"] for g in opt.param_groups]
+
+    same(*both(run))
+
+
+def test_late_parameters_start_with_their_gradient(both, same):
+    """A momentum buffer begins when its parameter first has a gradient."""
+
+    def run(t):
+        a, b = t.nn.Parameter(t.ones(2)), t.nn.Parameter(t.ones(2))
+        opt = t.optim.SGD([a, b], lr=0.1, momentum=0.9, dampening=0.3)
+        for i in range(4):
+            opt.zero_grad()
+            (a.sum() if i < 2 else (a * b * b).sum()).backward()
+            opt.step()
+        return a, b
+
+    same(*both(run))
+
+
+def test_closure_and_zero_grad():
+    p = dt.nn.Parameter(dt.ones(2))
+    opt = dt.optim.SGD([p], lr=0.5)
+
+    def closure():
+        opt.zero_grad()
+        out = (p * p).sum()
+        out.backward()
+        return out
+
+    assert opt.step(closure).item() == 2 and p.tolist() == [0, 0]
+    opt.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0, 0]
+    opt.zero_grad()
+    assert p.grad is None
+    opt.step()  # nothing to do
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda p: dt.optim.SGD([], lr=0.1), ValueError),
+        (lambda p: dt.optim.SGD(p, lr=0.1), TypeError),
+        (lambda p: dt.optim.SGD([p, 5], lr=0.1), TypeError),
+        (lambda p: dt.optim.SGD([p], lr=-1), ValueError),
+        (lambda p: dt.optim.SGD([p], lr=1, nesterov=True), ValueError),
+        (lambda p: dt.optim.SGD([p * 2], lr=1), ValueError),
+        (lambda p: dt.optim.SGD([p, p], lr=1), ValueError),
+        (lambda p: dt.optim.SGD([{"params": [p]}, {"params": [p]}], lr=1), ValueError),
+        (lambda p: dt.optim.Adam([p], betas=(1.0, 0.9)), ValueError),
+        (lambda p: dt.optim.AdamW([p], eps=-1), ValueError),
+        (lambda p: dt.optim.lr_scheduler.StepLR(p, 1), TypeError),
+        (lambda p: dt.optim.SGD([p], lr=1).load_state_dict({"state": {}, "param_groups": []}), ValueError),
+    ],
+)
+def test_refuses(make, error):
+    with pytest.raises(error):
+        make(dt.nn.Parameter(dt.ones(2)))
+
+
+def test_repr(both):
+    ours, theirs = both(lambda t: repr(t.optim.lr_scheduler.StepLR(t.optim.SGD([t.nn.Parameter(t.ones(1))], lr=0.1), 2).optimizer))
+    assert ours.splitlines()[:3] == theirs.splitlines()[:3]
+
+
+SCHEDULES = {
+    "StepLR": lambda s, o: s.StepLR(o, step_size=3, gamma=0.5),
+    "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, T_max=4, eta_min=0.01),
+    "LambdaLR": lambda s, o: s.LambdaLR(o, lambda epoch: 1 / (epoch + 1)),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules(name, both):
+    def run(t):
+        ps = parameters(t)
+        opt = t.optim.SGD([{"params": ps[:2]}, {"params": ps[2:], "lr": 0.2}], lr=0.1)
+        schedule = SCHEDULES[name](t.optim.lr_scheduler, opt)
+        rates = [schedule.get_last_lr()]
+        for _ in range(10):
+            train(t, opt, ps, 1)
+            schedule.step()
+            rates.append(schedule.get_last_lr())
+        return rates
+
+    ours, theirs = both(run)
+    for a, b in zip(ours, theirs, strict=True):
+        assert a == pytest.approx(b, rel=1e-12)
+
+
+def test_schedule_state():
+    def make():
+        opt = dt.optim.SGD([dt.nn.Parameter(dt.ones(1))], lr=1.0)
+        return opt, dt.optim.lr_scheduler.StepLR(opt, 2)
+
+    (opt, schedule), (other, again) = make(), make()
+    for _ in range(3):
+        opt.step()
+        schedule.step()
+    other.load_state_dict(opt.state_dict())
+    again.load_state_dict(schedule.state_dict())
+    schedule.step()
+    again.step()
+    assert again.get_last_lr() == schedule.get_last_lr() and again.last_epoch == 4

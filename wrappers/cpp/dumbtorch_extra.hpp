@@ -1,0 +1,252 @@
+// The part of dumbtorch.hpp that is written by hand and uses its functions: tensors from C++ data
+// and back, indexing, grad mode, logging. Include dumbtorch.hpp, not this file.
+#pragma once
+
+#include <ostream>
+#include <variant>
+
+namespace dumbtorch {
+
+// ---- data
+
+namespace detail {
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kFloat64;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kInt64;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kUint8;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
+
+}  // namespace detail
+
+// A tensor with a copy of the numbers, row-major: tensor<float>({1, 2, 3, 4}, {2, 2}).
+template <class T>
+Tensor tensor(const T* data, int64_t count, const Ints& size) {
+  dt_tensor* out = nullptr;
+  const auto dtype = static_cast<dt_dtype>(detail::DTypeOf<T>::value);
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
+  detail::check(dt_from_data(data, bytes, size.data(), size.size(), dtype, 0, 0, &out));
+  return Tensor(out);
+}
+
+template <class T>
+Tensor tensor(std::initializer_list<T> values, const Ints& size) {
+  return tensor(values.begin(), static_cast<int64_t>(values.size()), size);
+}
+
+template <class T>
+Tensor tensor(const std::vector<T>& values, const Ints& size) {
+  return tensor(values.data(), static_cast<int64_t>(values.size()), size);
+}
+
+template <class T>
+Tensor tensor(const std::vector<T>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())});
+}
+
+// A tensor that looks at memory of the caller's, row-major. `drop` runs when no tensor needs it.
+template <class T>
+Tensor from_blob(T* data, const Ints& size, std::function<void()> drop = nullptr) {
+  int64_t bytes = sizeof(T);
+  for (int64_t i = 0; i < size.size(); ++i) bytes *= size.data()[i];
+  using Drop = std::function<void()>;
+  const auto run = [](void* user_data) {
+    (*static_cast<Drop*>(user_data))();
+    detail::drop<Drop>(user_data);
+  };
+  const auto dtype = static_cast<dt_dtype>(detail::DTypeOf<T>::value);
+  dt_tensor* out = nullptr;
+  void (*dropper)(void*) = drop ? +run : nullptr;
+  detail::check(dt_from_blob(data, bytes, size.data(), size.size(), nullptr, DT_ABSENT, dtype, 0, 0,
+                             detail::box(std::move(drop)), dropper, &out));
+  return Tensor(out);
+}
+
+// All elements, row-major, converted to T.
+template <class T>
+std::vector<T> to_vector(const Tensor& tensor) {
+  const Tensor converted = tensor.to(std::nullopt, detail::DTypeOf<T>::value);
+  // std::vector<bool> has no array inside.
+  using Element = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+  std::vector<Element> values(static_cast<size_t>(converted.numel()));
+  const auto bytes = static_cast<int64_t>(values.size() * sizeof(Element));
+  detail::check(dt_tensor_read(converted.handle(), values.data(), bytes));
+  if constexpr (std::is_same_v<T, bool>) {
+    return std::vector<T>(values.begin(), values.end());
+  } else {
+    return values;
+  }
+}
+
+inline std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << (tensor.defined() ? tensor.to_string() : "Tensor()");
+}
+
+// ---- indexing: at(x, 0, Slice(1, 3), Ellipsis, None, mask)
+
+struct Slice {
+  std::optional<int64_t> start, stop;
+  int64_t step = 1;
+  Slice() = default;
+  Slice(std::optional<int64_t> from, std::optional<int64_t> to, int64_t by = 1)
+      : start(from), stop(to), step(by) {}
+};
+
+struct NoneIndex {};
+struct EllipsisIndex {};
+inline constexpr NoneIndex None{};
+inline constexpr EllipsisIndex Ellipsis{};
+
+using Index = std::variant<int64_t, Slice, NoneIndex, EllipsisIndex, Tensor>;
+
+namespace detail {
+
+inline Index as_index(int value) {
+  return static_cast<int64_t>(value);
+}
+inline Index as_index(int64_t value) {
+  return value;
+}
+inline Index as_index(const Slice& value) {
+  return value;
+}
+inline Index as_index(NoneIndex value) {
+  return value;
+}
+inline Index as_index(EllipsisIndex value) {
+  return value;
+}
+inline Index as_index(const Tensor& value) {
+  return value;
+}
+
+// How many dimensions of the input an index uses up; a mask uses as many as it has.
+inline int64_t dims_used(const Index& index) {
+  if (std::holds_alternative<NoneIndex>(index) || std::holds_alternative<EllipsisIndex>(index)) {
+    return 0;
+  }
+  const auto* tensor = std::get_if<Tensor>(&index);
+  return tensor && tensor->dtype() == DType::kBool ? tensor->dim() : 1;
+}
+
+// The basic indices are views; tensors among them are collected and applied at the end.
+struct Indexed {
+  Tensor view;
+  std::vector<Tensor> tensors;
+  bool advanced = false;
+};
+
+inline Indexed apply(const Tensor& input, const std::vector<Index>& indices) {
+  Indexed r{input, {}, false};
+  int64_t used = 0;
+  for (const Index& index : indices) used += dims_used(index);
+  int64_t dim = 0;
+  for (const Index& index : indices) {
+    if (const auto* at = std::get_if<int64_t>(&index)) {
+      r.view = r.view.select(dim, *at);
+      continue;
+    }
+    if (const auto* slice = std::get_if<Slice>(&index)) {
+      r.view = r.view.slice(dim, slice->start, slice->stop, slice->step);
+    } else if (std::holds_alternative<NoneIndex>(index)) {
+      r.view = r.view.unsqueeze(dim);
+    } else if (std::holds_alternative<EllipsisIndex>(index)) {
+      const int64_t skipped = input.dim() - used;
+      r.tensors.resize(r.tensors.size() + static_cast<size_t>(skipped > 0 ? skipped : 0));
+      dim += skipped > 0 ? skipped : 0;
+      continue;
+    } else {
+      const Tensor& tensor = std::get<Tensor>(index);
+      r.tensors.push_back(tensor);
+      r.advanced = true;
+      dim += dims_used(index);
+      continue;
+    }
+    r.tensors.emplace_back();
+    ++dim;
+  }
+  return r;
+}
+
+}  // namespace detail
+
+// input[indices] of Python: a view where all indices are numbers, slices, None and Ellipsis.
+template <class... Indices>
+Tensor at(const Tensor& input, const Indices&... indices) {
+  const detail::Indexed r = detail::apply(input, {detail::as_index(indices)...});
+  return r.advanced ? r.view.index(r.tensors) : r.view;
+}
+
+// input[indices] = value of Python.
+template <class... Indices>
+void set_at(const Tensor& input, const Tensor& value, const Indices&... indices) {
+  const detail::Indexed r = detail::apply(input, {detail::as_index(indices)...});
+  if (r.advanced) {
+    r.view.index_put_(r.tensors, value);
+  } else {
+    r.view.copy_(value);
+  }
+}
+
+// ---- modules
+
+namespace nn {
+
+// A module that runs others one after another.
+inline Module Sequential(std::initializer_list<Module> modules) {
+  const Module sequential = Sequential();
+  for (const Module& module : modules) sequential.sequential_append(module);
+  return sequential;
+}
+
+}  // namespace nn
+
+// ---- settings
+
+// No operation is recorded for backward while this object lives: `NoGrad guard;`.
+class NoGrad {
+ public:
+  NoGrad() : before_(is_grad_enabled()) { set_grad_enabled(false); }
+  ~NoGrad() {
+    // Setting a flag cannot fail, and a destructor could not say so.
+    if (dt_set_grad_enabled(before_)) return;
+  }
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+
+// Sends the library's log messages to a function; nullptr, the start, discards them.
+inline void set_log(std::function<void(dt_log_level level, const std::string& message)> log) {
+  using Log = std::function<void(dt_log_level, const std::string&)>;
+  const auto run = [](void* user_data, dt_log_level level, const char* message) {
+    (*static_cast<Log*>(user_data))(level, message);
+  };
+  void (*runner)(void*, dt_log_level, const char*) = log ? +run : nullptr;
+  detail::check(dt_set_log(runner, detail::box(std::move(log)), detail::drop<Log>));
+}
+
+}  // namespace dumbtorch

@@ -1,0 +1,194 @@
+"""Tensors from Python's data: numbers, nested lists, NumPy arrays, DLPack, bytes."""
+
+from __future__ import annotations
+
+import array
+import sys
+
+from . import _ops
+from ._native import ffi, lib
+from ._runtime import NULL, keep_alive, wrap
+from ._tensor_type import TensorBase, adopt, from_capsule
+from ._types import BY_TYPESTR, DTYPE, bool_, float32, float64, int64
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor with a copy of data: a number, nested lists, a NumPy array or a tensor."""
+    if isinstance(data, TensorBase):
+        out = _ops.clone(_ops.detach(data))
+    elif _is_array(data):
+        out = _ops.clone(from_numpy(data))
+    else:
+        out = _from_values(data, dtype)
+    if dtype is not None or device is not None:
+        out = _ops.to(out, device, dtype)
+    return _ops.requires_grad_(out) if requires_grad else out
+
+
+def as_tensor(data, dtype=None, device=None):
+    """data as a tensor, without a copy where that is possible."""
+    if isinstance(data, TensorBase):
+        return _ops.to(data, device, dtype)
+    if _is_array(data):
+        return _ops.to(from_numpy(data), device, dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """as_tensor that also takes DLPack objects and can be made to copy."""
+    if not isinstance(data, TensorBase) and not _is_array(data) and hasattr(data, "__dlpack__"):
+        data = from_dlpack(data)
+    out = as_tensor(data, dtype, device)
+    if copy and isinstance(data, TensorBase) and out.data_ptr() == data.data_ptr():
+        out = _ops.clone(out)
+    return _ops.requires_grad_(_ops.detach(out)) if requires_grad else out
+
+
+def from_numpy(a):
+    """A tensor that shares the memory of a NumPy array."""
+    if not _is_array(a):
+        raise TypeError(f"expected np.ndarray (got {type(a).__name__})")
+    interface = a.__array_interface__
+    kind = BY_TYPESTR.get(interface["typestr"])
+    if kind is None:
+        known = ", ".join(d.name for d in DTYPE.objects.values())
+        raise TypeError(
+            f"can't convert np.ndarray of type {a.dtype}. The only supported types are: {known}."
+        )
+    strides = a.strides
+    if any(s < 0 for s in strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array with array.copy().)"
+        )
+    if any(s % a.itemsize for s in strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array "
+            "to reallocate the memory."
+        )
+    extent = sum((n - 1) * s for n, s in zip(a.shape, strides, strict=True)) + a.itemsize
+    shape = list(a.shape)
+    steps = [s // a.itemsize for s in strides]
+    return wrap(
+        lib.py_from_blob(
+            interface["data"][0], extent if a.size else 0, shape, len(shape), steps, len(steps),
+            kind.number, keep_alive(a),
+        )  # fmt: skip
+    )
+
+
+def from_dlpack(source):
+    """A tensor that shares the memory of an object with __dlpack__, or of a DLPack 1.0 capsule."""
+    if type(source).__name__ == "PyCapsule":
+        return from_capsule(source)
+    if not hasattr(source, "__dlpack__"):
+        raise TypeError(f"from_dlpack: {type(source).__name__} has no __dlpack__ method")
+    if isinstance(source, TensorBase):
+        return _ops.tensor_alias(source)
+    return from_capsule(source.__dlpack__(max_version=(1, 0)))
+
+
+def from_bytes(kind, data, shape, dtype, requires_grad):
+    """What pickle calls: a tensor of type `kind` from its elements in row-major order."""
+    handle = lib.py_from_data(ffi.from_buffer(data), len(data), shape, len(shape), dtype.number)
+    out = adopt(kind, handle)
+    return _ops.requires_grad_(out) if requires_grad else out
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-d tensor that shares the memory of an object with the buffer protocol."""
+    view = memoryview(buffer).cast("B")[offset:]
+    if count >= 0:
+        view = view[: count * dtype.itemsize]
+    if not len(view) or len(view) % dtype.itemsize:
+        raise ValueError(
+            f"buffer length ({len(view)} bytes) after offset ({offset} bytes) must be a positive "
+            f"multiple of element size ({dtype.itemsize})"
+        )
+    memory = ffi.from_buffer(view)
+    address = int(ffi.cast("intptr_t", memory))
+    shape = [len(view) // dtype.itemsize]
+    owner = keep_alive(memory)
+    out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, -1, dtype.number, owner))
+    return _ops.requires_grad_(out) if requires_grad else out
+
+
+def _is_array(x) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(x, (numpy.ndarray, numpy.generic))
+
+
+# ---- nested lists
+
+_CODES = {bool_: "B", int64: "q", float32: "f", float64: "d"}
+
+
+def _from_values(data, dtype):
+    """A tensor of the dtype that the numbers' kinds give; `dtype` only says which float is wanted."""
+    shape = _shape(data)
+    flat = data if len(shape) == 1 else _flatten(data, shape)
+    if not set(map(type, flat)) <= {bool, int, float}:
+        flat = [v.item() if hasattr(v, "item") else v for v in flat]
+    kind = _kind(flat, dtype)
+    try:
+        packed = array.array(_CODES[kind], flat)
+    except OverflowError:
+        raise RuntimeError("Overflow when unpacking long") from None
+    size = packed.itemsize * len(packed)
+    return wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), kind.number))
+
+
+def _shape(data) -> list[int]:
+    """The shape that the first entries of nested sequences say."""
+    shape = []
+    while isinstance(data, (list, tuple, range)) or (hasattr(data, "__len__") and _rank(data)):
+        shape.append(len(data))
+        if not shape[-1]:
+            break
+        data = data[0]
+    return shape
+
+
+def _rank(data) -> int:
+    return 0 if isinstance(data, (str, bytes, dict)) else getattr(data, "ndim", 1)
+
+
+def _flatten(data, shape: list[int], dim: int = 0) -> list:
+    if not shape:
+        return [data]
+    if not hasattr(data, "__len__") or len(data) != shape[dim]:
+        got = len(data) if hasattr(data, "__len__") else "not a sequence"
+        raise ValueError(
+            f"expected sequence of length {shape[dim]} at dim {dim} (got {got})"
+        )
+    if dim == len(shape) - 1:
+        return data.tolist() if hasattr(data, "tolist") else list(data)
+    return [v for row in data for v in _flatten(row, shape, dim + 1)]
+
+
+def _kind(flat, dtype):
+    """bool, int64 or a float by the kinds of the numbers, as PyTorch infers it."""
+    kinds = set(map(type, flat))
+    if kinds <= {bool} and kinds:
+        return bool_
+    if kinds <= {bool, int} and kinds:
+        return int64
+    for k in kinds:
+        if not issubclass(k, (bool, int, float)):
+            raise _not_a_number(k)
+    if kinds and all(issubclass(k, int) for k in kinds):
+        return int64
+    return float64 if dtype in (float64, float) else _float_kind(dtype)
+
+
+def _float_kind(dtype):
+    return float32 if dtype is float32 else _ops.get_default_dtype()
+
+
+def _not_a_number(kind: type) -> Exception:
+    if issubclass(kind, (list, tuple)):
+        return ValueError("expected nested sequences of equal lengths")
+    if issubclass(kind, str):
+        return TypeError("new(): invalid data type 'str'")
+    return RuntimeError(f"Could not infer dtype of {kind.__name__}")

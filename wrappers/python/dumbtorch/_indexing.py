@@ -1,0 +1,191 @@
+"""x[...] and x[...] = value: Python's index sugar over select, slice, unsqueeze, index and index_put_."""
+
+from __future__ import annotations
+
+import sys
+
+from . import _ops
+from ._tensor_type import TensorBase
+from ._types import bool_, uint8
+
+
+def get(x, index):
+    """x[index]."""
+    if index.__class__ is int:
+        return _select(x, 0, index)
+    view, indices = _apply(x, index)
+    if indices:
+        return _ops.index(view, indices)
+    # x[...] and x[:] are new views, never x itself.
+    return _ops.tensor_alias(x) if view is x and not isinstance(index, TensorBase) else view
+
+
+def put(x, index, value) -> None:
+    """x[index] = value."""
+    view, indices = _apply(x, index)
+    if not isinstance(value, TensorBase):
+        value = _value(value, x)
+    is_number = not isinstance(value, TensorBase)
+    if not indices:
+        if is_number:
+            _ops.fill_(view, value)
+        else:
+            _ops.copy_(view, _without_leading_ones(value, view.ndim))
+        return
+    if is_number and len(indices) == 1 and indices[0].dtype is bool_:
+        _ops.masked_fill_(view, _mask_like(indices[0], view), value)
+        return
+    if is_number:
+        value = _ops.full((), value, dtype=x.dtype, device=x.device)
+    _ops.index_put_(view, indices, value)
+
+
+def _select(x, dim: int, index: int):
+    if dim >= x.ndim:
+        if x.ndim == 0:
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+            )
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
+    size = _ops.tensor_size(x, dim)
+    if not -size <= index < size:
+        raise IndexError(
+            f"index {index} is out of bounds for dimension {dim} with size {size}"
+        )
+    return _ops.select(x, dim, index)
+
+
+def _apply(x, index):
+    """The view that the plain parts of an index make, and the index tensors for what is left.
+
+    Index tensors are at the positions of the view's dimensions that they replace, None elsewhere; a
+    mask of k dimensions is one entry that stands for k dimensions.
+    """
+    items = _items(index)
+    used = sum(_dims_used(item) for item in items)
+    ndim = x.ndim
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    view, dim, indices = x, 0, []
+    for item in items:
+        if item is Ellipsis:
+            skipped = ndim - used
+            dim += skipped
+            indices += [None] * skipped
+        elif item is None:
+            view = _ops.unsqueeze(view, dim)
+            dim += 1
+            indices.append(None)
+        elif item is True or item is False:
+            # A truth value is a mask without dimensions: it takes all of a new dimension, or nothing.
+            view = _ops.unsqueeze(view, dim)
+            indices.append(_ops.full((1,), item, dtype=bool_, device=x.device))
+            dim += 1
+        elif isinstance(item, slice):
+            view = _slice(view, dim, item)
+            dim += 1
+            indices.append(None)
+        elif isinstance(item, TensorBase):
+            indices.append(item)
+            dim += _dims_used(item)
+        else:
+            view = _select(view, dim, item)
+    while indices and indices[-1] is None:
+        indices.pop()
+    return view, indices
+
+
+def _items(index) -> list:
+    """The parts of an index as ints, slices, None, Ellipsis, truth values and tensors."""
+    items = [_item(i) for i in (index if isinstance(index, tuple) else (index,))]
+    if sum(i is Ellipsis for i in items) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if not any(i is Ellipsis for i in items):
+        items.append(Ellipsis)
+    return items
+
+
+def _item(i):
+    if i is None or i is Ellipsis or isinstance(i, (bool, int, slice)):
+        return i
+    if isinstance(i, TensorBase):
+        if i.ndim == 0 and i.dtype is not uint8 and not i.dtype.is_floating_point:
+            return i.item()  # one index, or one truth value
+        return i
+    if isinstance(i, (list, tuple, range)):
+        return _from_list(i)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(i, (numpy.ndarray, numpy.bool_)):
+        from ._creation import as_tensor
+
+        return _item(as_tensor(i)) if i.ndim else i.item()
+    if hasattr(i, "__index__"):
+        return i.__index__()
+    raise TypeError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+        f"indices (got {type(i).__name__})"
+    )
+
+
+def _from_list(values):
+    from ._creation import tensor
+    from ._types import int64
+
+    values = list(values)
+    return tensor(values) if values else tensor(values, dtype=int64)
+
+
+def _dims_used(item) -> int:
+    """How many of the tensor's dimensions an item of an index stands for."""
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return 0
+    if isinstance(item, TensorBase) and item.dtype in (bool_, uint8):
+        return item.ndim
+    return 1
+
+
+def _slice(x, dim: int, s: slice):
+    if s.start is None and s.stop is None and s.step is None:
+        return x
+    step = 1 if s.step is None else s.step.__index__()
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    return _ops.slice(x, dim, _bound(s.start), _bound(s.stop), step)
+
+
+def _bound(value):
+    return None if value is None else value.__index__()
+
+
+def _value(value, x):
+    """A number stays one; lists and arrays become tensors of x's dtype."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    from ._creation import as_tensor, tensor
+
+    if isinstance(value, (list, tuple)):
+        return tensor(value, dtype=x.dtype)
+    out = as_tensor(value)
+    return out.item() if out.ndim == 0 else out
+
+
+def _without_leading_ones(value, ndim: int):
+    """PyTorch lets a value have more dimensions than its target if the first ones are of size 1."""
+    shape = value.shape
+    extra = 0
+    while len(shape) - extra > ndim and shape[extra] == 1:
+        extra += 1
+    return _ops.reshape(value, shape[extra:]) if extra else value
+
+
+def _mask_like(mask, x):
+    """A mask of the first dimensions, with the others added so that it broadcasts."""
+    if tuple(mask.shape) != tuple(x.shape[: mask.ndim]):
+        for d, (m, n) in enumerate(zip(mask.shape, x.shape, strict=False)):
+            if m != n:
+                raise IndexError(
+                    f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape "
+                    f"of the indexed tensor {list(x.shape)} at index {d}"
+                )
+    return _ops.reshape(mask, (*mask.shape, *[1] * (x.ndim - mask.ndim)))

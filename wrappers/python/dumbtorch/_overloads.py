@@ -1,0 +1,129 @@
+"""Functions whose PyTorch signature is several signatures: each sorts its arguments out and calls the
+generated function in `_ops.py`."""
+
+from __future__ import annotations
+
+from . import _ops
+from ._tensor_type import TensorBase
+
+
+def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
+    """arange(end), arange(start, end), arange(start, end, step)."""
+    if end is None:
+        start, end = 0, start
+    return _ops.arange(start, end, step, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def randint(low, high=None, size=None, **options):
+    """randint(high, size) and randint(low, high, size)."""
+    if size is None:
+        if high is None or hasattr(high, "__index__"):
+            raise TypeError("randint() needs a size: randint(high, size) or randint(low, high, size)")
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    return _ops.randint(low, high, size, **options)
+
+
+def randint_like(input, low, high=None, **options):  # noqa: A002
+    """randint_like(input, high) and randint_like(input, low, high)."""
+    return _ops.randint_like(input, *((0, low) if high is None else (low, high)), **options)
+
+
+def normal(mean, std=1.0, size=None, *, generator=None, **options):
+    """Normal numbers: of given mean and standard deviation (numbers or tensors)."""
+    if size is None:
+        size = (mean if isinstance(mean, TensorBase) else std).shape
+    noise = _ops.randn(size, generator=generator, **options)
+    return noise * std + mean
+
+
+def max(input, dim=None, keepdim=False, *, other=None):  # noqa: A001, A002
+    """max(input), max(input, dim, keepdim) and max(input, other)."""
+    return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, dim, keepdim, other)
+
+
+def min(input, dim=None, keepdim=False, *, other=None):  # noqa: A001, A002
+    """min(input), min(input, dim, keepdim) and min(input, other)."""
+    return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, dim, keepdim, other)
+
+
+def _extreme(whole, along, of_two, x, dim, keepdim, other):
+    if isinstance(dim, TensorBase) and dim.ndim:
+        other = dim
+    if other is not None:
+        return of_two(x, other)
+    return whole(x) if dim is None else along(x, dim, keepdim)
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Pieces of one size, or of the sizes in a list."""
+    if isinstance(split_size_or_sections, (list, tuple)):
+        return _ops.split_with_sizes(tensor, split_size_or_sections, dim)
+    return _ops.split(tensor, split_size_or_sections, dim)
+
+
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):  # noqa: A002
+    """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
+    dim, options = _spread(dim, unbiased, correction, keepdim)
+    return _ops.var(input, dim, **options)
+
+
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):  # noqa: A002
+    """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
+    dim, options = _spread(dim, unbiased, correction, keepdim)
+    return _ops.std(input, dim, **options)
+
+
+def _spread(dim, unbiased, correction, keepdim):
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return dim, {"correction": correction, "keepdim": keepdim}
+
+
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):  # noqa: A002
+    """Vector norm; "fro" is the 2-norm."""
+    if p is None or p == "fro":
+        p = 2
+    elif isinstance(p, str):
+        raise NotImplementedError(f"norm: p='{p}' is not supported")
+    return _ops.norm(input, p, dim, keepdim, dtype=dtype)
+
+
+def where(condition, input=None, other=None):  # noqa: A002
+    """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return _ops.where(condition, input, other)
+
+
+def nonzero(input, *, as_tuple=False):  # noqa: A002
+    """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
+    out = _ops.nonzero(input)
+    return _ops.unbind(out, 1) if as_tuple else out
+
+
+def scatter(input, dim, index, src=None, *, value=None):  # noqa: A002
+    """scatter(input, dim, index, src) and scatter(input, dim, index, value=number)."""
+    return _ops.scatter(input, dim, index, value if src is None else src)
+
+
+def scatter_(input, dim, index, src=None, *, value=None):  # noqa: A002
+    """In-place version of scatter."""
+    return _ops.scatter_(input, dim, index, value if src is None else src)
+
+
+def _where_method(self, condition, other):
+    """self where the condition holds, other elsewhere."""
+    return _ops.where(condition, self, other)
+
+
+FUNCTIONS = {
+    f.__name__: f
+    for f in (arange, randint, randint_like, normal, max, min, split, var, std, norm, where, nonzero,
+              scatter)
+}  # fmt: skip
+METHODS = {f.__name__: f for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_)}
+METHODS["where"] = _where_method

@@ -1,0 +1,382 @@
+"""What the generated functions in `_ops.py` stand on: errors, conversions, callbacks.
+
+Handles are plain integers here (see capi/generate/python_native.py); `wrap` makes a Tensor of one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from operator import itemgetter
+
+from . import _enums
+from ._native import ffi, lib
+from ._tensor_type import TensorBase, wrap
+from ._types import device
+
+NULL = ffi.NULL
+ffi_new = ffi.new
+unpack = ffi.unpack
+INT64_16 = ffi.typeof("int64_t[16]")
+SCALAR_OUT = ffi.typeof("py_scalar *")
+
+_FLOAT = _enums.SCALAR_KIND["float"]
+_INT = _enums.SCALAR_KIND["int"]
+_BOOL = _enums.SCALAR_KIND["bool"]
+
+# ---- errors
+
+
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """Memory ran out. A RuntimeError as PyTorch's, and a MemoryError as Python's."""
+
+
+_STATUS = {number: name for name, number in _enums.STATUS.items()}
+_EXCEPTIONS = {
+    "type_error": TypeError,
+    "value_error": ValueError,
+    "index_error": IndexError,
+    "runtime_error": RuntimeError,
+    "not_implemented": NotImplementedError,
+    "out_of_memory": OutOfMemoryError,
+    "io": OSError,
+}
+CALLBACK_FAILED = _enums.STATUS["callback"]
+
+# The exception that a Python function raised inside a call of the library, until that call fails.
+_raised = threading.local()
+
+
+def fail() -> BaseException:
+    """The exception for the last failed call; the original one if Python code raised it."""
+    code = lib.dt_error_code()
+    if code == CALLBACK_FAILED:
+        original = _raised.__dict__.pop("error", None)
+        if original is not None:
+            return original
+    message = ffi.string(lib.dt_error_message()).decode(errors="replace")
+    return _EXCEPTIONS.get(_STATUS.get(code), RuntimeError)(message)
+
+
+def check(status: int) -> None:
+    if status:
+        raise fail()
+
+
+def on_callback_error(kind, error, traceback) -> None:
+    """cffi calls this when Python code inside a callback raises; the callback then returns 9."""
+    _raised.error = error
+    lib.dt_error_set(CALLBACK_FAILED, f"{kind.__name__}: {error}".encode())
+
+
+# What wrong arguments raise on the way to C; `complain` says which argument it was.
+BAD_ARGUMENTS = (AttributeError, TypeError, OverflowError)
+
+_NUMBER = (int, float)
+_SEQUENCE = (list, tuple)
+_EXPECTED = {
+    "tensor": ("Tensor", lambda v: isinstance(v, TensorBase)),
+    "tensor[]": ("tuple of Tensors", lambda v: all(isinstance(t, TensorBase) for t in v)),
+    "operand": ("Tensor or number", lambda v: isinstance(v, (TensorBase, *_NUMBER))),
+    "scalar": ("Number", lambda v: isinstance(v, _NUMBER)),
+    "i64": ("int", lambda v: hasattr(v, "__index__")),
+    "f64": ("float", lambda v: isinstance(v, _NUMBER)),
+    "bool": ("bool", lambda v: isinstance(v, int)),
+    "str": ("str", lambda v: isinstance(v, str)),
+    "tensor?[]": ("tuple of Tensors", lambda v: all(t is None or isinstance(t, TensorBase) for t in v)),
+    "i64[]": ("tuple of ints", lambda v: all(hasattr(i, "__index__") for i in v)),
+    "callback": ("a function", callable),
+}
+
+
+def _fits(kind: str, value) -> bool:
+    if kind.endswith("?") and value is None:
+        return True
+    _, good = _EXPECTED.get(kind.rstrip("?"), ("", lambda v: True))
+    try:
+        return good(value)
+    except TypeError:
+        return False
+
+
+def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
+    """PyTorch's sentence about the first argument that does not fit; the error itself if all do.
+
+    kinds: "input:tensor dim:i64[]?", one word for each value.
+    """
+    if isinstance(error, OverflowError):
+        return RuntimeError(f"{function}(): Overflow when unpacking long")
+    for position, (word, value) in enumerate(zip(kinds.split(), values, strict=True), 1):
+        name, _, kind = word.partition(":")
+        if not _fits(kind, value):
+            place = f"argument '{name}' (position {position})"
+            return TypeError(f"{function}(): {place} must be {_wanted(kind, value)}")
+    return error
+
+
+def _wanted(kind: str, value) -> str:
+    """"int, not str", "tuple of ints, but found element of type str at pos 1"."""
+    expected, _ = _EXPECTED[kind.rstrip("?")]
+    if "[" in kind and isinstance(value, _SEQUENCE):
+        one = kind.partition("[")[0]
+        for i, entry in enumerate(value):
+            if not _fits(one, entry):
+                return f"{expected}, but found element of type {type(entry).__name__} at pos {i}"
+    return f"{expected}, not {type(value).__name__}"
+
+
+# ---- numbers and operands
+
+
+def read_scalar(x) -> tuple[int, int, float]:
+    """(kind, i, f) of a number."""
+    kind = x.__class__
+    if kind is float:
+        return _FLOAT, 0, x
+    if kind is int:
+        return _INT, x, 0.0
+    if kind is bool:
+        return _BOOL, x, 0.0
+    if hasattr(x, "item"):  # a tensor or a NumPy number
+        return read_scalar(x.item())
+    for plain in (bool, int, float):
+        if isinstance(x, plain):
+            return read_scalar(plain(x))
+    raise TypeError(f"expected a number, not {kind.__name__}")
+
+
+def read_scalar_or_none(x) -> tuple[int, int, float]:
+    return (0, 0, 0.0) if x is None else read_scalar(x)
+
+
+def read_operand(x) -> tuple[int, int, int, float]:
+    """(handle, kind, i, f) of a tensor or a number."""
+    if isinstance(x, TensorBase):
+        return x._h, 0, 0, 0.0
+    return 0, *read_scalar(x)
+
+
+def read_operand_or_none(x) -> tuple[int, int, int, float]:
+    return (0, 0, 0, 0.0) if x is None else read_operand(x)
+
+
+def scalar_from(out) -> bool | int | float:
+    if out.kind == _FLOAT:
+        return out.f
+    return out.i if out.kind == _INT else out.i != 0
+
+
+_INT64_MIN = -(1 << 63)
+
+
+def int_or_fail(out: int) -> int:
+    """INT64_MIN may be the answer: the shim has then cleared the error."""
+    if out == _INT64_MIN and lib.dt_error_code():
+        raise fail()
+    return out
+
+
+def float_or_fail(out: float) -> float:
+    if out != out and lib.dt_error_code():
+        raise fail()
+    return out
+
+
+# ---- lists
+
+
+def read_sizes(args: tuple, given) -> tuple | list:
+    """The list behind `f(2, 3)`, `f((2, 3))` and `f(size=(2, 3))`."""
+    if given is None:
+        if not args:
+            raise TypeError("missing a required argument: the list of sizes")
+        first = args[0]
+        if len(args) == 1 and not hasattr(first, "__index__"):
+            return shape_list(first)
+        return args
+    if args:
+        raise TypeError("the list of sizes is given twice")
+    return shape_list(given)
+
+
+def shape_list(x) -> tuple | list:
+    return x if isinstance(x, _SEQUENCE) else tuple(x)
+
+
+def int_list(x, count: int) -> tuple | list:
+    """A list of integers; one integer stands for `count` equal ones."""
+    if isinstance(x, _SEQUENCE):
+        return x
+    return (x,) * count if hasattr(x, "__index__") or not count else tuple(x)
+
+
+def optional_ints(x, count: int):
+    if x is None:
+        return NULL, -1
+    if x.__class__ is int and count:
+        return (x,) * count, count
+    x = int_list(x, count)
+    return x, len(x)
+
+
+def handle_list(tensors) -> list[int]:
+    return [t._h for t in tensors]
+
+
+def optional_handle_list(tensors) -> list[int]:
+    return [0 if t is None else t._h for t in tensors]
+
+
+def take_ints(out, count: int) -> tuple[int, ...]:
+    if count < 0:
+        raise fail()
+    return tuple(unpack(out, count)) if count else ()
+
+
+def take_tensors(handle: int) -> tuple:
+    """The entries of a tensor list, which is released."""
+    if not handle:
+        raise fail()
+    n = lib.py_tensor_list_len(handle)
+    out = ffi_new("int64_t[]", n)
+    check(lib.py_list_take(handle, out, n))
+    return tuple([wrap(h) if h else None for h in out])
+
+
+def give_list(tensors) -> int:
+    """A new tensor list for the library."""
+    handles = optional_handle_list(tensors)
+    out = lib.py_tensor_list_new(handles, len(handles))
+    if not out:
+        raise fail()
+    return out
+
+
+def borrow(handle: int):
+    """A Tensor for a handle that belongs to the library."""
+    return wrap(lib.py_tensor_alias(handle))
+
+
+def borrow_list(handles, n: int) -> tuple:
+    return tuple([borrow(handles[i]) if handles[i] else None for i in range(n)])
+
+
+def give_optional(tensor) -> int:
+    """The handle that a callback gives back, 0 for None."""
+    return 0 if tensor is None else lib.py_tensor_alias(tensor._h)
+
+
+# ---- text
+
+
+def take_bytes(handle: int) -> bytes:
+    if not handle:
+        raise fail()
+    try:
+        data = ffi_new("const char **")
+        n = lib.py_bytes_data(handle, data)
+        if n < 0:
+            raise fail()
+        return ffi.unpack(data[0], n) if n else b""
+    finally:
+        lib.py_bytes_release(handle)
+
+
+def take_text(handle: int) -> str:
+    return take_bytes(handle).decode()
+
+
+def take_texts(handle: int) -> list[str]:
+    if not handle:
+        raise fail()
+    try:
+        n = lib.py_string_list_len(handle)
+        return [ffi.string(lib.py_string_list_get(handle, i)).decode() for i in range(n)]
+    finally:
+        lib.py_string_list_release(handle)
+
+
+def c_strings(texts) -> list:
+    return [ffi_new("char[]", s.encode()) for s in texts]
+
+
+# ---- devices
+
+
+def device_parts(d) -> tuple[int, int]:
+    if d is None:
+        return 0, 0
+    if not isinstance(d, device):
+        d = device(d)
+    return _enums.DEVICE_TYPE[d.type], d.index or 0
+
+
+_DEVICES = {number: name for name, number in _enums.DEVICE_TYPE.items()}
+
+
+def device_from(packed: int) -> device:
+    if not packed:
+        raise fail()
+    name = _DEVICES[packed >> 32]
+    return device(name, None if name == "cpu" else packed & 0xFFFFFFFF)
+
+
+# ---- what the library keeps: functions it will call, memory it looks at
+
+CALLBACKS: dict[int, object] = {}
+_ids = itertools.count(1)
+
+
+def keep(x) -> int:
+    """The number under which an object lives until the library drops it."""
+    if x is None:
+        return 0
+    if not callable(x):
+        raise TypeError("expected a function")
+    return keep_alive(x)
+
+
+def keep_alive(x) -> int:
+    number = next(_ids)
+    CALLBACKS[number] = x
+    return number
+
+
+@ffi.def_extern("py_on_drop")
+def _on_drop(number):
+    CALLBACKS.pop(number, None)
+
+
+# ---- results
+
+
+class Handle:
+    """An object of the library that is not a tensor."""
+
+    __slots__ = ("_h", "__weakref__")
+    _release = None
+
+    @classmethod
+    def own(cls, handle: int):
+        if not handle:
+            raise fail()
+        self = object.__new__(cls)
+        self._h = handle
+        return self
+
+    def __del__(self):
+        handle = getattr(self, "_h", 0)
+        if handle:
+            self._release(handle)
+
+
+def result_type(name: str, fields: str) -> type:
+    """A tuple with named fields, as PyTorch's torch.return_types."""
+    names = fields.split()
+
+    def show(self):
+        parts = ",\n".join(f"{n}={v!r}" for n, v in zip(names, self, strict=True))
+        return f"torch.return_types.{name}(\n{parts})"
+
+    members = {n: property(itemgetter(i)) for i, n in enumerate(names)}
+    return type(name, (tuple,), {"__slots__": (), "__repr__": show, **members})

@@ -1,0 +1,507 @@
+"""Tensor: what is Python about it. Operators are in tensor_type.c, ops in `_ops.py`."""
+
+from __future__ import annotations
+
+import sys
+
+from . import _indexing, _ops, _overloads
+from ._native import lib
+from ._runtime import INT64_16, check, fail, ffi_new, unpack, wrap
+from ._tensor_type import TensorBase, adopt, install, replace, to_capsule
+from ._types import (
+    BY_TYPESTR,
+    DTYPE,
+    Size,
+    bool_,
+    device,
+    dtype,
+    float32,
+    float64,
+    int32,
+    int64,
+    memory_format,
+    uint8,
+)
+
+
+class Tensor(TensorBase):
+    """A multi-dimensional array that can record how it was computed."""
+
+    __slots__ = ()
+    __module__ = "dumbtorch"
+    # NumPy leaves `array + tensor` to the tensor.
+    __array_priority__ = 1000
+
+    def __new__(cls, *data):
+        """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds float32 data."""
+        from ._creation import as_tensor
+
+        if len(data) == 1 and not isinstance(data[0], int):
+            return as_tensor(data[0], dtype=float32)
+        return _ops.empty(data or (0,), dtype=float32)
+
+    # ---- shape and memory
+
+    @property
+    def shape(self) -> Size:
+        out = ffi_new(INT64_16)
+        count = lib.py_tensor_shape(self._h, out, 16)
+        if count < 0:
+            raise fail()
+        return Size(unpack(out, count)) if count else Size()
+
+    def size(self, dim=None):
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else _ops.tensor_size(self, dim)
+
+    def stride(self, dim=None):
+        """The strides, or that of one dimension, in elements."""
+        strides = _ops.tensor_stride(self)
+        return strides if dim is None else strides[dim]
+
+    @property
+    def ndim(self) -> int:
+        return _ops.tensor_dim(self)
+
+    def nelement(self) -> int:
+        """Number of elements."""
+        return _ops.tensor_numel(self)
+
+    @property
+    def itemsize(self) -> int:
+        return _ops.tensor_element_size(self)
+
+    @property
+    def nbytes(self) -> int:
+        return _ops.tensor_numel(self) * _ops.tensor_element_size(self)
+
+    @property
+    def is_cuda(self) -> bool:
+        return _ops.tensor_device(self).type == "cuda"
+
+    def is_floating_point(self) -> bool:
+        return _ops.tensor_dtype(self).is_floating_point
+
+    def is_complex(self) -> bool:
+        return False
+
+    @property
+    def T(self):  # noqa: N802
+        """The tensor with its dimensions reversed."""
+        return _ops.permute(self, tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self):  # noqa: N802
+        """The tensor with its last two dimensions swapped."""
+        return _ops.transpose(self, -2, -1)
+
+    @property
+    def _version(self) -> int:
+        return _ops.tensor_version(self)
+
+    # ---- dtype and device
+
+    def to(self, *args, **kwargs):
+        """to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy, memory_format."""
+        return _ops.to(self, **_to_arguments(args, kwargs))
+
+    def type(self, dtype=None):
+        """The dtype's old name, or the tensor converted to a dtype."""
+        if dtype is not None:
+            return _ops.to(self, dtype=dtype)
+        return f"torch.{_TYPE_NAMES[self.dtype]}Tensor"
+
+    def type_as(self, other):
+        return _ops.to(self, dtype=other.dtype, device=other.device)
+
+    def float(self):
+        return _ops.to(self, dtype=float32)
+
+    def double(self):
+        return _ops.to(self, dtype=float64)
+
+    def long(self):
+        return _ops.to(self, dtype=int64)
+
+    def int(self):
+        return _ops.to(self, dtype=int32)
+
+    def byte(self):
+        return _ops.to(self, dtype=uint8)
+
+    def bool(self):
+        return _ops.to(self, dtype=bool_)
+
+    def cpu(self):
+        return _ops.to(self, device="cpu")
+
+    def cuda(self, device=None):
+        return _ops.to(self, device="cuda" if device is None else device)
+
+    # ---- autograd
+
+    @property
+    def requires_grad(self) -> bool:
+        return _ops.tensor_requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        _ops.requires_grad_(self, value)
+
+    @property
+    def grad(self):
+        return _ops.tensor_grad(self)
+
+    @grad.setter
+    def grad(self, value) -> None:
+        _ops.tensor_set_grad(self, value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        _ops.tensor_set_grad(self, None)
+
+    @property
+    def grad_fn(self):
+        """What made the tensor, to look at; None for leaves."""
+        name = _ops.tensor_grad_fn_name(self)
+        return GradFn(name) if name else None
+
+    @property
+    def data(self):
+        """The memory without the graph. Assigning makes the tensor look at other memory."""
+        return _ops.detach(self)
+
+    @data.setter
+    def data(self, value) -> None:
+        requires_grad, grad = self.requires_grad, self.grad
+        other = _ops.detach(value)
+        fits = grad is not None and grad.shape == other.shape and grad.dtype == other.dtype
+        replace(self, other)
+        if requires_grad:
+            _ops.requires_grad_(self)
+            if fits:
+                _ops.tensor_set_grad(self, grad)
+
+    def register_hook(self, hook):
+        """Has backward call hook(grad); what it returns, if not None, takes the gradient's place."""
+        return _ops.tensor_register_hook(self, hook)
+
+    def detach_(self):
+        replace(self, _ops.detach(self))
+        return self
+
+    # ---- one number
+
+    def __bool__(self):
+        n = _ops.tensor_numel(self)
+        if n != 1:
+            which = "no values" if n == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {which} is ambiguous")
+        return _bool(_ops.tensor_item(self))
+
+    def __float__(self):
+        return _float(_ops.tensor_item(self))
+
+    def __int__(self):
+        return _int(_ops.tensor_item(self))
+
+    def __index__(self):
+        value = _ops.tensor_item(self)
+        if isinstance(value, _float):
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return _int(value)
+
+    def __format__(self, spec):
+        if _ops.tensor_dim(self) == 0:
+            return format(_ops.tensor_item(self), spec)
+        return object.__format__(self, spec)
+
+    # ---- a sequence of its first dimension
+
+    def __len__(self):
+        if _ops.tensor_dim(self) == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return _ops.tensor_size(self, 0)
+
+    def __iter__(self):
+        if _ops.tensor_dim(self) == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(_ops.unbind(self, 0))
+
+    def __contains__(self, value):
+        return _bool(_ops.any(_ops.eq(self, value)))
+
+    def __getitem__(self, index):
+        return _indexing.get(self, index)
+
+    def __setitem__(self, index, value):
+        _indexing.put(self, index, value)
+
+    # ---- operators that C does not have
+
+    def __pos__(self):
+        return self
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self)} - {"to_string", "set_grad", "is_same"})
+
+    # ---- text and copies
+
+    def __repr__(self):
+        return _ops.tensor_to_string(self)
+
+    def tolist(self):
+        """The elements as nested lists, or the number of a 0-d tensor."""
+        if _ops.tensor_dim(self) == 0:
+            return _ops.tensor_item(self)
+        shape = self.shape
+        if 0 in shape:
+            return _empty_lists(shape)
+        return memoryview(_read(self)).cast("B").cast(self.dtype.code, shape).tolist()
+
+    def __copy__(self):
+        return adopt(type(self), lib.py_tensor_alias(self._h))
+
+    def __deepcopy__(self, memo):
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment."
+            )
+        if id(self) not in memo:
+            memo[id(self)] = _rebuild(type(self), _ops.clone(_ops.detach(self)), self)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        from ._creation import from_bytes
+
+        parts = (bytes(_read(self)), tuple(self.shape), self.dtype, self.requires_grad)
+        return from_bytes, (type(self), *parts)
+
+    # ---- other libraries
+
+    def numpy(self, *, force: bool = False):
+        """A NumPy array that shares the tensor's memory."""
+        import numpy
+
+        if force:
+            return _ops.detach(self).cpu().numpy()
+        if _ops.tensor_requires_grad(self):
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        if self.is_cuda:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+                "the tensor to host memory first."
+            )
+        return numpy.asarray(_ArrayView(self))
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("a copy is needed to convert the tensor's dtype")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if max_version is None or max_version[0] < 1:
+            raise BufferError("dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones")
+        if _ops.tensor_requires_grad(self):
+            raise BufferError(
+                "Can't export tensors that require gradient, use tensor.detach()"
+            )
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError("the tensor is on another device")
+        return to_capsule(_ops.clone(self) if copy else self)
+
+    def __dlpack_device__(self) -> tuple:
+        where = self.device
+        return (2, where.index or 0) if where.type == "cuda" else (1, 0)
+
+    # ---- new tensors like this one
+
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+        """torch.tensor with this tensor's dtype and device as defaults."""
+        from ._creation import tensor
+
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
+                      requires_grad=requires_grad)  # fmt: skip
+
+
+# The names of these types are methods of Tensor above.
+_bool, _float, _int = bool, float, int
+
+_TYPE_NAMES = {
+    float32: "Float", float64: "Double", int64: "Long", int32: "Int", uint8: "Byte", bool_: "Bool"
+}  # fmt: skip
+
+
+class GradFn:
+    """The name of the operation that made a tensor."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def name(self) -> str:
+        return self._name
+
+    def __repr__(self):
+        return f"<{self._name}>"
+
+
+class _ArrayView:
+    """What NumPy needs to look at a tensor's memory; it keeps the tensor alive."""
+
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
+        bytes_per_item = tensor.element_size()
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(tensor.shape),
+            "strides": tuple(n * bytes_per_item for n in tensor.stride()),
+            "typestr": tensor.dtype.typestr,
+            "data": (tensor.data_ptr(), False),
+        }
+
+
+def _read(tensor: Tensor) -> bytearray:
+    """The elements in row-major order."""
+    from ._native import ffi
+
+    data = bytearray(tensor.nbytes)
+    if data:
+        check(lib.py_tensor_read(tensor._h, ffi.from_buffer(data), len(data)))
+    return data
+
+
+def _empty_lists(shape: Size) -> list:
+    if shape[0] == 0 or len(shape) == 1:
+        return []
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
+
+
+def _rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
+    """A copy of a leaf with its type, requires_grad, gradient and attributes."""
+    out = adopt(kind, lib.py_tensor_alias(copy._h))
+    if original.requires_grad:
+        _ops.requires_grad_(out)
+    grad = original.grad
+    if grad is not None:
+        _ops.tensor_set_grad(out, _ops.clone(grad))
+    out_dict = getattr(original, "__dict__", None)
+    if out_dict:
+        out.__dict__.update(out_dict)
+    return out
+
+
+def _to_arguments(args: tuple, kwargs: dict) -> dict:
+    """Sorts out what the positional arguments of to() are."""
+    names = ["non_blocking", "copy"]
+    out = {}
+    for a in args:
+        if isinstance(a, Tensor):
+            out |= {"dtype": a.dtype, "device": a.device}
+        elif isinstance(a, dtype) or (isinstance(a, type) and a in DTYPE):
+            out["dtype"] = a
+        elif isinstance(a, memory_format):
+            out["memory_format"] = a
+        elif isinstance(a, _bool):
+            out[names.pop(0)] = a
+        elif isinstance(a, (str, device, _int)):
+            out["device"] = a
+        elif a is not None:
+            raise TypeError(f"to() received an invalid argument: {type(a).__name__}")
+    if "other" in kwargs:
+        other = kwargs.pop("other")
+        out |= {"dtype": other.dtype, "device": other.device}
+    return out | kwargs
+
+
+# ---- operands that tensor_type.c does not know
+
+
+def _number_minus(number, tensor):
+    return _ops.rsub(tensor, number)
+
+
+def _number_over(number, tensor):
+    return _ops.mul(_ops.reciprocal(tensor), number)
+
+
+def _lifted(function):
+    """A function that needs its first argument as a tensor."""
+    return lambda number, tensor: function(_like(number, tensor), tensor)
+
+
+def _like(number, tensor):
+    """A 0-d tensor for a number, which promotes as the number would."""
+    from ._creation import tensor as make
+
+    kind = tensor.dtype
+    wide = isinstance(number, _float) and not kind.is_floating_point
+    return make(number, dtype=None if wide or kind is bool_ else kind)
+
+
+_FUNCTIONS = {
+    "add": _ops.add, "sub": _ops.sub, "mul": _ops.mul, "truediv": _ops.div,
+    "floordiv": _ops.floor_divide, "mod": _ops.remainder, "pow": _ops.pow,
+    "and": _ops.bitwise_and, "or": _ops.bitwise_or, "xor": _ops.bitwise_xor,
+    "eq": _ops.eq, "ne": _ops.ne, "lt": _ops.lt, "le": _ops.le, "gt": _ops.gt, "ge": _ops.ge,
+    "iadd": _ops.add_, "isub": _ops.sub_, "imul": _ops.mul_, "itruediv": _ops.div_,
+    "ifloordiv": _ops.floor_divide_, "imod": _ops.remainder_, "ipow": _ops.pow_,
+    "iand": _ops.bitwise_and_, "ior": _ops.bitwise_or_, "ixor": _ops.bitwise_xor_,
+}  # fmt: skip
+# number OP tensor
+_REFLECTED = {
+    "add": lambda number, tensor: _ops.add(tensor, number),
+    "mul": lambda number, tensor: _ops.mul(tensor, number),
+    "and": lambda number, tensor: _ops.bitwise_and(tensor, number),
+    "or": lambda number, tensor: _ops.bitwise_or(tensor, number),
+    "xor": lambda number, tensor: _ops.bitwise_xor(tensor, number),
+    "sub": _number_minus,
+    "truediv": _number_over,
+    "floordiv": _lifted(_ops.floor_divide),
+    "mod": _lifted(_ops.remainder),
+    "pow": _ops.pow,
+}
+
+
+def _operate(name: str, a, b):
+    """An operator whose operands are not both tensors or Python numbers in the usual order."""
+    if isinstance(a, TensorBase):
+        number = _plain_number(b)
+        function = _FUNCTIONS.get(name)
+        return NotImplemented if number is None or function is None else function(a, number)
+    number = _plain_number(a)
+    function = _REFLECTED.get(name)
+    return NotImplemented if number is None or function is None else function(number, b)
+
+
+def _plain_number(x):
+    """Python's number for one of NumPy's; a tensor for a NumPy array; None for anything else."""
+    if isinstance(x, (_bool, _int, _float)):
+        return x
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(x, numpy.generic):
+        return x.item()
+    if numpy is not None and isinstance(x, numpy.ndarray) and x.dtype.newbyteorder("<").str in BY_TYPESTR:
+        from ._creation import as_tensor
+
+        return as_tensor(x)
+    return None
+
+
+install(Tensor, fail, _operate)
+
+for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
+    if _name not in Tensor.__dict__:
+        setattr(Tensor, _name, _function)
+for _name, _function in _ops.PROPERTIES.items():
+    if _name not in Tensor.__dict__:
+        setattr(Tensor, _name, property(_function))
+
+__all__ = ["Tensor", "wrap"]

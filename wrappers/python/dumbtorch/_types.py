@@ -1,0 +1,179 @@
+"""dtype, device, memory_format and Size: the small objects of PyTorch's namespace."""
+
+from __future__ import annotations
+
+from . import _enums
+
+
+class Choice(dict):
+    """The numbers of an enum whose values are strings in Python; None is 0, "not given"."""
+
+    def __init__(self, name: str, values: dict[str, int]):
+        super().__init__(values)
+        self.name = name
+        self.names = {number: value for value, number in values.items()}
+        self[None] = 0
+
+    def __missing__(self, value):
+        known = ", ".join(repr(v) for v in self if v is not None)
+        raise ValueError(f"{value!r} is not a valid value for {self.name}: expected one of {known}")
+
+    def value(self, number: int) -> str:
+        return self.names[number]
+
+
+class _Objects(Choice):
+    """An enum whose values are objects: `torch.float32`."""
+
+    def __init__(self, name: str, kind: type, values: dict[str, int]):
+        self.objects = {number: kind(value, number) for value, number in values.items()}
+        super().__init__(name, {})
+        self.update((o, number) for number, o in self.objects.items())
+
+    def __missing__(self, value):
+        raise TypeError(f"expected a torch.{self.name}, not {value!r}")
+
+    def value(self, number: int):
+        return self.objects[number]
+
+    def named(self, name: str):
+        return next(o for o in self.objects.values() if o.name == name)
+
+
+class dtype:  # noqa: N801
+    """The type of a tensor's elements: torch.float32, torch.int64, ..."""
+
+    __slots__ = ("name", "number")
+    _BYTES = {"float32": 4, "float64": 8, "int64": 8, "int32": 4, "uint8": 1, "bool": 1}
+    # The codes of the struct module, which memoryview and array understand.
+    _CODES = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?"}
+    # NumPy's __array_interface__ codes, little-endian.
+    _TYPESTR = {"float32": "<f4", "float64": "<f8", "int64": "<i8", "int32": "<i4", "uint8": "|u1",
+                "bool": "|b1"}  # fmt: skip
+
+    def __init__(self, name: str, number: int):
+        self.name, self.number = name, number
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return f"{self.name}" if self.name != "bool" else "bool_"
+
+    @property
+    def itemsize(self) -> int:
+        return self._BYTES[self.name]
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.name.startswith("float")
+
+    @property
+    def is_complex(self) -> bool:
+        return False
+
+    @property
+    def is_signed(self) -> bool:
+        return self.name not in ("uint8", "bool")
+
+    @property
+    def code(self) -> str:
+        return self._CODES[self.name]
+
+    @property
+    def typestr(self) -> str:
+        return self._TYPESTR[self.name]
+
+
+class memory_format:  # noqa: N801
+    """The order of a tensor's dimensions in memory."""
+
+    __slots__ = ("name", "number")
+
+    def __init__(self, name: str, number: int):
+        self.name, self.number = name, number
+
+    def __repr__(self):
+        return "torch.channels_last" if self.name == "channels_last" else f"torch.{self.name}_format"
+
+
+DTYPE = _Objects("dtype", dtype, _enums.DTYPE)
+MEMORY_FORMAT = _Objects("memory_format", memory_format, _enums.MEMORY_FORMAT)
+
+float32 = DTYPE.named("float32")
+float64 = DTYPE.named("float64")
+int64 = DTYPE.named("int64")
+int32 = DTYPE.named("int32")
+uint8 = DTYPE.named("uint8")
+bool_ = DTYPE.named("bool")
+contiguous_format = MEMORY_FORMAT.named("contiguous")
+preserve_format = MEMORY_FORMAT.named("preserve")
+channels_last = MEMORY_FORMAT.named("channels_last")
+
+# Python's own types stand for dtypes too, as in torch.zeros(3, dtype=float).
+DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
+
+BY_TYPESTR = {d.typestr: d for d in DTYPE.objects.values()}
+
+
+class device:  # noqa: N801
+    """Where a tensor's memory is: device("cpu"), device("cuda", 1), device("cuda:1")."""
+
+    __slots__ = ("type", "index")
+
+    def __init__(self, type, index=None):  # noqa: A002
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
+            type, index = "cuda", type
+        elif isinstance(type, str) and ":" in type:
+            type, _, number = type.partition(":")
+            if index is not None or not number.isdecimal():
+                raise RuntimeError(f"Invalid device string: '{type}:{number}'")
+            index = int(number)
+        if type not in _enums.DEVICE_TYPE:
+            known = ", ".join(_enums.DEVICE_TYPE)
+            raise RuntimeError(
+                f"Expected one of {known} device type at start of device string: {type}"
+            )
+        self.type, self.index = type, index
+
+    def __repr__(self):
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{index})"
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other):
+        if not isinstance(other, device):
+            return NotImplemented
+        return (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return device, (self.type, self.index)
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of integers."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"torch.Size({list(self)})"
+
+    def numel(self) -> int:
+        out = 1
+        for n in self:
+            out *= n
+        return out
+
+    def __getitem__(self, index):
+        out = tuple.__getitem__(self, index)
+        return Size(out) if isinstance(index, slice) else out
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))

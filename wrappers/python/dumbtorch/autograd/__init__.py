@@ -1,0 +1,70 @@
+"""Gradients: backward, grad, grad mode, functions with their own backward, checks."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._tensor_type import TensorBase
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+
+__all__ = [
+    "Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
+    "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
+
+
+def _tuple(x) -> tuple:
+    return (x,) if isinstance(x, TensorBase) else tuple(x)
+
+
+def _gradients(grads, count: int) -> tuple:
+    """One entry per output; () says that all are absent."""
+    if grads is None:
+        return ()
+    grads = _tuple(grads)
+    if len(grads) != count:
+        raise RuntimeError(f"got {count} tensors and {len(grads)} gradients")
+    return grads
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, *, inputs=None):
+    """Adds the gradients of tensors with respect to the leaves to their .grad."""
+    tensors = _tuple(tensors)
+    if inputs is not None:
+        inputs = _tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
+    grads = _gradients(grad_tensors, len(tensors))
+    _ops.autograd_backward(tensors, grads, retain_graph, create_graph, inputs)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    *,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of outputs with respect to inputs, a tuple; .grad is left alone."""
+    if is_grads_batched:
+        raise NotImplementedError("grad: is_grads_batched is not supported")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    grads = _gradients(grad_outputs, len(outputs))
+    unused = bool(allow_unused) or materialize_grads
+    out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, create_graph, unused)
+    if materialize_grads:
+        out = tuple(
+            _ops.zeros_like(x) if g is None else g for g, x in zip(out, inputs, strict=True)
+        )
+    return out

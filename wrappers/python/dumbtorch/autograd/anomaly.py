@@ -1,0 +1,34 @@
+"""detect_anomaly: backward checks every gradient for NaN and names the operation that made it."""
+
+from __future__ import annotations
+
+from .. import _ops
+
+
+class set_detect_anomaly:  # noqa: N801
+    """Turns the check on or off at once; as a context manager, until the end of the block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._before = _ops.is_anomaly_enabled()
+        _ops.set_detect_anomaly(bool(mode) and check_nan)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        _ops.set_detect_anomaly(self._before)
+
+
+class detect_anomaly:  # noqa: N801
+    """The check is on within the block."""
+
+    def __init__(self, check_nan: bool = True):
+        self._check = check_nan
+
+    def __enter__(self):
+        self._before = _ops.is_anomaly_enabled()
+        _ops.set_detect_anomaly(self._check)
+        return self
+
+    def __exit__(self, *error):
+        _ops.set_detect_anomaly(self._before)

@@ -1,0 +1,171 @@
+"""Function: an operation of the user's with its own backward."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._tensor_type import TensorBase
+from .grad_mode import no_grad
+
+
+class Context:
+    """What forward leaves for backward; `ctx` in both."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]):
+        self.needs_input_grad = needs_input_grad
+        self._to_save: tuple = ()
+        self._saved: tuple = ()
+        self._not_differentiable: tuple = ()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keeps tensors (or None) for backward, where they are ctx.saved_tensors."""
+        for t in tensors:
+            if t is not None and not isinstance(t, TensorBase):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type "
+                    f"{type(t).__name__}"
+                )
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple:
+        return self._saved
+
+    def mark_non_differentiable(self, *outputs) -> None:
+        """These outputs of forward get no gradient."""
+        self._not_differentiable = outputs
+
+    def mark_dirty(self, *inputs) -> None:
+        raise NotImplementedError("Function: mark_dirty is not supported: return a new tensor instead")
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """False: absent gradients reach backward as None instead of zeros."""
+        self._materialize = value
+
+
+class Function:
+    """Derive from it, write static forward and backward, call .apply.
+
+    class Exp(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (y,) = ctx.saved_tensors
+            return grad * y
+    """
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Where forward takes no ctx, this fills it instead."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function "
+            "to use it with backward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args):
+        tensors = [a for a in args if isinstance(a, TensorBase)]
+        ctx = Context(tuple(isinstance(a, TensorBase) and a.requires_grad for a in args))
+        recording = _ops.is_grad_enabled() and any(ctx.needs_input_grad)
+        with no_grad():
+            if cls.setup_context is Function.setup_context:
+                result = cls.forward(ctx, *args)
+            else:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+        outputs = result if isinstance(result, tuple) else (result,)
+        if recording:
+            outputs = _record(cls, ctx, args, tensors, outputs)
+        return outputs if isinstance(result, tuple) else outputs[0]
+
+
+def _is_in(tensor, tensors) -> bool:
+    return any(tensor is t for t in tensors)
+
+
+def _record(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tuple:
+    """Puts the outputs into the graph, with cls.backward behind them."""
+    places = [
+        i for i, y in enumerate(outputs)
+        if isinstance(y, TensorBase) and not _is_in(y, ctx._not_differentiable)
+        and y.is_floating_point()
+    ]  # fmt: skip
+    plain = [outputs[i] for i in places]
+    # An input that forward returns as it is becomes an output of its own.
+    plain = [_ops.detach(y) if _is_in(y, tensors) else y for y in plain]
+    backward = _Backward(cls, ctx, args, outputs, places)
+    made = _ops.custom_function(f"{cls.__name__}Backward", tensors, plain, ctx._to_save, backward)
+    out = list(outputs)
+    for i, y in zip(places, made, strict=True):
+        out[i] = y
+    return tuple(out)
+
+
+class _Backward:
+    """Calls the user's backward with a gradient for each output and gives back one per tensor input."""
+
+    def __init__(self, cls, ctx: Context, args: tuple, outputs: tuple, places: list[int]):
+        self.function, self.ctx = cls, ctx
+        self.is_tensor = [isinstance(a, TensorBase) for a in args]
+        self.places = places
+        # How to make zeros for an output that got no gradient, without keeping the output alive.
+        self.zeros = [
+            (tuple(y.shape), y.dtype, y.device) if isinstance(y, TensorBase) else None for y in outputs
+        ]
+
+    def __call__(self, grads: tuple, saved: tuple) -> list:
+        ctx = self.ctx
+        # Fresh for this call: the graph may run backward several times.
+        ctx._saved = saved
+        full: list = [None] * len(self.zeros)
+        for i, g in zip(self.places, grads, strict=True):
+            full[i] = g
+        if ctx._materialize:
+            full = [self._zeros(i) if g is None else g for i, g in enumerate(full)]
+        try:
+            result = self.function.backward(ctx, *full)
+        finally:
+            ctx._saved = ()
+        return self._for_inputs(result if isinstance(result, tuple) else (result,))
+
+    def _zeros(self, i: int):
+        if self.zeros[i] is None:
+            return None
+        shape, dtype, device = self.zeros[i]
+        return _ops.zeros(shape, dtype=dtype, device=device)
+
+    def _for_inputs(self, result: tuple) -> list:
+        name = f"{self.function.__name__}Backward"
+        n = len(self.is_tensor)
+        if len(result) > n and any(g is not None for g in result[n:]) or len(result) < n:
+            raise RuntimeError(
+                f"function {name} returned an incorrect number of gradients (expected {n}, got "
+                f"{len(result)})"
+            )
+        out = []
+        for i, (is_tensor, g) in enumerate(zip(self.is_tensor, result, strict=False)):
+            if g is not None and not isinstance(g, TensorBase):
+                raise TypeError(f"expected Variable or None (got {type(g).__name__})")
+            if is_tensor:
+                out.append(g)
+            elif g is not None:
+                raise RuntimeError(
+                    f"function {name} returned a gradient different than None at position {i + 1}, "
+                    "but the corresponding forward input was not a Variable"
+                )
+        return out

@@ -1,0 +1,127 @@
+"""no_grad and its relatives: context managers that are also decorators."""
+
+from __future__ import annotations
+
+import functools
+
+from .._native import lib
+
+
+class _GradMode:
+    """Sets grad mode on entry and puts it back on exit. One object may be entered many times, also
+    within itself."""
+
+    def __init__(self, mode: bool):
+        self._mode = mode
+        self._before: list[int] = []
+
+    def __enter__(self):
+        self._before.append(lib.py_is_grad_enabled())
+        lib.py_set_grad_enabled(self._mode)
+        return self
+
+    def __exit__(self, *error):
+        lib.py_set_grad_enabled(self._before.pop())
+
+    def __call__(self, function):
+        """The function, run in this mode. A generator's own code runs in it, its caller's does not."""
+        mode = self._mode
+        if _is_generator(function):
+            return _wrap_generator(function, mode)
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with _GradMode(mode):
+                return function(*args, **kwargs)
+
+        return call
+
+
+def _is_generator(function) -> bool:
+    """inspect.isgeneratorfunction, without the 20 ms that importing inspect takes."""
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _CO_GENERATOR)
+
+
+_CO_GENERATOR = 0x20
+
+
+def _wrap_generator(function, mode: bool):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        step, argument = generator.send, None
+        while True:
+            try:
+                with _GradMode(mode):
+                    value = step(argument)
+            except StopIteration as end:
+                return end.value
+            try:
+                step, argument = generator.send, (yield value)
+            except GeneratorExit:
+                generator.close()
+                raise
+            except BaseException as error:
+                step, argument = generator.throw, error
+
+    return call
+
+
+class _FixedMode(_GradMode):
+    """A mode that can be used with or without brackets: @no_grad and @no_grad()."""
+
+    _fixed = False
+
+    def __new__(cls, function=None):
+        self = object.__new__(cls)
+        _GradMode.__init__(self, cls._fixed)
+        return self if function is None else self(function)
+
+    def __init__(self, function=None):
+        pass  # everything is done in __new__, which may give back a function
+
+
+class no_grad(_FixedMode):  # noqa: N801
+    """Nothing is recorded for backward."""
+
+
+class enable_grad(_FixedMode):  # noqa: N801
+    """Operations are recorded for backward."""
+
+    _fixed = True
+
+
+class set_grad_enabled(_GradMode):  # noqa: N801
+    """Sets grad mode at once; as a context manager, until the end of the block."""
+
+    def __init__(self, mode: bool):
+        super().__init__(bool(mode))
+        self._before.append(lib.py_is_grad_enabled())
+        lib.py_set_grad_enabled(self._mode)
+
+    def __enter__(self):
+        return self
+
+    def __call__(self, function):
+        lib.py_set_grad_enabled(self._before.pop())  # a decorator sets nothing by itself
+        return super().__call__(function)
+
+
+class inference_mode(_GradMode):  # noqa: N801
+    """no_grad; its tensors are ordinary ones here."""
+
+    def __new__(cls, mode=True):
+        self = object.__new__(cls)
+        if callable(mode):
+            _GradMode.__init__(self, False)
+            return self(mode)
+        return self
+
+    def __init__(self, mode=True):
+        enabled = bool(lib.py_is_grad_enabled()) if not mode else False
+        super().__init__(enabled)
+
+
+def is_inference_mode_enabled() -> bool:
+    return False

@@ -1,0 +1,154 @@
+"""gradcheck: compares gradients with finite differences."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._tensor_type import TensorBase
+from .._types import float64
+from .grad_mode import no_grad
+
+
+class GradcheckError(RuntimeError):
+    """A gradient is not what finite differences say."""
+
+
+def gradcheck(
+    func,
+    inputs,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    fast_mode: bool = False,
+) -> bool:
+    """Whether the gradients of func(*inputs) agree with central differences.
+
+    Inputs that require grad should be float64; the function must give the same result for the same
+    inputs. `check_undefined_grad` and `fast_mode` are accepted and change nothing.
+    """
+    try:
+        _check(func, _tuple(inputs), eps, atol, rtol, nondet_tol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_outputs=False, **options) -> bool:
+    """gradcheck of the gradient: whether second derivatives agree with finite differences."""
+    inputs = _tuple(inputs)
+    if grad_outputs is None:
+        outputs = _differentiable(func(*inputs))
+        grad_outputs = [_ops.requires_grad_(_ops.randn_like(y)) for y in outputs]
+    grad_outputs = _tuple(grad_outputs)
+    count = len(inputs)
+
+    def gradient(*args):
+        from . import grad
+
+        outputs = _differentiable(func(*args[:count]))
+        wanted = [a for a in args[:count] if _wants_grad(a)]
+        return grad(outputs, wanted, args[count:], create_graph=True, allow_unused=True)
+
+    return gradcheck(gradient, (*inputs, *grad_outputs), **options)
+
+
+def _tuple(x) -> tuple:
+    return (x,) if isinstance(x, TensorBase) else tuple(x)
+
+
+def _wants_grad(x) -> bool:
+    return isinstance(x, TensorBase) and x.requires_grad
+
+
+def _differentiable(result) -> list:
+    """The outputs that carry a graph."""
+    return [y for y in _tuple(result) if isinstance(y, TensorBase) and y.requires_grad]
+
+
+def _check(func, inputs: tuple, eps, atol, rtol, nondet_tol) -> None:
+    wanted = [i for i, x in enumerate(inputs) if _wants_grad(x)]
+    if not wanted:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them "
+            "have requires_grad=True."
+        )
+    result = _tuple(func(*inputs))
+    for number, y in enumerate(result):
+        if not isinstance(y, TensorBase) or not y.is_floating_point():
+            continue
+        analytic = _analytic(y, [inputs[i] for i in wanted])
+        again = _analytic(_tuple(func(*inputs))[number], [inputs[i] for i in wanted])
+        for place, i in enumerate(wanted):
+            numeric = _numeric(func, inputs, i, number, eps)
+            _compare_repeated(analytic[place], again[place], nondet_tol)
+            _compare(analytic[place], numeric, atol, rtol, number, i)
+
+
+def _analytic(y, inputs: list) -> list:
+    """For each input the Jacobian [elements of the input][elements of y] by backward."""
+    from . import grad
+
+    columns = [[] for _ in inputs]
+    for k in range(y.numel()):
+        if y.requires_grad:
+            direction = _ops.zeros(y.numel(), dtype=y.dtype, device=y.device)
+            direction[k] = 1
+            grads = grad(y, inputs, direction.reshape(y.shape), retain_graph=True, allow_unused=True)
+        else:
+            grads = [None] * len(inputs)
+        for column, g, x in zip(columns, grads, inputs, strict=True):
+            if g is not None and g.shape != x.shape:
+                raise GradcheckError("Analytical gradient has incorrect size")
+            flat = [0.0] * x.numel() if g is None else g.detach().reshape(-1).tolist()
+            column.append(flat)
+    return columns
+
+
+def _numeric(func, inputs: tuple, which: int, number: int, eps: float) -> list:
+    """The same Jacobian by central differences."""
+    base = inputs[which].detach().to(float64).reshape(-1).tolist()
+    rows = []
+    for k in range(len(base)):
+        above = _value(func, inputs, which, number, base, k, eps)
+        below = _value(func, inputs, which, number, base, k, -eps)
+        rows.append([(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)])
+    return rows
+
+
+def _value(func, inputs: tuple, which: int, number: int, base: list, k: int, step: float) -> list:
+    """The elements of output `number` with element k of one input moved by `step`."""
+    from .._creation import tensor
+
+    x = inputs[which]
+    moved = [*base[:k], base[k] + step, *base[k + 1 :]]
+    changed = tensor(moved, dtype=x.dtype, device=x.device).reshape(x.shape)
+    with no_grad():
+        # The function may look at requires_grad, as gradgradcheck's does.
+        changed.requires_grad_(True)
+        args = [changed if i == which else a for i, a in enumerate(inputs)]
+    y = _tuple(func(*args))[number]
+    return y.detach().to(float64).reshape(-1).tolist()
+
+
+def _compare(analytic: list, numeric: list, atol, rtol, number: int, which: int) -> None:
+    """analytic is [output element][input element], numeric the transpose."""
+    for j, row in enumerate(analytic):
+        for k, a in enumerate(row):
+            n = numeric[k][j]
+            if not abs(a - n) <= atol + rtol * abs(n):
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {number} with respect to input {which},\n"
+                    f"at output element {j}, input element {k}: numerical:{n}, analytical:{a}\n"
+                )
+
+
+def _compare_repeated(first: list, second: list, tolerance: float) -> None:
+    for row, other in zip(first, second, strict=True):
+        if any(abs(a - b) > tolerance for a, b in zip(row, other, strict=True)):
+            raise GradcheckError("Backward is not reentrant, i.e., running backward with same input "
+                                 "and grad_output multiple times gives different values")  # fmt: skip

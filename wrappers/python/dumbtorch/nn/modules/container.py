@@ -1,0 +1,206 @@
+"""Modules that hold modules: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict."""
+
+from __future__ import annotations
+
+from ..parameter import Parameter
+from .module import Module
+
+
+class _Indexed(Module):
+    """Members under the names "0", "1", ...; `_members` is the registry they are in."""
+
+    @property
+    def _members(self) -> dict:
+        return self._modules
+
+    def _key(self, index) -> str:
+        n = len(self._members)
+        index = index.__index__()
+        if not -n <= index < n:
+            raise IndexError(f"index {index} is out of range")
+        return str(index % n)
+
+    def _replace(self, members) -> None:
+        registry = self._members
+        registry.clear()
+        registry.update((str(i), m) for i, m in enumerate(members))
+
+    def __len__(self):
+        return len(self._members)
+
+    def __iter__(self):
+        return iter(self._members.values())
+
+    def __contains__(self, member):
+        return any(member is m for m in self._members.values())
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return list(self._members.values())[int(self._key(index))]
+
+    def __setitem__(self, index, member):
+        names = list(self._members)
+        setattr(self, names[int(self._key(index))], member)
+
+    def __delitem__(self, index):
+        members = list(self)
+        del members[index]
+        self._replace(members)
+
+    def append(self, member):
+        """Adds a member at the end."""
+        setattr(self, str(len(self)), member)
+        return self
+
+    def extend(self, members):
+        """Adds members at the end."""
+        for member in members:
+            self.append(member)
+        return self
+
+    def insert(self, index, member):
+        """Adds a member before another."""
+        members = list(self)
+        members.insert(index, member)
+        self._replace(members)
+
+    def pop(self, index=-1):
+        """Takes a member out."""
+        member = self[index]
+        del self[index]
+        return member
+
+    def __iadd__(self, members):
+        return self.extend(members)
+
+
+class Sequential(_Indexed):
+    """Runs its modules one after another."""
+
+    def __init__(self, *modules):
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], dict):
+            for name, module in modules[0].items():
+                self.add_module(name, module)
+        else:
+            for i, module in enumerate(modules):
+                self.add_module(str(i), module)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(dict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
+
+    def forward(self, input):  # noqa: A002
+        for module in self._modules.values():
+            input = module(input)  # noqa: A001
+        return input
+
+
+class ModuleList(_Indexed):
+    """A list of modules."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        self.extend(modules or ())
+
+    def __add__(self, other):
+        return ModuleList([*self, *other])
+
+
+class ParameterList(_Indexed):
+    """A list of parameters; tensors become parameters."""
+
+    def __init__(self, values=None):
+        super().__init__()
+        self.extend(values or ())
+
+    @property
+    def _members(self) -> dict:
+        return self._parameters
+
+    def append(self, value):
+        return super().append(value if isinstance(value, Parameter) else Parameter(value))
+
+    def extra_repr(self):
+        return "\n".join(f"({i}): {_describe(p)}" for i, p in enumerate(self))
+
+
+class _Named(Module):
+    """Members under names of the user's."""
+
+    @property
+    def _members(self) -> dict:
+        return self._modules
+
+    def __len__(self):
+        return len(self._members)
+
+    def __iter__(self):
+        return iter(self._members)
+
+    def __contains__(self, name):
+        return name in self._members
+
+    def __getitem__(self, name):
+        return self._members[name]
+
+    def __setitem__(self, name, member):
+        self._add(name, member)
+
+    def __delitem__(self, name):
+        del self._members[name]
+
+    def _add(self, name, member):
+        self.add_module(name, member)
+
+    def keys(self):
+        return self._members.keys()
+
+    def values(self):
+        return self._members.values()
+
+    def items(self):
+        return self._members.items()
+
+    def clear(self) -> None:
+        self._members.clear()
+
+    def pop(self, name):
+        return self._members.pop(name)
+
+    def update(self, members) -> None:
+        """Adds the members of a dictionary or of (name, member) pairs."""
+        for name, member in members.items() if hasattr(members, "items") else members:
+            self[name] = member
+
+
+class ModuleDict(_Named):
+    """A dictionary of modules."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        self.update(modules or {})
+
+
+class ParameterDict(_Named):
+    """A dictionary of parameters; tensors become parameters."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        self.update(parameters or {})
+
+    @property
+    def _members(self) -> dict:
+        return self._parameters
+
+    def _add(self, name, value):
+        self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value))
+
+    def extra_repr(self):
+        return "\n".join(f"({name}): {_describe(p)}" for name, p in self.items())
+
+
+def _describe(p) -> str:
+    return f"Parameter containing: [{p.type()} of size {'x'.join(map(str, p.shape))}]"

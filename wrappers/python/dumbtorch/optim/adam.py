@@ -1,0 +1,87 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._native import lib
+from .._runtime import check
+from .._types import float32
+from .optimizer import Gradients, Optimizer
+
+
+class Adam(Optimizer):
+    """Adam (arXiv 1412.6980), as torch.optim.Adam."""
+
+    # Whether weight decay is AdamW's: applied to the parameter instead of the gradient.
+    _decoupled = False
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0.0,
+        amsgrad=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+    ):
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if eps < 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for i, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if differentiable:
+            raise NotImplementedError(f"{type(self).__name__}: differentiable is not supported")
+        settings = {
+            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
+            "amsgrad": amsgrad, "maximize": maximize,
+        }  # fmt: skip
+        super().__init__(params, settings)
+
+    def _update(self, group: dict) -> None:
+        amsgrad = group["amsgrad"]
+        with Gradients(group["params"]) as given:
+            if not given.params:
+                return
+            states = [self._state_of(p, amsgrad) for p in given.params]
+            means = [s["exp_avg"]._h for s in states]
+            squares = [s["exp_avg_sq"]._h for s in states]
+            largest = [s["max_exp_avg_sq"]._h for s in states] if amsgrad else []
+            steps = [s["step"]._h for s in states]
+            n = len(states)
+            beta1, beta2 = group["betas"]
+            check(
+                lib.py_adam_step(
+                    given.handles, n, given.grads, n, means, n, squares, n, largest, len(largest),
+                    steps, n, group["lr"], beta1, beta2, group["eps"], group["weight_decay"],
+                    amsgrad, group["maximize"], self._decoupled,
+                )  # fmt: skip
+            )
+
+    def _state_of(self, p, amsgrad: bool) -> dict:
+        state = self.state[p]
+        if not state:
+            state["step"] = _ops.zeros((), dtype=float32)
+            state["exp_avg"] = _ops.zeros_like(p)
+            state["exp_avg_sq"] = _ops.zeros_like(p)
+        if amsgrad and "max_exp_avg_sq" not in state:
+            state["max_exp_avg_sq"] = _ops.zeros_like(p)
+        return state
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW."""
+
+    _decoupled = True
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, **options):
+        super().__init__(params, lr, betas, eps, weight_decay, **options)

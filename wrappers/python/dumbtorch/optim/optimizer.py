@@ -1,0 +1,177 @@
+"""Optimizer: parameter groups and state as Python objects; the arithmetic is the library's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from copy import deepcopy
+
+from .. import _ops
+from .._native import lib
+from .._runtime import check, ffi_new, unpack
+from .._tensor_type import TensorBase
+from ..autograd.grad_mode import enable_grad
+
+
+class Optimizer:
+    """Base class. Subclasses give `defaults` and write step()."""
+
+    def __init__(self, params, defaults: dict):
+        if isinstance(params, TensorBase):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but "
+                f"got {type(params).__name__}"
+            )
+        self.defaults = defaults
+        self.state: defaultdict = defaultdict(dict)
+        self.param_groups: list[dict] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict) -> None:
+        """Adds parameters with settings of their own; what is not set comes from the defaults."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        group = dict(param_group)
+        params = group["params"]
+        group["params"] = [params] if isinstance(params, TensorBase) else _members(params)
+        for p in group["params"]:
+            _check_leaf(p)
+        for name, value in self.defaults.items():
+            group.setdefault(name, value)
+        known = {id(p) for g in self.param_groups for p in g["params"]}
+        if any(id(p) in known for p in group["params"]):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if len({id(p) for p in group["params"]}) < len(group["params"]):
+            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters."""
+        for group in self.param_groups:
+            if set_to_none:
+                handles = [p._h for p in group["params"]]
+                check(lib.py_drop_grads(handles, len(handles)))
+                continue
+            for p in group["params"]:
+                grad = p.grad
+                if grad is not None:
+                    p.grad = _ops.zeros_like(grad)
+
+    def step(self, closure=None):
+        """Updates the parameters by their gradients. closure, if given, computes the loss again."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            self._update(group)
+        return loss
+
+    def _update(self, group: dict) -> None:
+        raise NotImplementedError
+
+    # ---- state
+
+    def state_dict(self) -> dict:
+        """Settings and state, with numbers in place of parameters."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            packed = {name: value for name, value in group.items() if name != "params"}
+            groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Restores what state_dict gave, for parameters in the same order."""
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(
+            len(a["params"]) != len(b["params"])
+            for a, b in zip(saved, self.param_groups, strict=True)
+        ):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                "optimizer's group"
+            )
+        by_number = {
+            number: p
+            for a, b in zip(saved, self.param_groups, strict=True)
+            for number, p in zip(a["params"], b["params"], strict=True)
+        }
+        state: defaultdict = defaultdict(dict)
+        for number, values in state_dict["state"].items():
+            p = by_number[number]
+            state[p] = {name: _adapted(name, value, p) for name, value in values.items()}
+        self.state = state
+        for a, b in zip(saved, self.param_groups, strict=True):
+            b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
+
+    def __repr__(self):
+        lines = []
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            settings = sorted(name for name in group if name != "params")
+            lines += [f"    {name}: {group[name]}" for name in settings]
+        return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
+
+
+def _members(params) -> list:
+    if isinstance(params, set):
+        raise TypeError(
+            "optimizer parameters need to be organized in ordered collections, but the ordering of "
+            "tensors in sets will change between runs. Please use a list instead."
+        )
+    # named_parameters() may be given too.
+    return [p[1] if isinstance(p, tuple) else p for p in params]
+
+
+def _check_leaf(p) -> None:
+    if not isinstance(p, TensorBase):
+        raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+    if not p.is_leaf:
+        raise ValueError("can't optimize a non-leaf Tensor")
+
+
+def _adapted(name: str, value, p):
+    """A loaded value as the optimizer needs it: its own copy, of the parameter's dtype."""
+    if not isinstance(value, TensorBase):
+        return deepcopy(value)
+    copy = _ops.clone(_ops.detach(value))
+    return copy if name == "step" else _ops.to(copy, p.device, p.dtype)
+
+
+class Gradients:
+    """The gradients of a list of parameters, as handles, while an update needs them.
+
+    `params` are the parameters that have a gradient; `handles` are theirs, `grads` the gradients'.
+    """
+
+    __slots__ = ("params", "handles", "grads", "_owned", "_count")
+
+    def __init__(self, params: list):
+        handles = [p._h for p in params]
+        self._count = count = len(handles)
+        self._owned = owned = ffi_new("int64_t[]", count)
+        check(lib.py_grads(handles, count, owned))
+        grads = unpack(owned, count) if count else []
+        if 0 in grads:
+            there = [i for i, g in enumerate(grads) if g]
+            params = [params[i] for i in there]
+            handles = [handles[i] for i in there]
+            grads = [grads[i] for i in there]
+        self.params, self.handles, self.grads = params, handles, grads
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        lib.py_release_all(self._owned, self._count)

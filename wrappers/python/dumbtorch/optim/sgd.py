@@ -1,0 +1,70 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._native import lib
+from .._runtime import check
+from .optimizer import Gradients, Optimizer
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent with momentum, as torch.optim.SGD."""
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0.0,
+        dampening=0.0,
+        weight_decay=0.0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
+        for name, value in (
+            ("learning rate", lr),
+            ("momentum value", momentum),
+            ("weight_decay value", weight_decay),
+        ):
+            if value < 0.0:
+                raise ValueError(f"Invalid {name}: {value}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        if differentiable:
+            raise NotImplementedError("SGD: differentiable is not supported")
+        settings = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize,
+        }  # fmt: skip
+        super().__init__(params, settings)
+
+    def _update(self, group: dict) -> None:
+        with Gradients(group["params"]) as given:
+            if not group["momentum"]:
+                self._step(group, given.handles, given.grads, [], False)
+                return
+            fresh, running = [], []
+            for i, p in enumerate(given.params):
+                buffer = self.state[p].get("momentum_buffer") if p in self.state else None
+                (fresh if buffer is None else running).append(i)
+            for i in fresh:
+                p = given.params[i]
+                self.state[p]["momentum_buffer"] = _ops.zeros_like(p)
+            for which, first_step in ((fresh, True), (running, False)):
+                if which:
+                    buffers = [self.state[given.params[i]]["momentum_buffer"]._h for i in which]
+                    handles = [given.handles[i] for i in which]
+                    self._step(group, handles, [given.grads[i] for i in which], buffers, first_step)
+
+    def _step(self, group: dict, params: list, grads: list, buffers: list, first_step: bool) -> None:
+        check(
+            lib.py_sgd_step(
+                params, len(params), grads, len(grads), buffers, len(buffers),
+                group["lr"], group["momentum"], group["dampening"], group["weight_decay"],
+                group["nesterov"], group["maximize"], first_step,
+            )  # fmt: skip
+        )

@@ -1,0 +1,70 @@
+"""Seeds and states of the default generator."""
+
+from __future__ import annotations
+
+import os
+
+from . import _ops
+from ._native import lib
+from ._runtime import fail
+
+__all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
+           "set_rng_state"]  # fmt: skip
+
+
+class Generator(_ops.Generator):
+    """A source of random numbers of one's own: pass it as `generator`."""
+
+    __slots__ = ()
+
+    def __new__(cls, device="cpu"):
+        out = _ops.generator_new(device)
+        self = cls.own(out._h)
+        out._h = 0  # now owned by self
+        return self
+
+    def manual_seed(self, seed):
+        """Starts the sequence for a seed."""
+        super().manual_seed(seed)
+        return self
+
+    def seed(self) -> int:
+        """Starts the sequence for a seed from the system."""
+        return self.manual_seed(_fresh_seed()).initial_seed()
+
+
+def default_generator() -> Generator:
+    """The generator that is used when none is given."""
+    handle = lib.py_default_generator()
+    if not handle:
+        raise fail()
+    return Generator.own(handle)
+
+
+def manual_seed(seed) -> Generator:
+    """Seeds the default generator."""
+    return default_generator().manual_seed(seed)
+
+
+def seed() -> int:
+    """Seeds the default generator from the system."""
+    return default_generator().seed()
+
+
+def initial_seed() -> int:
+    """The default generator's seed."""
+    return default_generator().initial_seed()
+
+
+def get_rng_state():
+    """The state of the default generator."""
+    return default_generator().get_state()
+
+
+def set_rng_state(new_state) -> None:
+    """Continues where get_rng_state was called."""
+    default_generator().set_state(new_state)
+
+
+def _fresh_seed() -> int:
+    return int.from_bytes(os.urandom(7), "little")
