@@ -1,9 +1,9 @@
 """Prints the Python functions: wrappers/python/dumbtorch/_ops.py.
 
-One function per row of the schema: it turns Python values into what the shims of python_native take,
-calls, and turns the result into Python objects. Tensor's methods are the same functions. Where PyTorch
-overloads a name in a way that one signature cannot say, `_overloads.py` has the public function, written
-by hand over these.
+One function per row of the schema: it turns Python values into what the shims of python_native
+take, calls, and turns the result into Python objects. Tensor's methods are the same functions.
+Where PyTorch overloads a name in a way that one signature cannot say, `_overloads.py` has the
+public function, written by hand over these.
 """
 
 from __future__ import annotations
@@ -336,10 +336,10 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
         case "pointer":
             return [f"out = {call})"], ["if out < 0:", f"{INDENT}raise fail()", "return out"]
         case "scalar":
-            out = ['out = ffi_new(SCALAR_OUT)', f"status = {call}{many}out)"]
+            out = ["out = ffi_new(SCALAR_OUT)", f"status = {call}{many}out)"]
             return out, ["if status:", f"{INDENT}raise fail()", "return scalar_from(out)"]
         case "i64[]":
-            return ['out = ffi_new(INT64_16)', f"count = {call}{many}out, 16)"], [
+            return ["out = ffi_new(INT64_16)", f"count = {call}{many}out, 16)"], [
                 "return take_ints(out, count)"
             ]
     raise SchemaError(f"python: {f.name}: a result of kind {r.kind.key}")
@@ -402,7 +402,11 @@ def _callback(c) -> str:
         value = "result" if len(c.results) == 1 else f"result[{i}]"
         match r.kind.key:
             case "tensor" | "tensor?":
-                given = f"give_optional({value})" if r.kind.optional else f"lib.py_tensor_alias({value}._h)"
+                given = (
+                    f"give_optional({value})"
+                    if r.kind.optional
+                    else f"lib.py_tensor_alias({value}._h)"
+                )
             case "tensor[]":
                 given = f"give_list({value})"
             case "i64" | "f64" | "bool":
@@ -438,7 +442,11 @@ def _exports(schema: Schema) -> str:
             lines.append(f'{f.name}_result = result_type("{f.torch_name}", "{fields}")')
     functions = [f for f in schema.methods("tensor") if not f.as_property]
     properties = [f for f in schema.methods("tensor") if f.as_property]
-    lines += ["METHODS = {", *(_entry(f.method_name, f) for f in functions if not _shadowed(schema, f)), "}"]
+    lines += [
+        "METHODS = {",
+        *(_entry(f.method_name, f) for f in functions if not _shadowed(schema, f)),
+        "}",
+    ]
     lines += ["PROPERTIES = {", *(_entry(f.method_name, f) for f in properties), "}"]
     names = sorted({n for f in schema.public for n in f.namespaces})
     lines.append("NAMESPACES = {")

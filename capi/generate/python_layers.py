@@ -1,7 +1,8 @@
-"""Prints wrappers/python/dumbtorch/nn/modules/layers.py: the layers of the schema as Python classes.
+"""Prints wrappers/python/dumbtorch/nn/modules/layers.py: the layers of the schema as Python
+classes.
 
-They own their Parameters and call the same functions as the core's modules, in the same order, so the
-same seed gives the same initial values in every language."""
+They own their Parameters and call the same functions as the core's modules, in the same order, so
+the same seed gives the same initial values in every language."""
 
 from __future__ import annotations
 
@@ -87,8 +88,12 @@ def _docstring(layer: Layer) -> list[str]:
 
 
 def _signature(args: tuple[Argument, ...]) -> str:
+    def show(a: Argument) -> str:
+        return python.safe(a.name) + (f"={python.default(a)}" if a.has_default else "")
+
+    named = [show(a) for a in args if a.keyword_only]
     return ", ".join(
-        python.safe(a.name) + (f"={python.default(a)}" if a.has_default else "") for a in args
+        [*(show(a) for a in args if not a.keyword_only), *(["*"] if named else []), *named]
     )
 
 
@@ -180,10 +185,14 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
     body = []
     for registry, short in (("_parameters", "p"), ("_buffers", "b")):
         uses = sum(v.startswith(f"self.{registry}[") for v in variables.values())
-        mentioned = [n for n in expr.names(layer.forward) if f"self.{registry}[" in variables.get(n, "")]
+        mentioned = [
+            n for n in expr.names(layer.forward) if f"self.{registry}[" in variables.get(n, "")
+        ]
         if uses > 1 and len(mentioned) > 1:
             body.append(f"{short} = self.{registry}")
-            variables = {n: v.replace(f"self.{registry}[", f"{short}[") for n, v in variables.items()}
+            variables = {
+                n: v.replace(f"self.{registry}[", f"{short}[") for n, v in variables.items()
+            }
     printer = _Printer(schema, variables)
     for condition, message in layer.input_checks:
         body += [f"if not ({printer.print(condition)}):", f'{INDENT}raise ValueError("{message}")']

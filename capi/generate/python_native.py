@@ -1,8 +1,8 @@
 """Prints the C code under the Python wrapper.
 
-`native.gen.cdef` and `native.gen.c` are what cffi compiles: for each function a static shim `py_NAME`
-with a shape that is cheap to call from Python. A handle is an int64, so no pointer objects are made;
-one result comes back as the shim's own result, with a value that says "failed":
+`native.gen.cdef` and `native.gen.c` are what cffi compiles: for each function a static shim
+`py_NAME` with a shape that is cheap to call from Python. A handle is an int64, so no pointer
+objects are made; one result comes back as the shim's own result, with a value that says "failed":
 
     handle, list, text   0 (an absent optional is 0 too, so there 1 means failed)
     i64                  INT64_MIN     f64   NaN     bool, count, pointer   -1     enum, device   0
@@ -113,7 +113,9 @@ def shim(schema: Schema, f: Function) -> tuple[str, str]:
     """(head, body) of the shim of one function."""
     taken = [p for a in f.args for p in parameters(schema, a)]
     passed = [v for a in f.args for v in values(a)]
-    prepare = [line for a in f.args if a.kind.base == "options" for line in options_struct(schema, a)]
+    prepare = [
+        line for a in f.args if a.kind.base == "options" for line in options_struct(schema, a)
+    ]
     kind, extra, before, outs, after = _result(f)
     call = f"{f.c_name}({', '.join([*passed, *outs])})"
     body = [*prepare, *before, *(line.format(call=call) for line in after)]
@@ -165,7 +167,13 @@ def _result(f: Function):
 def _handle(out_type: str, failed: str):
     kind = out_type.removesuffix("**")
     lines = [f"  {failed}"] if failed else ["  (void)!{call};"]
-    return "int64_t", [], [f"  {kind}*out = NULL;"], ["&out"], [*lines, "  return (int64_t)(intptr_t)out;"]
+    return (
+        "int64_t",
+        [],
+        [f"  {kind}*out = NULL;"],
+        ["&out"],
+        [*lines, "  return (int64_t)(intptr_t)out;"],
+    )
 
 
 def _several(f: Function):

@@ -131,6 +131,7 @@ inline NnBatchNorm1dOptions read(const dt_nn_batch_norm1d_options* given, const 
   o.momentum = c.momentum;
   o.affine = c.affine != 0;
   o.track_running_stats = c.track_running_stats != 0;
+  o.bias = c.bias != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
   o.dtype = optional_enum<DType>(c.dtype, "dtype");
   return o;
@@ -144,6 +145,7 @@ inline NnBatchNorm2dOptions read(const dt_nn_batch_norm2d_options* given, const 
   o.momentum = c.momentum;
   o.affine = c.affine != 0;
   o.track_running_stats = c.track_running_stats != 0;
+  o.bias = c.bias != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
   o.dtype = optional_enum<DType>(c.dtype, "dtype");
   return o;

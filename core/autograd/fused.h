@@ -22,7 +22,7 @@ void backward_by_composition(BackwardCall& call, const std::vector<Saved>& input
   }
   const Tensor y = composition(aliases);
   if (!y.requires_grad()) return;  // it depends on no element of the inputs: the gradients are zero
-  const std::vector<Tensor> grads = run_grad({y}, wanted, {call.grad()}, {true, true}, true);
+  const std::vector<Tensor> grads = run_grad({y}, wanted, {call.grad()}, {true, call.create_graph}, true);
   size_t next = 0;
   for (size_t i = 0; i < aliases.size(); ++i) {
     if (call.wants(static_cast<int>(i))) call.results[i] = grads[next++];

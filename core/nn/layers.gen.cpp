@@ -152,10 +152,11 @@ class BatchNorm1d final : public Module {
         momentum(options.momentum) {
     const auto& affine = options.affine;
     const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
-    register_parameter("bias", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
     register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
     register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
     register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
@@ -204,10 +205,11 @@ class BatchNorm2d final : public Module {
         momentum(options.momentum) {
     const auto& affine = options.affine;
     const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
-    register_parameter("bias", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
     register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
     register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
     register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());

@@ -145,6 +145,8 @@ struct NnBatchNorm1dOptions {
   bool affine = true;
   // Keep running statistics, for evaluation.
   bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
   // Where its tensors are made.
   Device device;
   // Element type of its tensors.
@@ -161,6 +163,8 @@ struct NnBatchNorm2dOptions {
   bool affine = true;
   // Keep running statistics, for evaluation.
   bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
   // Where its tensors are made.
   Device device;
   // Element type of its tensors.

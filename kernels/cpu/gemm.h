@@ -48,9 +48,6 @@ struct GemmPlan {
 // Packed areas beyond this size would only push useful data out of the caches.
 constexpr int64_t kPackedBytes = int64_t{1} << 25;
 
-// Rows that lie far apart are fetched this many ahead, because the hardware does not foresee them.
-constexpr int64_t kPrefetchRows = 12;
-
 // dst[k * width + i] = src[i * i_stride + k * k_stride], zero for i in [i_count, width).
 template <class T>
 void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride, int64_t i_count,
@@ -60,10 +57,7 @@ void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride, int64_t i
       T* to = dst + k * width;
       const T* from = src + k * k_stride;
       int64_t i = 0;
-      for (; i + kLanes<T> <= i_count; i += kLanes<T>) {
-        __builtin_prefetch(from + kPrefetchRows * k_stride + i);
-        store(to + i, load(from + i));
-      }
+      for (; i + kLanes<T> <= i_count; i += kLanes<T>) store(to + i, load(from + i));
       if (i < i_count) store_first(to + i, load_first(from + i, i_count - i), i_count - i);
     }
   } else if (k_stride == 1) {
@@ -82,15 +76,15 @@ void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride, int64_t i
 // Whether rows that lie `stride` elements apart crowd into a few sets of a first-level cache.
 template <class T>
 inline bool crowds_cache(int64_t stride) {
-  return stride * static_cast<int64_t>(sizeof(T)) % 1024 == 0;
+  return stride * static_cast<int64_t>(sizeof(T)) % 2048 == 0;
 }
 
-// a can stay where it is unless many panels of b will read it.
+// a can stay where it is unless very many panels of b will read it.
 template <class T>
 inline bool use_a_in_place(const Gemm<T>& g) {
   if (g.n <= kTileCols<T>) return true;
   if (g.k * g.a.row * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
-  return g.a.col == 1 && !crowds_cache<T>(g.a.row) && g.n <= 8 * kTileCols<T>;
+  return g.a.col == 1 && !crowds_cache<T>(g.a.row) && g.n <= 32 * kTileCols<T>;
 }
 
 // b can stay where it is if its rows are contiguous, and it pays if few panels of a will read it or
@@ -204,6 +198,7 @@ struct GemmPart {
   };
 
   void pack_b(const dt_stream* stream) const;
+  void pack_b_panels(int64_t batch, int64_t first, int64_t last, int64_t k0, int64_t k1) const;
   Panel<T> pack_a(const Block& at, int64_t worker) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
@@ -212,19 +207,33 @@ struct GemmPart {
 
 template <class T>
 void GemmPart<T>::pack_b(const dt_stream* stream) const {
-  const int64_t panels = plan.b_panels - plan.b_in_place,
-                blocks = ceil_div(k_end - k_begin, plan.k_block);
+  constexpr int64_t kPanels = 8;  // panels per item
+  const int64_t panels = plan.b_panels - plan.b_in_place, groups = ceil_div(panels, kPanels);
+  const int64_t blocks = ceil_div(k_end - k_begin, plan.k_block);
   const int64_t copies = plan.b_copies == 1 ? 1 : batch_end - batch_begin;
   const int64_t elements = copies * panels * kTileCols<T> * (k_end - k_begin);
   const bool parallel = plan.parallel && worth_threads(stream, elements / 2);
-  for_each_item(stream, copies * panels * blocks, parallel, [&](int64_t tile, int64_t) {
-    const int64_t panel = plan.b_in_place + tile / blocks % panels,
-                  batch = batch_begin + tile / blocks / panels;
-    const int64_t k0 = k_begin + tile % blocks * plan.k_block, k1 = min(k0 + plan.k_block, k_end);
-    const int64_t j = panel * kTileCols<T>;
-    pack_panel(packed_b(batch, panel, k0), kTileCols<T>, g.b.at(batch, k0, j), g.b.col,
-               min<int64_t>(kTileCols<T>, g.n - j), g.b.row, k1 - k0);
+  for_each_item(stream, copies * groups * blocks, parallel, [&](int64_t item, int64_t) {
+    const int64_t first = plan.b_in_place + item / blocks % groups * kPanels;
+    const int64_t k0 = k_begin + item % blocks * plan.k_block;
+    pack_b_panels(batch_begin + item / blocks / groups, first, min(first + kPanels, plan.b_panels),
+                  k0, min(k0 + plan.k_block, k_end));
   });
+}
+
+// Packs k0 to k1 of some panels. Contiguous rows are read as far as the panels reach, a few rows at
+// a time, because reading a narrow strip of a wide matrix would touch a new page with every row.
+template <class T>
+void GemmPart<T>::pack_b_panels(int64_t batch, int64_t first, int64_t last, int64_t k0,
+                                int64_t k1) const {
+  const int64_t step = g.b.col == 1 ? 8 : k1 - k0;
+  for (int64_t k = k0; k < k1; k += step) {
+    for (int64_t panel = first; panel < last; ++panel) {
+      const int64_t j = panel * kTileCols<T>;
+      pack_panel(packed_b(batch, panel, k), kTileCols<T>, g.b.at(batch, k, j), g.b.col,
+                 min<int64_t>(kTileCols<T>, g.n - j), g.b.row, min(step, k1 - k));
+    }
+  }
 }
 
 // The first panel of the block's rows of a; the others follow it at a distance of height * lane, or

@@ -41,29 +41,61 @@ struct ListedRows {
   int64_t at(int64_t k) const { return offset[k]; }
 };
 
-template <class T, int kRows, int kVectors>
-inline void finish_tile(const Vector<T> (&sums)[kRows][kVectors], int64_t cols,
-                        const TileOutput<T>& out) {
-  const bool full = cols == kVectors * kLanes<T>;
+// Stores a tile whose first `cols` columns exist. The cases are told apart outside of the loops
+// over registers.
+template <bool kFull, bool kAddC, class T, int kRows, int kVectors>
+inline void store_tile(const Vector<T> (&sums)[kRows][kVectors], int64_t cols,
+                       const TileOutput<T>& out) {
+  const Vector<T> beta = splat(out.beta);
+  T* y = out.y;
+  const T* c = out.c;
   DT_UNROLL
   for (int i = 0; i < kRows; ++i) {
     DT_UNROLL
     for (int j = 0; j < kVectors; ++j) {
-      const int64_t lanes =
-          full ? kLanes<T> : max<int64_t>(0, min<int64_t>(cols - j * kLanes<T>, kLanes<T>));
-      Vector<T> v = sums[i][j] * splat(out.alpha);
-      if (out.bias != nullptr) v += splat(out.bias[i]);
-      if (out.c != nullptr) {
-        const T* c = out.c + i * out.c_row + j * kLanes<T>;
-        v = multiply_add(full ? load(c) : load_first(c, lanes), splat(out.beta), v);
-      }
-      T* y = out.y + i * out.y_row + j * kLanes<T>;
-      if (full) {
-        store(y, v);
+      const int64_t first = j * kLanes<T>;
+      const int64_t lanes = max<int64_t>(0, min<int64_t>(cols - first, kLanes<T>));
+      Vector<T> v = sums[i][j];
+      if (kAddC) v = multiply_add(kFull ? load(c + first) : load_first(c + first, lanes), beta, v);
+      if (kFull) {
+        store(y + first, v);
       } else {
-        store_first(y, v, lanes);
+        store_first(y + first, v, lanes);
       }
     }
+    y += out.y_row;
+    if (kAddC) c += out.c_row;
+  }
+}
+
+template <class T, int kRows, int kVectors>
+inline void finish_tile(Vector<T> (&sums)[kRows][kVectors], int64_t cols,
+                        const TileOutput<T>& out) {
+  if (out.alpha != T(1)) {
+    const Vector<T> alpha = splat(out.alpha);
+    DT_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      DT_UNROLL
+      for (int j = 0; j < kVectors; ++j) sums[i][j] *= alpha;
+    }
+  }
+  if (out.bias != nullptr) {
+    DT_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      DT_UNROLL
+      for (int j = 0; j < kVectors; ++j) sums[i][j] += splat(out.bias[i]);
+    }
+  }
+  if (cols == kVectors * kLanes<T>) {
+    if (out.c == nullptr) {
+      store_tile<true, false>(sums, cols, out);
+    } else {
+      store_tile<true, true>(sums, cols, out);
+    }
+  } else if (out.c == nullptr) {
+    store_tile<false, false>(sums, cols, out);
+  } else {
+    store_tile<false, true>(sums, cols, out);
   }
 }
 

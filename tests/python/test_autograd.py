@@ -52,7 +52,9 @@ def test_higher_orders(both, same):
     [
         lambda t: t.ones(2).sum().backward(),
         lambda t: t.ones(2, requires_grad=True).backward(),
-        lambda t: t.autograd.grad(t.ones(1, requires_grad=True).sum(), t.ones(1, requires_grad=True)),
+        lambda t: t.autograd.grad(
+            t.ones(1, requires_grad=True).sum(), t.ones(1, requires_grad=True)
+        ),
         lambda t: t.ones(2, dtype=t.int64).requires_grad_(),
         lambda t: (t.ones(2, requires_grad=True) * 2).requires_grad_(False),
         lambda t: t.ones(2, requires_grad=True).add_(1),

@@ -41,7 +41,9 @@ def test_tensor_dataset(workers, drop_last):
     assert len(loader) == (2 if drop_last else 3)
     for _ in range(2):
         batches = list(loader)
-        assert [y.tolist() for _, y in batches] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]][: len(loader)]
+        assert [y.tolist() for _, y in batches] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]][
+            : len(loader)
+        ]
         assert batches[0][0].shape == (4, 1)
 
 
@@ -171,14 +173,22 @@ def test_read_idx(tmp_path, packed):
 
 def test_safetensors_both_ways(tmp_path, torch):
     library = pytest.importorskip("safetensors.torch")
-    tensors = {"a": dt.randn(2, 3), "b.c": dt.arange(4), "empty": dt.zeros(0, 2), "flag": dt.tensor([True])}
+    tensors = {
+        "a": dt.randn(2, 3),
+        "b.c": dt.arange(4),
+        "empty": dt.zeros(0, 2),
+        "flag": dt.tensor([True]),
+    }
     dt.safetensors.save_file(tensors, tmp_path / "x.safetensors")
     theirs = library.load_file(tmp_path / "x.safetensors")
     assert sorted(theirs) == sorted(tensors)
     for name, x in tensors.items():
         assert theirs[name].tolist() == x.tolist() and str(theirs[name].dtype) == str(x.dtype)
     library.save_file({"w": torch.arange(6.0).view(2, 3)}, tmp_path / "y.safetensors")
-    assert dt.safetensors.load_file(str(tmp_path / "y.safetensors"))["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert dt.safetensors.load_file(str(tmp_path / "y.safetensors"))["w"].tolist() == [
+        [0, 1, 2],
+        [3, 4, 5],
+    ]
 
 
 def test_models_in_safetensors(tmp_path):

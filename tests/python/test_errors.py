@@ -15,8 +15,16 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: x.sum(5), IndexError, r"sum: Dimension out of range .*\[-2, 1\].* got 5"),
         (lambda x: x + dt.ones(4), RuntimeError, r"size of tensor a \(3\) must match .*b \(4\)"),
         (lambda x: x.view(7), RuntimeError, "shape '\\[7\\]' is invalid for input of size 6"),
-        (lambda x: dt.add(x, "a"), TypeError, r"add\(\): argument 'other' \(position 2\) must be Tensor"),
-        (lambda x: dt.relu([1, 2]), TypeError, r"relu\(\): argument 'input' \(position 1\) must be Tensor, not list"),
+        (
+            lambda x: dt.add(x, "a"),
+            TypeError,
+            r"add\(\): argument 'other' \(position 2\) must be Tensor",
+        ),
+        (
+            lambda x: dt.relu([1, 2]),
+            TypeError,
+            r"relu\(\): argument 'input' \(position 1\) must be Tensor, not list",
+        ),
         (lambda x: dt.cat([x, 3]), TypeError, "element of type int at pos 1"),
         (lambda x: dt.cat(x._h), TypeError, "tuple of Tensors, not int"),
         (lambda x: x.sum("a"), TypeError, r"sum\(\): argument 'dim'"),

@@ -45,7 +45,10 @@ def copy_state(source, target):
     import torch
 
     target.load_state_dict(
-        {n: torch.tensor(v.tolist(), dtype=getattr(torch, v.dtype.name)) for n, v in source.state_dict().items()}
+        {
+            n: torch.tensor(v.tolist(), dtype=getattr(torch, v.dtype.name))
+            for n, v in source.state_dict().items()
+        }
     )
 
 
@@ -227,11 +230,10 @@ def test_attributes():
     assert "b" not in m.state_dict() and m.b is m._buffers["b"]
     with pytest.raises(KeyError):
         m.register_parameter("plain", nn.Parameter(dt.ones(1)))
-    with pytest.raises(KeyError, match="can't contain"):
+    with pytest.raises(KeyError, match="contain"):
         m.register_buffer("a.b", None)
     with pytest.raises(ValueError, match="non-leaf"):
-        p = nn.Parameter(dt.ones(1))
-        m.register_parameter("q", p * 1 if False else _non_leaf())
+        m.register_parameter("q", _non_leaf())
     with pytest.raises(AttributeError, match="before Module.__init__"):
         _NoInit()
 
@@ -290,12 +292,14 @@ def test_modes_and_apply():
 def test_hooks():
     m, calls = nn.Linear(2, 2), []
     pre = m.register_forward_pre_hook(lambda mod, args: (args[0] * 0,))
-    post = m.register_forward_hook(lambda mod, args, out: calls.append(args[0].sum().item()) or out + 1)
+    post = m.register_forward_hook(
+        lambda mod, args, out: calls.append(args[0].sum().item()) or out + 1
+    )
     assert m(dt.ones(1, 2)).equal((m.bias + 1).reshape(1, 2)) and calls == [0]
     pre.remove()
-    with m.register_forward_hook(lambda mod, args, kwargs, out: out * 0, with_kwargs=True):
-        assert m(input=dt.ones(1, 2)).sum().item() == 0 if False else True
     post.remove()
+    with m.register_forward_hook(lambda mod, args, kwargs, out: kwargs["input"], with_kwargs=True):
+        assert m(input=dt.ones(1, 2)).tolist() == [[1, 1]]
     first = []
     m.register_forward_hook(lambda *a: first.append("a"))
     m.register_forward_hook(lambda *a: first.append("b"), prepend=True)
@@ -335,7 +339,12 @@ def test_submodules():
 def test_sequential(torch):
     make = lambda n: n.Sequential(n.Linear(1, 2), n.ReLU(), n.Linear(2, 1))  # noqa: E731
     m = make(nn)
-    assert len(m) == 3 and isinstance(m[-1], nn.Linear) and len(m[1:]) == 2 and isinstance(m[:2], nn.Sequential)
+    assert (
+        len(m) == 3
+        and isinstance(m[-1], nn.Linear)
+        and len(m[1:]) == 2
+        and isinstance(m[:2], nn.Sequential)
+    )
     m[1] = nn.Tanh()
     m.append(nn.Sigmoid())
     assert [type(x).__name__ for x in m] == ["Linear", "Tanh", "Linear", "Sigmoid"]
@@ -407,6 +416,14 @@ def test_functional_variants(both, same):
         y = x.clone()
         f.relu(y, inplace=True)
         values, indices = f.max_pool2d(x.view(1, 1, 2, 2), 2, return_indices=True)
-        return y, values, indices, f.normalize(x), f.softmax(x, dim=1), f.leaky_relu(x, 0.2), f.silu(x)
+        return (
+            y,
+            values,
+            indices,
+            f.normalize(x),
+            f.softmax(x, dim=1),
+            f.leaky_relu(x, 0.2),
+            f.silu(x),
+        )
 
     same(*both(run))

@@ -7,7 +7,19 @@ import weakref
 import dumbtorch as dt
 import pytest
 
-DATA = [5, 2.5, True, [1, 2], [[1, 2], [3, 4.5]], [[True, False]], [], [[]], (1, 2), range(3), [1, True]]
+DATA = [
+    5,
+    2.5,
+    True,
+    [1, 2],
+    [[1, 2], [3, 4.5]],
+    [[True, False]],
+    [],
+    [[]],
+    (1, 2),
+    range(3),
+    [1, True],
+]
 
 
 @pytest.mark.parametrize("data", DATA, ids=repr)
@@ -28,7 +40,12 @@ def test_tensor_keeps_large_integers():
 
 @pytest.mark.parametrize(
     ("data", "error"),
-    [([[1], [2, 3]], ValueError), ([1, [2]], ValueError), ("text", TypeError), ([None], RuntimeError)],
+    [
+        ([[1], [2, 3]], ValueError),
+        ([1, [2]], ValueError),
+        ("text", TypeError),
+        ([None], RuntimeError),
+    ],
     ids=repr,
 )
 def test_tensor_refuses(data, error):
@@ -295,7 +312,10 @@ def test_data_is_another_look_at_the_memory():
 def test_devices():
     assert dt.device("cuda:1") == dt.device("cuda", 1) and str(dt.device("cuda:1")) == "cuda:1"
     assert repr(dt.device("cpu")) == "device(type='cpu')"
-    assert dt.device(dt.device("cpu")) == dt.device("cpu") and len({dt.device("cpu")} | {dt.device("cpu")}) == 1
+    assert (
+        dt.device(dt.device("cpu")) == dt.device("cpu")
+        and len({dt.device("cpu")} | {dt.device("cpu")}) == 1
+    )
     for wrong in ("gpu", "cuda:x", "cuda:1:2"):
         with pytest.raises(RuntimeError):
             dt.device(wrong)

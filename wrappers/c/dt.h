@@ -296,7 +296,8 @@ static inline dt_module *T_do_nn_avg_pool2d(
     T_do_nn_avg_pool2d(kernel_size, &T_nn_avg_pool2d_o), __VA_ARGS__)
 
 /** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: f64 = 0.1, .affine: bool =
- *     true, .track_running_stats: bool = true, .device: device? = absent, .dtype: dtype? = absent)
+ *     true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+ *     .dtype: dtype? = absent)
  * Normalises each channel of [batch, channels] or [batch, channels, length] over the batch
  * (arXiv 1502.03167). The module. */
 typedef struct {
@@ -304,11 +305,12 @@ typedef struct {
   double momentum;
   int affine;
   int track_running_stats;
+  int bias;
   T_Device device;
   dt_dtype dtype;
 } T_nn_batch_norm1d_options;
 static inline T_nn_batch_norm1d_options T_nn_batch_norm1d_defaults(void) {
-  T_nn_batch_norm1d_options options = {1e-05, 0.1, 1, 1, {0, 0}, 0};
+  T_nn_batch_norm1d_options options = {1e-05, 0.1, 1, 1, 1, {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_batch_norm1d(
@@ -319,6 +321,7 @@ static inline dt_module *T_do_nn_batch_norm1d(
   c_options.momentum = options->momentum;
   c_options.affine = options->affine;
   c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
   c_options.device_type = options->device.type;
   c_options.device_index = options->device.index;
   c_options.dtype = options->dtype;
@@ -332,7 +335,8 @@ static inline dt_module *T_do_nn_batch_norm1d(
     T_do_nn_batch_norm1d(num_features, &T_nn_batch_norm1d_o), __VA_ARGS__)
 
 /** T_nn_batch_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: f64 = 0.1, .affine: bool =
- *     true, .track_running_stats: bool = true, .device: device? = absent, .dtype: dtype? = absent)
+ *     true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+ *     .dtype: dtype? = absent)
  * Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
  * The module. */
 typedef struct {
@@ -340,11 +344,12 @@ typedef struct {
   double momentum;
   int affine;
   int track_running_stats;
+  int bias;
   T_Device device;
   dt_dtype dtype;
 } T_nn_batch_norm2d_options;
 static inline T_nn_batch_norm2d_options T_nn_batch_norm2d_defaults(void) {
-  T_nn_batch_norm2d_options options = {1e-05, 0.1, 1, 1, {0, 0}, 0};
+  T_nn_batch_norm2d_options options = {1e-05, 0.1, 1, 1, 1, {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_batch_norm2d(
@@ -355,6 +360,7 @@ static inline dt_module *T_do_nn_batch_norm2d(
   c_options.momentum = options->momentum;
   c_options.affine = options->affine;
   c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
   c_options.device_type = options->device.type;
   c_options.device_index = options->device.index;
   c_options.dtype = options->dtype;

@@ -879,6 +879,8 @@ struct NnBatchNorm1dOptions {
   bool affine = true;
   // Keep running statistics, for evaluation.
   bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
   // Where its tensors are made.
   std::optional<Device> device = std::nullopt;
   // Element type of its tensors.
@@ -895,6 +897,8 @@ struct NnBatchNorm2dOptions {
   bool affine = true;
   // Keep running statistics, for evaluation.
   bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
   // Where its tensors are made.
   std::optional<Device> device = std::nullopt;
   // Element type of its tensors.
@@ -2706,6 +2710,7 @@ inline Module BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& opti
   options_c.momentum = options.momentum;
   options_c.affine = options.affine;
   options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
   options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
   options_c.device_index = options.device ? options.device->index : 0;
   options_c.dtype = detail::number(options.dtype);
@@ -2722,6 +2727,7 @@ inline Module BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& opti
   options_c.momentum = options.momentum;
   options_c.affine = options.affine;
   options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
   options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
   options_c.device_index = options.device ? options.device->index : 0;
   options_c.dtype = detail::number(options.dtype);

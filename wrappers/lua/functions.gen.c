@@ -273,13 +273,14 @@ static int fn_nn_avg_pool2d(lua_State *L) {
 
 static int fn_nn_batch_norm1d(lua_State *L) {
   static const char *const names[] = {
-    "num_features", "eps", "momentum", "affine", "track_running_stats", "device", "dtype", NULL};
+    "num_features", "eps", "momentum", "affine", "track_running_stats", "bias", "device", "dtype", NULL};
   dtl_call c = {L, "BatchNorm1d", names};
   int64_t a_num_features = 0;
   double a_eps = 1e-05;
   double a_momentum = 0.1;
   int32_t a_affine = 1;
   int32_t a_track_running_stats = 1;
+  int32_t a_bias = 1;
   dtl_device a_device = {0, 0};
   dt_dtype a_dtype = 0;
   dt_nn_batch_norm1d_options o_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
@@ -290,12 +291,14 @@ static int fn_nn_batch_norm1d(lua_State *L) {
   if (!dtl_absent(&c, 3)) a_momentum = dtl_real(&c, 3);
   if (!dtl_absent(&c, 4)) a_affine = dtl_bool(&c, 4);
   if (!dtl_absent(&c, 5)) a_track_running_stats = dtl_bool(&c, 5);
-  if (!dtl_absent(&c, 6)) a_device = dtl_read_device(&c, 6);
-  if (!dtl_absent(&c, 7)) a_dtype = dtl_enum_value(&c, 7, dtl_enum_dtype);
+  if (!dtl_absent(&c, 6)) a_bias = dtl_bool(&c, 6);
+  if (!dtl_absent(&c, 7)) a_device = dtl_read_device(&c, 7);
+  if (!dtl_absent(&c, 8)) a_dtype = dtl_enum_value(&c, 8, dtl_enum_dtype);
   o_options.eps = a_eps;
   o_options.momentum = a_momentum;
   o_options.affine = a_affine;
   o_options.track_running_stats = a_track_running_stats;
+  o_options.bias = a_bias;
   o_options.device_type = a_device.type;
   o_options.device_index = a_device.index;
   o_options.dtype = a_dtype;
@@ -306,13 +309,14 @@ static int fn_nn_batch_norm1d(lua_State *L) {
 
 static int fn_nn_batch_norm2d(lua_State *L) {
   static const char *const names[] = {
-    "num_features", "eps", "momentum", "affine", "track_running_stats", "device", "dtype", NULL};
+    "num_features", "eps", "momentum", "affine", "track_running_stats", "bias", "device", "dtype", NULL};
   dtl_call c = {L, "BatchNorm2d", names};
   int64_t a_num_features = 0;
   double a_eps = 1e-05;
   double a_momentum = 0.1;
   int32_t a_affine = 1;
   int32_t a_track_running_stats = 1;
+  int32_t a_bias = 1;
   dtl_device a_device = {0, 0};
   dt_dtype a_dtype = 0;
   dt_nn_batch_norm2d_options o_options = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
@@ -323,12 +327,14 @@ static int fn_nn_batch_norm2d(lua_State *L) {
   if (!dtl_absent(&c, 3)) a_momentum = dtl_real(&c, 3);
   if (!dtl_absent(&c, 4)) a_affine = dtl_bool(&c, 4);
   if (!dtl_absent(&c, 5)) a_track_running_stats = dtl_bool(&c, 5);
-  if (!dtl_absent(&c, 6)) a_device = dtl_read_device(&c, 6);
-  if (!dtl_absent(&c, 7)) a_dtype = dtl_enum_value(&c, 7, dtl_enum_dtype);
+  if (!dtl_absent(&c, 6)) a_bias = dtl_bool(&c, 6);
+  if (!dtl_absent(&c, 7)) a_device = dtl_read_device(&c, 7);
+  if (!dtl_absent(&c, 8)) a_dtype = dtl_enum_value(&c, 8, dtl_enum_dtype);
   o_options.eps = a_eps;
   o_options.momentum = a_momentum;
   o_options.affine = a_affine;
   o_options.track_running_stats = a_track_running_stats;
+  o_options.bias = a_bias;
   o_options.device_type = a_device.type;
   o_options.device_index = a_device.index;
   o_options.dtype = a_dtype;

@@ -19,16 +19,18 @@ typedef struct {
 /* ---- what Python keeps alive for the library, by number */
 
 static void py_on_drop(int64_t id);
-static void on_drop(void *user_data) { py_on_drop((int64_t)(intptr_t)user_data); }
+static void on_drop(void* user_data) {
+  py_on_drop((int64_t)(intptr_t)user_data);
+}
 
 /* ---- lists and text */
 
 /* Fills out with the list's handles and releases the list. */
-static int32_t py_list_take(int64_t list, int64_t *out, int64_t n) {
-  dt_tensor_list *const handle = (dt_tensor_list *)(intptr_t)list;
+static int32_t py_list_take(int64_t list, int64_t* out, int64_t n) {
+  dt_tensor_list* const handle = (dt_tensor_list*)(intptr_t)list;
   dt_status status = 0;
   for (int64_t i = 0; i < n; i++) {
-    dt_tensor *tensor = NULL;
+    dt_tensor* tensor = NULL;
     if (!status) status = dt_tensor_list_get(handle, i, &tensor);
     out[i] = (int64_t)(intptr_t)tensor;
   }
@@ -36,68 +38,68 @@ static int32_t py_list_take(int64_t list, int64_t *out, int64_t n) {
   return status;
 }
 
-static int64_t py_bytes_data(int64_t bytes, const char **data) {
-  const void *address = NULL;
+static int64_t py_bytes_data(int64_t bytes, const char** data) {
+  const void* address = NULL;
   int64_t n = 0;
-  if (dt_bytes_data((dt_bytes *)(intptr_t)bytes, &address, &n)) return -1;
-  *data = (const char *)address;
+  if (dt_bytes_data((dt_bytes*)(intptr_t)bytes, &address, &n)) return -1;
+  *data = (const char*)address;
   return n;
 }
 
-static const char *py_string_list_get(int64_t list, int64_t index) {
-  const char *out = NULL;
-  (void)!dt_string_list_get((dt_string_list *)(intptr_t)list, index, &out);
+static const char* py_string_list_get(int64_t list, int64_t index) {
+  const char* out = NULL;
+  (void)!dt_string_list_get((dt_string_list*)(intptr_t)list, index, &out);
   return out;
 }
 
 /* ---- memory */
 
-static int64_t py_from_data(const void *data, int64_t data_n, const int64_t *size, int64_t size_n,
+static int64_t py_from_data(const void* data, int64_t data_n, const int64_t* size, int64_t size_n,
                             int32_t dtype) {
-  dt_tensor *out = NULL;
+  dt_tensor* out = NULL;
   (void)!dt_from_data(data, data_n, size, size_n, dtype, 0, 0, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_blob(int64_t address, int64_t data_n, const int64_t *size, int64_t size_n,
-                            const int64_t *stride, int64_t stride_n, int32_t dtype, int64_t owner) {
-  dt_tensor *out = NULL;
-  (void)!dt_from_blob((void *)(intptr_t)address, data_n, size, size_n, stride, stride_n, dtype,
-                      DT_DEVICE_TYPE_CPU, 0, (void *)(intptr_t)owner, on_drop, &out);
+static int64_t py_from_blob(int64_t address, int64_t data_n, const int64_t* size, int64_t size_n,
+                            const int64_t* stride, int64_t stride_n, int32_t dtype, int64_t owner) {
+  dt_tensor* out = NULL;
+  (void)!dt_from_blob((void*)(intptr_t)address, data_n, size, size_n, stride, stride_n, dtype,
+                      DT_DEVICE_TYPE_CPU, 0, (void*)(intptr_t)owner, on_drop, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_read(int64_t tensor, void *data, int64_t data_n) {
-  return dt_tensor_read((dt_tensor *)(intptr_t)tensor, data, data_n);
+static int32_t py_tensor_read(int64_t tensor, void* data, int64_t data_n) {
+  return dt_tensor_read((dt_tensor*)(intptr_t)tensor, data, data_n);
 }
 
 /* ---- gradients of many tensors at once, for optimizers */
 
 /* Writes the gradients' handles, 0 for absent ones. If one cannot be had, none is. */
-static int32_t py_grads(const int64_t *tensors, int64_t n, int64_t *out) {
+static int32_t py_grads(const int64_t* tensors, int64_t n, int64_t* out) {
   dt_status status = 0;
   for (int64_t i = 0; i < n; i++) {
-    dt_tensor *grad = NULL;
-    if (!status) status = dt_tensor_grad((dt_tensor *)(intptr_t)tensors[i], &grad);
+    dt_tensor* grad = NULL;
+    if (!status) status = dt_tensor_grad((dt_tensor*)(intptr_t)tensors[i], &grad);
     out[i] = (int64_t)(intptr_t)grad;
   }
   for (int64_t i = 0; status && i < n; i++) {
-    dt_tensor_release((dt_tensor *)(intptr_t)out[i]);
+    dt_tensor_release((dt_tensor*)(intptr_t)out[i]);
     out[i] = 0;
   }
   return status;
 }
 
-static int32_t py_drop_grads(const int64_t *tensors, int64_t n) {
+static int32_t py_drop_grads(const int64_t* tensors, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
-    const dt_status status = dt_tensor_set_grad((dt_tensor *)(intptr_t)tensors[i], NULL);
+    const dt_status status = dt_tensor_set_grad((dt_tensor*)(intptr_t)tensors[i], NULL);
     if (status) return status;
   }
   return 0;
 }
 
-static void py_release_all(const int64_t *tensors, int64_t n) {
-  for (int64_t i = 0; i < n; i++) dt_tensor_release((dt_tensor *)(intptr_t)tensors[i]);
+static void py_release_all(const int64_t* tensors, int64_t n) {
+  for (int64_t i = 0; i < n; i++) dt_tensor_release((dt_tensor*)(intptr_t)tensors[i]);
 }
 
 #endif

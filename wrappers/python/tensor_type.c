@@ -1,9 +1,9 @@
 /* dumbtorch._tensor_type: the part of Tensor where nanoseconds count, on Python's stable ABI.
  *
- * TensorBase owns one handle, gives it back when it dies, and holds the operators: `a + b` goes from
- * the interpreter to the C API without a Python frame in between. Everything else of a tensor is
- * Python over cffi. Operators handle tensors and Python numbers; for other operands, and after an
- * error, they call the functions that `install` was given.
+ * TensorBase owns one handle, gives it back when it dies, and holds the operators: `a + b` goes
+ * from the interpreter to the C API without a Python frame in between. Everything else of a tensor
+ * is Python over cffi. Operators handle tensors and Python numbers; for other operands, and after
+ * an error, they call the functions that `install` was given.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -13,63 +13,66 @@
 #include "dumbtorch.h"
 
 typedef struct {
-  PyObject_HEAD
-  dt_tensor *handle;
-  PyObject *weak_references;
+  PyObject_HEAD dt_tensor* handle;
+  PyObject* weak_references;
 } TensorBase;
 
 /* An operand as the C API takes it. */
 typedef struct {
-  dt_tensor *handle;
+  dt_tensor* handle;
   dt_scalar_kind kind;
   int64_t i;
   double f;
 } Operand;
 
 /* One interpreter imports the module once: init refuses a second time, so these are set once. */
-static PyTypeObject *base_type;
-static PyTypeObject *tensor_type; /* dumbtorch.Tensor: what operators return */
-static PyObject *make_error;      /* () -> the exception for the last failed call */
-static PyObject *fallback;        /* (name, a, b) -> the result for operands that are rare */
+static PyTypeObject* base_type;
+static PyTypeObject* tensor_type; /* dumbtorch.Tensor: what operators return */
+static PyObject* make_error;      /* () -> the exception for the last failed call */
+static PyObject* fallback;        /* (name, a, b) -> the result for operands that are rare */
 
 /* ---- objects and errors */
 
-static dt_tensor *handle_of(PyObject *tensor) { return ((TensorBase *)tensor)->handle; }
+static dt_tensor* handle_of(PyObject* tensor) {
+  return ((TensorBase*)tensor)->handle;
+}
 
-static PyObject *raise_last_error(void) {
-  PyObject *error = PyObject_CallNoArgs(make_error);
+static PyObject* raise_last_error(void) {
+  PyObject* error = PyObject_CallNoArgs(make_error);
   if (error) {
-    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    PyErr_SetObject((PyObject*)Py_TYPE(error), error);
     Py_DECREF(error);
   }
   return NULL;
 }
 
 /* A new object of a type derived from TensorBase. Takes the handle over, also on failure. */
-static PyObject *adopt_handle(PyTypeObject *type, dt_tensor *handle) {
+static PyObject* adopt_handle(PyTypeObject* type, dt_tensor* handle) {
   if (!handle) return raise_last_error();
-  TensorBase *self = (TensorBase *)PyType_GenericAlloc(type, 0);
+  TensorBase* self = (TensorBase*)PyType_GenericAlloc(type, 0);
   if (!self) {
     dt_tensor_release(handle);
     return NULL;
   }
   self->handle = handle;
-  return (PyObject *)self;
+  return (PyObject*)self;
 }
 
-static void base_dealloc(PyObject *self) {
-  PyTypeObject *type = Py_TYPE(self);
-  if (((TensorBase *)self)->weak_references) PyObject_ClearWeakRefs(self);
+static void base_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  if (((TensorBase*)self)->weak_references) PyObject_ClearWeakRefs(self);
   dt_tensor_release(handle_of(self));
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
 }
 
 /* Equality compares elements, so the hash is that of the object. */
-static Py_hash_t base_hash(PyObject *self) { return (Py_hash_t)((uintptr_t)self >> 4); }
+static Py_hash_t base_hash(PyObject* self) {
+  return (Py_hash_t)((uintptr_t)self >> 4);
+}
 
 /* 1 if the operators take the object as it is, 0 if not, -1 with an exception set. */
-static int read_operand(PyObject *o, Operand *out) {
+static int read_operand(PyObject* o, Operand* out) {
   *out = (Operand){NULL, 0, 0, 0.0};
   if (PyObject_TypeCheck(o, base_type)) {
     out->handle = handle_of(o);
@@ -88,7 +91,7 @@ static int read_operand(PyObject *o, Operand *out) {
   return 0;
 }
 
-static PyObject *call_fallback(const char *name, PyObject *a, PyObject *b) {
+static PyObject* call_fallback(const char* name, PyObject* a, PyObject* b) {
   return PyObject_CallFunction(fallback, "sOO", name, a, b);
 }
 
@@ -96,24 +99,24 @@ static PyObject *call_fallback(const char *name, PyObject *a, PyObject *b) {
 
 #include "operators.gen.h"
 
-typedef dt_status (*BinaryCall)(const Operand *a, const Operand *b, dt_tensor **out);
-typedef dt_status (*UnaryCall)(dt_tensor *a, dt_tensor **out);
+typedef dt_status (*BinaryCall)(const Operand* a, const Operand* b, dt_tensor** out);
+typedef dt_status (*UnaryCall)(dt_tensor* a, dt_tensor** out);
 
 /* `numbers`: whether the call takes a number on the right. One on the left is always rare. */
-static PyObject *binary(const char *name, BinaryCall call, int numbers, PyObject *a, PyObject *b) {
+static PyObject* binary(const char* name, BinaryCall call, int numbers, PyObject* a, PyObject* b) {
   Operand x, y;
   const int good_x = read_operand(a, &x);
   const int good_y = good_x > 0 ? read_operand(b, &y) : good_x;
   if (good_y < 0) return NULL;
   if (!good_y || !x.handle || !(y.handle || numbers)) return call_fallback(name, a, b);
-  dt_tensor *out = NULL;
+  dt_tensor* out = NULL;
   Py_BEGIN_ALLOW_THREADS;
   (void)!call(&x, &y, &out);
   Py_END_ALLOW_THREADS;
   return adopt_handle(tensor_type, out);
 }
 
-static PyObject *inplace(const char *name, BinaryCall call, PyObject *a, PyObject *b) {
+static PyObject* inplace(const char* name, BinaryCall call, PyObject* a, PyObject* b) {
   Operand x, y;
   const int good_y = read_operand(b, &y);
   if (good_y < 0 || read_operand(a, &x) < 0) return NULL;
@@ -127,49 +130,57 @@ static PyObject *inplace(const char *name, BinaryCall call, PyObject *a, PyObjec
   return a;
 }
 
-static PyObject *unary(UnaryCall call, PyObject *a) {
-  dt_tensor *const handle = handle_of(a);
-  dt_tensor *out = NULL;
+static PyObject* unary(UnaryCall call, PyObject* a) {
+  dt_tensor* const handle = handle_of(a);
+  dt_tensor* out = NULL;
   Py_BEGIN_ALLOW_THREADS;
   (void)!call(handle, &out);
   Py_END_ALLOW_THREADS;
   return adopt_handle(tensor_type, out);
 }
 
-#define BINARY_SLOT(NAME, NUMBERS)                        \
-  static PyObject *slot_##NAME(PyObject *a, PyObject *b) { \
+#define BINARY_SLOT(NAME, NUMBERS)                         \
+  static PyObject* slot_##NAME(PyObject* a, PyObject* b) { \
     return binary(#NAME, call_##NAME, NUMBERS, a, b);      \
   }
 #define INPLACE_SLOT(NAME)                                 \
-  static PyObject *slot_##NAME(PyObject *a, PyObject *b) { \
+  static PyObject* slot_##NAME(PyObject* a, PyObject* b) { \
     return inplace(#NAME, call_##NAME, a, b);              \
   }
-#define UNARY_SLOT(NAME) \
-  static PyObject *slot_##NAME(PyObject *a) { return unary(call_##NAME, a); }
+#define UNARY_SLOT(NAME)                      \
+  static PyObject* slot_##NAME(PyObject* a) { \
+    return unary(call_##NAME, a);             \
+  }
 
 DT_BINARY_OPERATORS(BINARY_SLOT)
 DT_INPLACE_OPERATORS(INPLACE_SLOT)
 DT_UNARY_OPERATORS(UNARY_SLOT)
 
 /* Python's power is ternary; pow(a, b, modulus) exists for integers alone. */
-static PyObject *slot_ternary_pow(PyObject *a, PyObject *b, PyObject *modulus) {
+static PyObject* slot_ternary_pow(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
   return slot_pow(a, b);
 }
 
-static PyObject *slot_ternary_ipow(PyObject *a, PyObject *b, PyObject *modulus) {
+static PyObject* slot_ternary_ipow(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
   return slot_ipow(a, b);
 }
 
-static PyObject *slot_compare(PyObject *a, PyObject *b, int operation) {
+static PyObject* slot_compare(PyObject* a, PyObject* b, int operation) {
   switch (operation) {
-    case Py_LT: return slot_lt(a, b);
-    case Py_LE: return slot_le(a, b);
-    case Py_EQ: return slot_eq(a, b);
-    case Py_NE: return slot_ne(a, b);
-    case Py_GT: return slot_gt(a, b);
-    default: return slot_ge(a, b);
+    case Py_LT:
+      return slot_lt(a, b);
+    case Py_LE:
+      return slot_le(a, b);
+    case Py_EQ:
+      return slot_eq(a, b);
+    case Py_NE:
+      return slot_ne(a, b);
+    case Py_GT:
+      return slot_gt(a, b);
+    default:
+      return slot_ge(a, b);
   }
 }
 
@@ -178,38 +189,39 @@ static PyObject *slot_compare(PyObject *a, PyObject *b, int operation) {
 /* The start of DLManagedTensorVersioned (dlpack.h 1.0): all that this file needs to know. */
 typedef struct ManagedTensor {
   uint32_t version_major, version_minor;
-  void *context;
-  void (*deleter)(struct ManagedTensor *self);
+  void* context;
+  void (*deleter)(struct ManagedTensor* self);
 } ManagedTensor;
 
 #define CAPSULE_NAME "dltensor_versioned"
 #define USED_CAPSULE_NAME "used_dltensor_versioned"
 
-static void capsule_destroy(PyObject *capsule) {
-  ManagedTensor *managed = NULL;
-  if (PyCapsule_IsValid(capsule, CAPSULE_NAME)) managed = PyCapsule_GetPointer(capsule, CAPSULE_NAME);
+static void capsule_destroy(PyObject* capsule) {
+  ManagedTensor* managed = NULL;
+  if (PyCapsule_IsValid(capsule, CAPSULE_NAME))
+    managed = PyCapsule_GetPointer(capsule, CAPSULE_NAME);
   if (managed && managed->deleter) managed->deleter(managed);
 }
 
-static PyObject *to_capsule(PyObject *module, PyObject *tensor) {
+static PyObject* to_capsule(PyObject* module, PyObject* tensor) {
   (void)module;
   if (!PyObject_TypeCheck(tensor, base_type)) {
     return PyErr_Format(PyExc_TypeError, "to_capsule: not a tensor");
   }
-  void *managed = NULL;
+  void* managed = NULL;
   if (dt_to_dlpack(handle_of(tensor), &managed)) return raise_last_error();
-  PyObject *capsule = PyCapsule_New(managed, CAPSULE_NAME, capsule_destroy);
-  if (!capsule) ((ManagedTensor *)managed)->deleter(managed);
+  PyObject* capsule = PyCapsule_New(managed, CAPSULE_NAME, capsule_destroy);
+  if (!capsule) ((ManagedTensor*)managed)->deleter(managed);
   return capsule;
 }
 
-static PyObject *from_capsule(PyObject *module, PyObject *capsule) {
+static PyObject* from_capsule(PyObject* module, PyObject* capsule) {
   (void)module;
-  void *managed = PyCapsule_GetPointer(capsule, CAPSULE_NAME);
+  void* managed = PyCapsule_GetPointer(capsule, CAPSULE_NAME);
   if (!managed) return NULL;
-  dt_tensor *out = NULL;
+  dt_tensor* out = NULL;
   if (dt_from_dlpack(managed, &out)) return raise_last_error();
-  PyObject *tensor = adopt_handle(tensor_type, out);
+  PyObject* tensor = adopt_handle(tensor_type, out);
   /* The library owns the memory now, whether or not the object could be made. */
   PyCapsule_SetName(capsule, USED_CAPSULE_NAME);
   return tensor;
@@ -217,41 +229,41 @@ static PyObject *from_capsule(PyObject *module, PyObject *capsule) {
 
 /* ---- the module */
 
-static PyObject *adopt(PyObject *module, PyObject *args) {
-  PyTypeObject *type;
+static PyObject* adopt(PyObject* module, PyObject* args) {
+  PyTypeObject* type;
   long long handle;
   (void)module;
   if (!PyArg_ParseTuple(args, "OL", &type, &handle)) return NULL;
-  if (!PyType_Check((PyObject *)type) || !PyType_IsSubtype(type, base_type)) {
+  if (!PyType_Check((PyObject*)type) || !PyType_IsSubtype(type, base_type)) {
     return PyErr_Format(PyExc_TypeError, "adopt: not a type of tensors");
   }
-  return adopt_handle(type, (dt_tensor *)(intptr_t)handle);
+  return adopt_handle(type, (dt_tensor*)(intptr_t)handle);
 }
 
-static PyObject *wrap(PyObject *module, PyObject *handle) {
+static PyObject* wrap(PyObject* module, PyObject* handle) {
   (void)module;
   const long long bits = PyLong_AsLongLong(handle);
   if (bits == -1 && PyErr_Occurred()) return NULL;
-  return adopt_handle(tensor_type, (dt_tensor *)(intptr_t)bits);
+  return adopt_handle(tensor_type, (dt_tensor*)(intptr_t)bits);
 }
 
 /* replace(tensor, other): the object becomes another handle to `other`'s tensor. */
-static PyObject *replace(PyObject *module, PyObject *args) {
+static PyObject* replace(PyObject* module, PyObject* args) {
   PyObject *tensor, *other;
   (void)module;
   if (!PyArg_ParseTuple(args, "OO", &tensor, &other)) return NULL;
   if (!PyObject_TypeCheck(tensor, base_type) || !PyObject_TypeCheck(other, base_type)) {
     return PyErr_Format(PyExc_TypeError, "replace: not a tensor");
   }
-  dt_tensor *alias = NULL;
+  dt_tensor* alias = NULL;
   if (dt_tensor_alias(handle_of(other), &alias)) return raise_last_error();
-  dt_tensor *const old = handle_of(tensor);
-  ((TensorBase *)tensor)->handle = alias;
+  dt_tensor* const old = handle_of(tensor);
+  ((TensorBase*)tensor)->handle = alias;
   dt_tensor_release(old);
   Py_RETURN_NONE;
 }
 
-static PyObject *install(PyObject *module, PyObject *args) {
+static PyObject* install(PyObject* module, PyObject* args) {
   PyObject *type, *error, *rare;
   (void)module;
   if (!PyArg_ParseTuple(args, "OOO", &type, &error, &rare)) return NULL;
@@ -259,7 +271,7 @@ static PyObject *install(PyObject *module, PyObject *args) {
   Py_INCREF(type);
   Py_INCREF(error);
   Py_INCREF(rare);
-  tensor_type = (PyTypeObject *)type;
+  tensor_type = (PyTypeObject*)type;
   make_error = error;
   fallback = rare;
   Py_RETURN_NONE;
@@ -314,14 +326,18 @@ static PyMethodDef kFunctions[] = {
     {"install", install, METH_VARARGS, "install(tensor_type, make_error, fallback): called once."},
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
-    {"replace", replace, METH_VARARGS, "replace(tensor, other): tensor becomes another handle to other."},
+    {"replace", replace, METH_VARARGS,
+     "replace(tensor, other): tensor becomes another handle to other."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},
     {"from_capsule", from_capsule, METH_O, "A Tensor that shares a DLPack capsule's memory."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, .m_name = "_tensor_type", .m_size = -1, .m_methods = kFunctions,
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_tensor_type",
+    .m_size = -1,
+    .m_methods = kFunctions,
 };
 
 PyMODINIT_FUNC PyInit__tensor_type(void) {
@@ -329,14 +345,14 @@ PyMODINIT_FUNC PyInit__tensor_type(void) {
     PyErr_SetString(PyExc_ImportError, "dumbtorch can be imported by one interpreter per process");
     return NULL;
   }
-  PyObject *module = PyModule_Create(&kModule);
+  PyObject* module = PyModule_Create(&kModule);
   if (!module) return NULL;
-  PyObject *type = PyType_FromSpec(&kSpec);
+  PyObject* type = PyType_FromSpec(&kSpec);
   if (!type || PyModule_AddObjectRef(module, "TensorBase", type) < 0) {
     Py_XDECREF(type);
     Py_DECREF(module);
     return NULL;
   }
-  base_type = (PyTypeObject *)type;
+  base_type = (PyTypeObject*)type;
   return module;
 }

@@ -1,14 +1,17 @@
 """dumbtorch for Python: `import dumbtorch as torch`.
 
-PyTorch's names, over a small library that other languages share. What differs from PyTorch is listed
-in docs/differences.md.
+PyTorch's names, over a small library that other languages share. What differs from PyTorch is
+listed in docs/differences.md.
 """
+
+# What is imported here is the package's public face.
+# ruff: noqa: F401
 
 from __future__ import annotations
 
 import math as _math
 
-from . import _creation, _ops, _overloads, _types
+from . import _ops, _overloads, _types
 from ._creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
 from ._native import lib as _lib
 from ._runtime import OutOfMemoryError
@@ -46,11 +49,11 @@ from .serialization import load, save  # noqa: E402
 
 __version__ = "0.1.0"
 
-float = float32  # noqa: A001
+float = float32
 double = float64
 long = int64
-int = int32  # noqa: A001
-bool = _types.bool_  # noqa: A001
+int = int32
+bool = _types.bool_
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 
@@ -70,12 +73,12 @@ def is_tensor(obj) -> _types.bool_.__class__:
     return isinstance(obj, Tensor)
 
 
-def is_floating_point(input) -> _types.bool_.__class__:  # noqa: A002
+def is_floating_point(input) -> _types.bool_.__class__:
     """Whether a tensor's dtype is a floating-point one."""
     return input.dtype.is_floating_point
 
 
-def numel(input):  # noqa: A002
+def numel(input):
     """Number of elements."""
     return input.numel()
 

@@ -64,7 +64,8 @@ def from_numpy(a):
         )
     if any(s % a.itemsize for s in strides):
         raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy array "
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array "
             "to reallocate the memory."
         )
     extent = sum((n - 1) * s for n, s in zip(a.shape, strides, strict=True)) + a.itemsize
@@ -72,8 +73,14 @@ def from_numpy(a):
     steps = [s // a.itemsize for s in strides]
     return wrap(
         lib.py_from_blob(
-            interface["data"][0], extent if a.size else 0, shape, len(shape), steps, len(steps),
-            kind.number, keep_alive(a),
+            interface["data"][0],
+            extent if a.size else 0,
+            shape,
+            len(shape),
+            steps,
+            len(steps),
+            kind.number,
+            keep_alive(a),
         )  # fmt: skip
     )
 
@@ -159,9 +166,7 @@ def _flatten(data, shape: list[int], dim: int = 0) -> list:
         return [data]
     if not hasattr(data, "__len__") or len(data) != shape[dim]:
         got = len(data) if hasattr(data, "__len__") else "not a sequence"
-        raise ValueError(
-            f"expected sequence of length {shape[dim]} at dim {dim} (got {got})"
-        )
+        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {got})")
     if dim == len(shape) - 1:
         return data.tolist() if hasattr(data, "tolist") else list(data)
     return [v for row in data for v in _flatten(row, shape, dim + 1)]

@@ -1,4 +1,6 @@
-"""x[...] and x[...] = value: Python's index sugar over select, slice, unsqueeze, index and index_put_."""
+"""x[...] and x[...] = value: Python's index sugar over select, slice, unsqueeze, index and
+index_put_.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +52,7 @@ def _select(x, dim: int, index: int):
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     size = _ops.tensor_size(x, dim)
     if not -size <= index < size:
-        raise IndexError(
-            f"index {index} is out of bounds for dimension {dim} with size {size}"
-        )
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
     return _ops.select(x, dim, index)
 
 
@@ -78,7 +78,8 @@ def _apply(x, index):
             dim += 1
             indices.append(None)
         elif item is True or item is False:
-            # A truth value is a mask without dimensions: it takes all of a new dimension, or nothing.
+            # A truth value is a mask without dimensions: it takes all of a new dimension, or
+            # nothing.
             view = _ops.unsqueeze(view, dim)
             indices.append(_ops.full((1,), item, dtype=bool_, device=x.device))
             dim += 1
@@ -185,7 +186,8 @@ def _mask_like(mask, x):
         for d, (m, n) in enumerate(zip(mask.shape, x.shape, strict=False)):
             if m != n:
                 raise IndexError(
-                    f"The shape of the mask {list(mask.shape)} at index {d} does not match the shape "
+                    f"The shape of the mask {list(mask.shape)} at index {d} does not match the "
+                    f"shape "
                     f"of the indexed tensor {list(x.shape)} at index {d}"
                 )
     return _ops.reshape(mask, (*mask.shape, *[1] * (x.ndim - mask.ndim)))

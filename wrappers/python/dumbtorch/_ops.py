@@ -170,7 +170,7 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
     return Module.own(out)
 
 
-def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None):
+def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True, device=None, dtype=None):
     """Normalises each channel of [batch, channels] or [batch, channels, length] over the batch
     (arXiv 1502.03167).
 
@@ -180,6 +180,7 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         momentum: The share of a batch in the running statistics.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
 
@@ -188,13 +189,13 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, device, dtype) from None
+        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
-def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None):
+def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True, device=None, dtype=None):
     """Normalises each channel of [batch, channels, height, width] over the batch (arXiv
     1502.03167).
 
@@ -204,6 +205,7 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         momentum: The share of a batch in the running statistics.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
 
@@ -212,9 +214,9 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, device, dtype) from None
+        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 

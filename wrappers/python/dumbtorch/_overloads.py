@@ -1,5 +1,5 @@
-"""Functions whose PyTorch signature is several signatures: each sorts its arguments out and calls the
-generated function in `_ops.py`."""
+"""Functions whose PyTorch signature is several signatures: each sorts its arguments out and calls
+the generated function in `_ops.py`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ def randint(low, high=None, size=None, **options):
     """randint(high, size) and randint(low, high, size)."""
     if size is None:
         if high is None or hasattr(high, "__index__"):
-            raise TypeError("randint() needs a size: randint(high, size) or randint(low, high, size)")
+            raise TypeError(
+                "randint() needs a size: randint(high, size) or randint(low, high, size)"
+            )
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
     return _ops.randint(low, high, size, **options)
 
 
-def randint_like(input, low, high=None, **options):  # noqa: A002
+def randint_like(input, low, high=None, **options):
     """randint_like(input, high) and randint_like(input, low, high)."""
     return _ops.randint_like(input, *((0, low) if high is None else (low, high)), **options)
 
@@ -38,12 +40,12 @@ def normal(mean, std=1.0, size=None, *, generator=None, **options):
     return noise * std + mean
 
 
-def max(input, dim=None, keepdim=False, *, other=None):  # noqa: A001, A002
+def max(input, dim=None, keepdim=False, *, other=None):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
     return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, dim, keepdim, other)
 
 
-def min(input, dim=None, keepdim=False, *, other=None):  # noqa: A001, A002
+def min(input, dim=None, keepdim=False, *, other=None):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, dim, keepdim, other)
 
@@ -63,13 +65,13 @@ def split(tensor, split_size_or_sections, dim=0):
     return _ops.split(tensor, split_size_or_sections, dim)
 
 
-def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):  # noqa: A002
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.var(input, dim, **options)
 
 
-def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):  # noqa: A002
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.std(input, dim, **options)
@@ -83,7 +85,7 @@ def _spread(dim, unbiased, correction, keepdim):
     return dim, {"correction": correction, "keepdim": keepdim}
 
 
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None):  # noqa: A002
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """Vector norm; "fro" is the 2-norm."""
     if p is None or p == "fro":
         p = 2
@@ -92,25 +94,25 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):  # noqa: A002
     return _ops.norm(input, p, dim, keepdim, dtype=dtype)
 
 
-def where(condition, input=None, other=None):  # noqa: A002
+def where(condition, input=None, other=None):
     """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     return _ops.where(condition, input, other)
 
 
-def nonzero(input, *, as_tuple=False):  # noqa: A002
+def nonzero(input, *, as_tuple=False):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
     out = _ops.nonzero(input)
     return _ops.unbind(out, 1) if as_tuple else out
 
 
-def scatter(input, dim, index, src=None, *, value=None):  # noqa: A002
+def scatter(input, dim, index, src=None, *, value=None):
     """scatter(input, dim, index, src) and scatter(input, dim, index, value=number)."""
     return _ops.scatter(input, dim, index, value if src is None else src)
 
 
-def scatter_(input, dim, index, src=None, *, value=None):  # noqa: A002
+def scatter_(input, dim, index, src=None, *, value=None):
     """In-place version of scatter."""
     return _ops.scatter_(input, dim, index, value if src is None else src)
 

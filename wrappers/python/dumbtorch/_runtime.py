@@ -83,7 +83,10 @@ _EXPECTED = {
     "f64": ("float", lambda v: isinstance(v, _NUMBER)),
     "bool": ("bool", lambda v: isinstance(v, int)),
     "str": ("str", lambda v: isinstance(v, str)),
-    "tensor?[]": ("tuple of Tensors", lambda v: all(t is None or isinstance(t, TensorBase) for t in v)),
+    "tensor?[]": (
+        "tuple of Tensors",
+        lambda v: all(t is None or isinstance(t, TensorBase) for t in v),
+    ),
     "i64[]": ("tuple of ints", lambda v: all(hasattr(i, "__index__") for i in v)),
     "callback": ("a function", callable),
 }
@@ -115,7 +118,7 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
 
 
 def _wanted(kind: str, value) -> str:
-    """"int, not str", "tuple of ints, but found element of type str at pos 1"."""
+    """ "int, not str", "tuple of ints, but found element of type str at pos 1"."""
     expected, _ = _EXPECTED[kind.rstrip("?")]
     if "[" in kind and isinstance(value, _SEQUENCE):
         one = kind.partition("[")[0]

@@ -86,12 +86,12 @@ class Tensor(TensorBase):
         return False
 
     @property
-    def T(self):  # noqa: N802
+    def T(self):
         """The tensor with its dimensions reversed."""
         return _ops.permute(self, tuple(range(self.ndim))[::-1])
 
     @property
-    def mT(self):  # noqa: N802
+    def mT(self):
         """The tensor with its last two dimensions swapped."""
         return _ops.transpose(self, -2, -1)
 
@@ -102,7 +102,9 @@ class Tensor(TensorBase):
     # ---- dtype and device
 
     def to(self, *args, **kwargs):
-        """to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy, memory_format."""
+        """to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy,
+        memory_format.
+        """
         return _ops.to(self, **_to_arguments(args, kwargs))
 
     def type(self, dtype=None):
@@ -288,11 +290,13 @@ class Tensor(TensorBase):
             return _ops.detach(self).cpu().numpy()
         if _ops.tensor_requires_grad(self):
             raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
             )
         if self.is_cuda:
             raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                f"copy "
                 "the tensor to host memory first."
             )
         return numpy.asarray(_ArrayView(self))
@@ -307,11 +311,11 @@ class Tensor(TensorBase):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if max_version is None or max_version[0] < 1:
-            raise BufferError("dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones")
-        if _ops.tensor_requires_grad(self):
             raise BufferError(
-                "Can't export tensors that require gradient, use tensor.detach()"
+                "dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones"
             )
+        if _ops.tensor_requires_grad(self):
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError("the tensor is on another device")
         return to_capsule(_ops.clone(self) if copy else self)
@@ -455,6 +459,10 @@ _FUNCTIONS = {
     "ifloordiv": _ops.floor_divide_, "imod": _ops.remainder_, "ipow": _ops.pow_,
     "iand": _ops.bitwise_and_, "ior": _ops.bitwise_or_, "ixor": _ops.bitwise_xor_,
 }  # fmt: skip
+_INPLACE = {
+    "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=",
+    "ipow": "**=", "iand": "&=", "ior": "|=", "ixor": "^=",
+}  # fmt: skip
 # number OP tensor
 _REFLECTED = {
     "add": lambda number, tensor: _ops.add(tensor, number),
@@ -475,7 +483,15 @@ def _operate(name: str, a, b):
     if isinstance(a, TensorBase):
         number = _plain_number(b)
         function = _FUNCTIONS.get(name)
-        return NotImplemented if number is None or function is None else function(a, number)
+        if number is not None and function is not None:
+            return function(a, number)
+        if name in _INPLACE:
+            # Python takes NotImplemented from += for the result: it thinks that Tensor is a list.
+            kind = type(b).__name__
+            raise TypeError(
+                f"unsupported operand type(s) for {_INPLACE[name]}: 'Tensor' and '{kind}'"
+            )
+        return NotImplemented
     number = _plain_number(a)
     function = _REFLECTED.get(name)
     return NotImplemented if number is None or function is None else function(number, b)
@@ -488,7 +504,11 @@ def _plain_number(x):
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(x, numpy.generic):
         return x.item()
-    if numpy is not None and isinstance(x, numpy.ndarray) and x.dtype.newbyteorder("<").str in BY_TYPESTR:
+    if (
+        numpy is not None
+        and isinstance(x, numpy.ndarray)
+        and x.dtype.newbyteorder("<").str in BY_TYPESTR
+    ):
         from ._creation import as_tensor
 
         return as_tensor(x)

@@ -40,7 +40,7 @@ class _Objects(Choice):
         return next(o for o in self.objects.values() if o.name == name)
 
 
-class dtype:  # noqa: N801
+class dtype:
     """The type of a tensor's elements: torch.float32, torch.int64, ..."""
 
     __slots__ = ("name", "number")
@@ -85,7 +85,7 @@ class dtype:  # noqa: N801
         return self._TYPESTR[self.name]
 
 
-class memory_format:  # noqa: N801
+class memory_format:
     """The order of a tensor's dimensions in memory."""
 
     __slots__ = ("name", "number")
@@ -94,7 +94,9 @@ class memory_format:  # noqa: N801
         self.name, self.number = name, number
 
     def __repr__(self):
-        return "torch.channels_last" if self.name == "channels_last" else f"torch.{self.name}_format"
+        return (
+            "torch.channels_last" if self.name == "channels_last" else f"torch.{self.name}_format"
+        )
 
 
 DTYPE = _Objects("dtype", dtype, _enums.DTYPE)
@@ -116,12 +118,12 @@ DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
 BY_TYPESTR = {d.typestr: d for d in DTYPE.objects.values()}
 
 
-class device:  # noqa: N801
+class device:
     """Where a tensor's memory is: device("cpu"), device("cuda", 1), device("cuda:1")."""
 
     __slots__ = ("type", "index")
 
-    def __init__(self, type, index=None):  # noqa: A002
+    def __init__(self, type, index=None):
         if isinstance(type, device):
             type, index = type.type, type.index
         elif isinstance(type, int):

@@ -1,7 +1,7 @@
 """save and load: Python objects with tensors in them, as pickles.
 
-The files are dumbtorch's own: PyTorch does not read them, nor dumbtorch PyTorch's. Tensors that other
-libraries shall read belong into safetensors files (dumbtorch.safetensors).
+The files are dumbtorch's own: PyTorch does not read them, nor dumbtorch PyTorch's. Tensors that
+other libraries shall read belong into safetensors files (dumbtorch.safetensors).
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class _WeightsOnly(pickle.Unpickler):
     def find_class(self, module, name):
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(
-                f"load: the file names {module}.{name}, which weights_only=True does not allow. Pass "
+                f"load: the file names {module}.{name}, which weights_only=True does not allow. "
+                f"Pass "
                 "weights_only=False only for files that you trust."
             )
         return super().find_class(module, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _ops
 
 
-class set_detect_anomaly:  # noqa: N801
+class set_detect_anomaly:
     """Turns the check on or off at once; as a context manager, until the end of the block."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
@@ -19,7 +19,7 @@ class set_detect_anomaly:  # noqa: N801
         _ops.set_detect_anomaly(self._before)
 
 
-class detect_anomaly:  # noqa: N801
+class detect_anomaly:
     """The check is on within the block."""
 
     def __init__(self, check_nan: bool = True):

@@ -36,7 +36,9 @@ class Context:
         self._not_differentiable = outputs
 
     def mark_dirty(self, *inputs) -> None:
-        raise NotImplementedError("Function: mark_dirty is not supported: return a new tensor instead")
+        raise NotImplementedError(
+            "Function: mark_dirty is not supported: return a new tensor instead"
+        )
 
     def set_materialize_grads(self, value: bool) -> None:
         """False: absent gradients reach backward as None instead of zeros."""
@@ -73,7 +75,8 @@ class Function:
     @staticmethod
     def backward(ctx, *grads):
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function "
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function "
             "to use it with backward mode AD."
         )
 
@@ -117,7 +120,9 @@ def _record(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tu
 
 
 class _Backward:
-    """Calls the user's backward with a gradient for each output and gives back one per tensor input."""
+    """Calls the user's backward with a gradient for each output and gives back one per tensor
+    input.
+    """
 
     def __init__(self, cls, ctx: Context, args: tuple, outputs: tuple, places: list[int]):
         self.function, self.ctx = cls, ctx
@@ -125,7 +130,8 @@ class _Backward:
         self.places = places
         # How to make zeros for an output that got no gradient, without keeping the output alive.
         self.zeros = [
-            (tuple(y.shape), y.dtype, y.device) if isinstance(y, TensorBase) else None for y in outputs
+            (tuple(y.shape), y.dtype, y.device) if isinstance(y, TensorBase) else None
+            for y in outputs
         ]
 
     def __call__(self, grads: tuple, saved: tuple) -> list:

@@ -82,17 +82,17 @@ class _FixedMode(_GradMode):
         pass  # everything is done in __new__, which may give back a function
 
 
-class no_grad(_FixedMode):  # noqa: N801
+class no_grad(_FixedMode):
     """Nothing is recorded for backward."""
 
 
-class enable_grad(_FixedMode):  # noqa: N801
+class enable_grad(_FixedMode):
     """Operations are recorded for backward."""
 
     _fixed = True
 
 
-class set_grad_enabled(_GradMode):  # noqa: N801
+class set_grad_enabled(_GradMode):
     """Sets grad mode at once; as a context manager, until the end of the block."""
 
     def __init__(self, mode: bool):
@@ -108,7 +108,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801
         return super().__call__(function)
 
 
-class inference_mode(_GradMode):  # noqa: N801
+class inference_mode(_GradMode):
     """no_grad; its tensors are ordinary ones here."""
 
     def __new__(cls, mode=True):

@@ -38,7 +38,9 @@ def gradcheck(
     return True
 
 
-def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_outputs=False, **options) -> bool:
+def gradgradcheck(
+    func, inputs, grad_outputs=None, *, gen_non_contig_grad_outputs=False, **options
+) -> bool:
     """gradcheck of the gradient: whether second derivatives agree with finite differences."""
     inputs = _tuple(inputs)
     if grad_outputs is None:
@@ -98,7 +100,9 @@ def _analytic(y, inputs: list) -> list:
         if y.requires_grad:
             direction = _ops.zeros(y.numel(), dtype=y.dtype, device=y.device)
             direction[k] = 1
-            grads = grad(y, inputs, direction.reshape(y.shape), retain_graph=True, allow_unused=True)
+            grads = grad(
+                y, inputs, direction.reshape(y.shape), retain_graph=True, allow_unused=True
+            )
         else:
             grads = [None] * len(inputs)
         for column, g, x in zip(columns, grads, inputs, strict=True):
@@ -151,4 +155,5 @@ def _compare_repeated(first: list, second: list, tolerance: float) -> None:
     for row, other in zip(first, second, strict=True):
         if any(abs(a - b) > tolerance for a, b in zip(row, other, strict=True)):
             raise GradcheckError("Backward is not reentrant, i.e., running backward with same input "
-                                 "and grad_output multiple times gives different values")  # fmt: skip
+                                 "and grad_output multiple times gives different values")  # "
+                                 "fmt: skip

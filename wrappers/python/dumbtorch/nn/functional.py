@@ -12,19 +12,19 @@ __all__ = list(_ops.NAMESPACES["functional"])
 def _variant(function, inplace_function):
     """A function with PyTorch's `inplace` argument, for ops that exist in both forms."""
 
-    def call(input, *args, inplace=False, **options):  # noqa: A002
+    def call(input, *args, inplace=False, **options):
         return (inplace_function if inplace else function)(input, *args, **options)
 
     call.__name__, call.__doc__ = function.__name__, function.__doc__
     return call
 
 
-def relu(input, inplace=False):  # noqa: A002
+def relu(input, inplace=False):
     """max(0, input)."""
     return _ops.relu_(input) if inplace else _ops.relu(input)
 
 
-def dropout(input, p=0.5, training=True, inplace=False):  # noqa: A002
+def dropout(input, p=0.5, training=True, inplace=False):
     """Sets elements to 0 at random and scales the others by 1 / (1 - p)."""
     return (_ops.dropout_ if inplace else _ops.dropout)(input, p, training)
 
@@ -33,27 +33,26 @@ leaky_relu = _variant(_ops.leaky_relu, _ops.leaky_relu_)
 elu = _variant(_ops.elu, _ops.elu_)
 
 
-def silu(input, inplace=False):  # noqa: A002
+def silu(input, inplace=False):
     """input * sigmoid(input)."""
     out = _ops.silu(input)
     return input.copy_(out) if inplace else out
 
 
-def softmax(input, dim, *, dtype=None):  # noqa: A002
+def softmax(input, dim, *, dtype=None):
     """exp(input) / sum(exp(input)) along a dimension."""
     return _ops.softmax(input, dim, dtype=dtype)
 
 
 def max_pool2d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-):  # noqa: A002
+):
     """Maximum of each window; with return_indices also where it is."""
     function = _ops.max_pool2d_with_indices if return_indices else _ops.max_pool2d
     return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12):  # noqa: A002
+def normalize(input, p=2.0, dim=1, eps=1e-12):
     """input / max(norm(input), eps) along a dimension."""
     size = _ops.norm(input, p, dim, True)
     return input / _ops.clamp_min(size, eps).expand_as(input)
-

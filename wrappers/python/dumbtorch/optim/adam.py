@@ -61,9 +61,26 @@ class Adam(Optimizer):
             beta1, beta2 = group["betas"]
             check(
                 lib.py_adam_step(
-                    given.handles, n, given.grads, n, means, n, squares, n, largest, len(largest),
-                    steps, n, group["lr"], beta1, beta2, group["eps"], group["weight_decay"],
-                    amsgrad, group["maximize"], self._decoupled,
+                    given.handles,
+                    n,
+                    given.grads,
+                    n,
+                    means,
+                    n,
+                    squares,
+                    n,
+                    largest,
+                    len(largest),
+                    steps,
+                    n,
+                    group["lr"],
+                    beta1,
+                    beta2,
+                    group["eps"],
+                    group["weight_decay"],
+                    amsgrad,
+                    group["maximize"],
+                    self._decoupled,
                 )  # fmt: skip
             )
 

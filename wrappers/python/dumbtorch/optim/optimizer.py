@@ -18,7 +18,8 @@ class Optimizer:
     def __init__(self, params, defaults: dict):
         if isinstance(params, TensorBase):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but "
+                "params argument given to the optimizer should be an iterable of Tensors or "
+                "dicts, but "
                 f"got {type(params).__name__}"
             )
         self.defaults = defaults
@@ -136,7 +137,9 @@ def _members(params) -> list:
 
 def _check_leaf(p) -> None:
     if not isinstance(p, TensorBase):
-        raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+        raise TypeError(
+            f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}"
+        )
     if not p.is_leaf:
         raise ValueError("can't optimize a non-leaf Tensor")
 

@@ -60,11 +60,23 @@ class SGD(Optimizer):
                     handles = [given.handles[i] for i in which]
                     self._step(group, handles, [given.grads[i] for i in which], buffers, first_step)
 
-    def _step(self, group: dict, params: list, grads: list, buffers: list, first_step: bool) -> None:
+    def _step(
+        self, group: dict, params: list, grads: list, buffers: list, first_step: bool
+    ) -> None:
         check(
             lib.py_sgd_step(
-                params, len(params), grads, len(grads), buffers, len(buffers),
-                group["lr"], group["momentum"], group["dampening"], group["weight_decay"],
-                group["nesterov"], group["maximize"], first_step,
+                params,
+                len(params),
+                grads,
+                len(grads),
+                buffers,
+                len(buffers),
+                group["lr"],
+                group["momentum"],
+                group["dampening"],
+                group["weight_decay"],
+                group["nesterov"],
+                group["maximize"],
+                first_step,
             )  # fmt: skip
         )

@@ -92,9 +92,9 @@ class Sequential(_Indexed):
             return type(self)(dict(list(self._modules.items())[index]))
         return super().__getitem__(index)
 
-    def forward(self, input):  # noqa: A002
+    def forward(self, input):
         for module in self._modules.values():
-            input = module(input)  # noqa: A001
+            input = module(input)
         return input
 
 

@@ -167,11 +167,12 @@ class BatchNorm1d(Module):
         momentum: The share of a batch in the running statistics.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None):
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -179,7 +180,7 @@ class BatchNorm1d(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
         self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
@@ -210,7 +211,7 @@ class BatchNorm1d(Module):
         return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, track_running_stats={self.track_running_stats}"
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
 class BatchNorm2d(Module):
@@ -223,11 +224,12 @@ class BatchNorm2d(Module):
         momentum: The share of a batch in the running statistics.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None):
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -235,7 +237,7 @@ class BatchNorm2d(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
         self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
@@ -266,7 +268,7 @@ class BatchNorm2d(Module):
         return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, track_running_stats={self.track_running_stats}"
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
 class LayerNorm(Module):
@@ -304,7 +306,7 @@ class LayerNorm(Module):
         return _ops.layer_norm(input, self.normalized_shape, p["weight"], p["bias"], self.eps)
 
     def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
 
 
 class Dropout(Module):

@@ -42,7 +42,9 @@ class RemovableHandle:
 
 
 class Module:
-    """Base class of layers and networks: assign parameters and modules as attributes, write forward."""
+    """Base class of layers and networks: assign parameters and modules as attributes, write
+    forward.
+    """
 
     # Dictionaries of hooks are made when the first one is registered: most modules have none.
     _forward_hooks: dict | None = None
@@ -357,7 +359,8 @@ class Module:
         kind = options.pop("dtype", None)
         if kind is not None and not DTYPE.value(DTYPE[kind]).is_floating_point:
             raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}"
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={kind}"
             )
 
         def convert(t):
@@ -403,7 +406,9 @@ class Module:
                 yield name, buffer
 
     def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
-        """Copies values in by name. With strict, names and shapes must match; nothing changes if not."""
+        """Copies values in by name. With strict, names and shapes must match; nothing changes if
+        not.
+        """
         own = OrderedDict()
         for prefix, module in self.named_modules(remove_duplicate=False):
             for name, tensor in module._state():
@@ -415,10 +420,13 @@ class Module:
             errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
         if strict and missing:
             errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        errors += [e for n in own if n in state_dict and (e := _misfit(n, own[n][2], state_dict[n]))]
+        errors += [
+            e for n in own if n in state_dict and (e := _misfit(n, own[n][2], state_dict[n]))
+        ]
         if errors:
             raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                + "\n\t".join(errors)
             )
         with no_grad():
             for name, (module, key, tensor) in own.items():
@@ -476,15 +484,10 @@ def _misfit(name: str, tensor, value) -> str:
     """What is wrong with a value of a state dict; "" if nothing is."""
     if not isinstance(value, Tensor):
         return (
-            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like object '
-            f"from checkpoint but received {type(value)}"
-        )
-    if value.shape != tensor.shape:
-        return (
-            f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, the "
-            f"shape in current model is {tensor.shape}."
-        )
-    return ""
+            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like
+            object ' f"from checkpoint but received {type(value)}" ) if value.shape != tensor.shape:
+            return ( f"size mismatch for {name}: copying a param with shape {value.shape} from "
+            f"checkpoint, the " f"shape in current model is {tensor.shape}." ) return ""
 
 
 def _load(module: Module, name: str, tensor, value, assign: bool) -> None:

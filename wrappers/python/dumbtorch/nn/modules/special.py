@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from ..._runtime import int_list
+from .. import functional
 from . import layers
 
 
 class Conv2d(layers.Conv2d):
-    __doc__ = layers.Conv2d.__doc__ + '\n    padding may also be "valid" (none) or "same" (the output has the input\'s size).\n'
+    __doc__ = (
+        layers.Conv2d.__doc__
+        + '\n    padding may also be "valid" (none) or "same" (the output has the input\'s size).\n'
+    )
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
                  groups=1, bias=True, padding_mode="zeros", device=None, dtype=None):  # fmt: skip
-        kernel_size, stride, dilation = (tuple(int_list(x, 2)) for x in (kernel_size, stride, dilation))
-        if isinstance(padding, str):
-            padding = _named_padding(padding, kernel_size, stride, dilation)
+        kernel_size, stride, dilation = (
+            tuple(int_list(x, 2)) for x in (kernel_size, stride, dilation)
+        )
+        name = padding if isinstance(padding, str) else None
+        if name is not None:
+            padding = _named_padding(name, kernel_size, stride, dilation)
         super().__init__(in_channels, out_channels, kernel_size, stride, tuple(int_list(padding, 2)),
                          dilation, groups, bias, padding_mode, device, dtype)  # fmt: skip
+        self.padding_name = name
 
     def extra_repr(self):
         parts = [super().extra_repr()]
-        if self.padding != (0, 0):
-            parts.append(f"padding={self.padding}")
+        if self.padding_name or self.padding != (0, 0):
+            parts.append(f"padding={self.padding_name or self.padding}")
         if self.dilation != (1, 1):
             parts.append(f"dilation={self.dilation}")
         if self.groups != 1:
@@ -34,9 +42,7 @@ def _named_padding(name: str, kernel_size: tuple, stride: tuple, dilation: tuple
     if name == "valid":
         return (0, 0)
     if name != "same":
-        raise ValueError(
-            f"Invalid padding string {name!r}, should be one of {{'valid', 'same'}}"
-        )
+        raise ValueError(f"Invalid padding string {name!r}, should be one of {{'valid', 'same'}}")
     if any(s != 1 for s in stride):
         raise ValueError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(kernel_size, dilation, strict=True)]
@@ -46,10 +52,24 @@ def _named_padding(name: str, kernel_size: tuple, stride: tuple, dilation: tuple
 
 
 class MaxPool2d(layers.MaxPool2d):
-    __doc__ = layers.MaxPool2d.__doc__
+    __doc__ = (
+        layers.MaxPool2d.__doc__
+        + "\n    return_indices: give back (maxima, where they are) instead.\n"
+    )
 
-    def __init__(self, kernel_size, stride=None, *args, **options):
-        super().__init__(kernel_size, kernel_size if stride is None else stride, *args, **options)
+    def __init__(
+        self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
+    ):
+        super().__init__(
+            kernel_size, kernel_size if stride is None else stride, padding, dilation, ceil_mode
+        )
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        if not self.return_indices:
+            return super().forward(input)
+        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation,
+                                     self.ceil_mode, return_indices=True)  # fmt: skip
 
 
 class AvgPool2d(layers.AvgPool2d):

@@ -1,7 +1,7 @@
 """DataLoader: serves a dataset in batches.
 
-A TensorDataset goes through the library's own loader, whose threads run no Python. Any other dataset is
-read in Python; with num_workers > 0, by that many threads ahead of the program.
+A TensorDataset goes through the library's own loader, whose threads run no Python. Any other
+dataset is read in Python; with num_workers > 0, by that many threads ahead of the program.
 """
 
 from __future__ import annotations
@@ -44,12 +44,17 @@ class DataLoader:
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+                    "sampler, and "
                     "drop_last"
                 )
             batch_size = None
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
-        self.num_workers, self.worker_init_fn, self.generator = num_workers, worker_init_fn, generator
+        self.num_workers, self.worker_init_fn, self.generator = (
+            num_workers,
+            worker_init_fn,
+            generator,
+        )
         self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
         # The library's loader serves what needs no Python; it shuffles as RandomSampler does.
         self._plain = (
@@ -64,7 +69,9 @@ class DataLoader:
     def _set_samplers(self, sampler, batch_sampler) -> None:
         if isinstance(self.dataset, IterableDataset):
             if self._shuffle or sampler is not None or batch_sampler is not None:
-                raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle and samplers")
+                raise ValueError(
+                    "DataLoader with IterableDataset: expected unspecified shuffle and samplers"
+                )
             self.sampler = None
         elif sampler is None and self._shuffle:
             self.sampler = RandomSampler(self.dataset, generator=self.generator)
