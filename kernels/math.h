@@ -8,7 +8,7 @@
 #pragma once
 
 // DT_FN marks a function that runs wherever the kernels run. It is constexpr so that a formula can
-// be evaluated at compile time over a type that counts operations (kernels/cpu/probe.h).
+// be evaluated at compile time over a type that counts operations (kernels/cpu/formula_types.h).
 #ifdef __CUDACC__
 #define DT_FN constexpr __host__ __device__ __forceinline__
 #define DT_MATH __host__ __device__ __forceinline__

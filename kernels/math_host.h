@@ -4,14 +4,14 @@
 //
 // Three tricks recur:
 // - Adding 1.5 * 2^23 (2^52 for double) rounds a small number to an integer and leaves that integer
-// in the low bits of
-//   the sum, so no conversion instruction is needed (there is none from double to int64 before
-//   AVX-512).
+//   in the low bits of the sum, so no conversion instruction is needed (there is none from double
+//   to int64 before AVX-512).
+//
 // - A constant times an integer k is split in two: the high part has enough trailing zeros for its
-// product with k to
-//   be exact, so the subtraction of a nearby multiple loses nothing.
+//   product with k to be exact, so the subtraction of a nearby multiple loses nothing.
+//
 // - Exceptional arguments are never branched on: they flow through or are put right by a select at
-// the end.
+//   the end.
 #pragma once
 
 #include <stdint.h>

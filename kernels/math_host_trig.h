@@ -4,7 +4,7 @@
 // that holds for |x| up to kTrigLimit, beyond which they return NaN. The exact forms, which
 // multiply x by as many digits of 2/pi as it takes (Payne and Hanek), are right for every number,
 // but are no vector code: a caller of the fast forms repeats the few elements that came out as NaN
-// with them (kernels/cpu/wide.h).
+// with them (Exact in kernels/cpu/formula_types.h).
 #pragma once
 
 namespace dt::math {

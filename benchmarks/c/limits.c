@@ -29,7 +29,7 @@ static void multiply_add(int64_t n) {
   for (int64_t i = 0; i < n * kFlopRounds; ++i) {
     for (int c = 0; c < kChains; ++c) {
       sum[c] = sum[c] * x + y;
-      __asm__("" : "+x"(sum[c])); /* keeps the compiler from working the sum out */
+      __asm__ volatile("" : "+x"(sum[c])); /* keeps the compiler from working the sum out */
     }
   }
 }

@@ -136,8 +136,8 @@ _EMPTY = {"device": "{0, 0}", "scalar": "{0, 0, 0}", "i64[]": "{0, {0}}", "f64":
 _KEYWORDS = set(
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while class delete export friend new operator private protected public "
-    "template this throw try using virtual and or not xor namespace bool true false".split()
+    "union unsigned void volatile while class delete export friend new operator private "
+    "protected public template this throw try using virtual and or not xor namespace bool true false".split()
 )
 
 

@@ -151,8 +151,8 @@ KEYWORDS = set(
     "alignas alignof and asm auto bool break case catch char class const continue default delete "
     "do double else enum explicit export extern false float for friend goto if inline int long "
     "mutable namespace new noexcept not nullptr operator or private protected public "
-    "register return short signed sizeof static struct switch template this throw true try typedef union unsigned using "
-    "virtual void volatile while xor".split()
+    "register return short signed sizeof static struct switch template this throw true try typedef "
+    "union unsigned using virtual void volatile while xor".split()
 )
 
 

@@ -86,12 +86,12 @@ def module(schema: Schema) -> str:
     parts.append("\n".join(f'{e} = Choice("{e.lower()}", _enums.{e})' for e in choices))
     parts += [_callback(c) for c in schema.callbacks.values()]
     parts += [function(schema, f) for f in schema.public if f.method in ("", "tensor")]
-    parts += [handle_class(schema, h) for h in schema.handles if _is_object(schema, h)]
+    parts += [handle_class(schema, h) for h in schema.handles if is_object(h)]
     parts.append(_exports(schema))
     return "\n\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def _is_object(schema: Schema, handle: str) -> bool:
+def is_object(handle: str) -> bool:
     """Handles that Python shows as objects; the others only carry results."""
     return handle not in ("tensor", "tensor_list", "bytes", "string_list")
 
@@ -444,14 +444,14 @@ def _exports(schema: Schema) -> str:
     properties = [f for f in schema.methods("tensor") if f.as_property]
     lines += [
         "METHODS = {",
-        *(_entry(f.method_name, f) for f in functions if not _shadowed(schema, f)),
+        *(_entry(f.method_name, f) for f in functions if not shadowed(schema, f)),
         "}",
     ]
     lines += ["PROPERTIES = {", *(_entry(f.method_name, f) for f in properties), "}"]
     names = sorted({n for f in schema.public for n in f.namespaces})
     lines.append("NAMESPACES = {")
     for n in names:
-        rows = [f for f in schema.public if n in f.namespaces and not _shadowed(schema, f)]
+        rows = [f for f in schema.public if n in f.namespaces and not shadowed(schema, f)]
         lines.append(f'{INDENT}"{n}": {{')
         lines += [INDENT + _entry(f.torch_name, f) for f in rows if f.method in ("", "tensor")]
         lines.append(f"{INDENT}}},")
@@ -463,7 +463,7 @@ def _entry(name: str, f: Function) -> str:
     return f'{INDENT}"{name}": {safe(f.name)},'
 
 
-def _shadowed(schema: Schema, f: Function) -> bool:
+def shadowed(schema: Schema, f: Function) -> bool:
     """An overload of another row: `_overloads.py` merges the two under the name of the first."""
     other = schema.functions.get(f.torch_name)
     return bool(f.python) and other is not None and other is not f and other.public

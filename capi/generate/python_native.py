@@ -239,8 +239,12 @@ def operators(schema: Schema) -> str:
     binary = [name for name in rows if name not in inplace and name not in unary]
     parts = [f"/* {GENERATED} */\n"]
     parts += [_operator_call(rows[name], name in unary) for name in rows]
-    numbers = [f"X({name}, {int(rows[name].args[1].kind.base == 'operand')})" for name in binary]
-    parts.append(f"#define DT_BINARY_OPERATORS(X) {' '.join(numbers)}")
+    entries = []
+    for name in binary:
+        head, reflected = _reflected(schema, rows[name])
+        parts += [head] if head else []
+        entries.append(f"X({name}, {int(_takes_number(rows[name].args[1]))}, {reflected})")
+    parts.append(f"#define DT_BINARY_OPERATORS(X) {' '.join(entries)}")
     parts.append(f"#define DT_INPLACE_OPERATORS(X) {' '.join(f'X({n})' for n in inplace)}")
     parts.append(f"#define DT_UNARY_OPERATORS(X) {' '.join(f'X({n})' for n in unary)}")
     return "\n".join(parts) + "\n"
@@ -255,6 +259,27 @@ def _is_slot(f: Function) -> bool:
 
 def _required(f: Function) -> list[Argument]:
     return [a for a in f.args if not a.has_default]
+
+
+_COMMUTATIVE = ("add", "mul", "and", "or", "xor")
+
+
+def _takes_number(a: Argument) -> bool:
+    return a.kind.base == "operand"
+
+
+def _reflected(schema: Schema, f: Function) -> tuple[str, str]:
+    """(a function, its name) for a number on the left."""
+    name = f"reflected_{f.operator}"
+    head = f"static dt_status {name}(const Operand *a, const Operand *b, dt_tensor **out) {{\n"
+    if f.operator in _COMMUTATIVE:
+        return f"{head}  return call_{f.operator}(b, a, out);\n}}\n", name
+    if f.operator == "sub":
+        rsub = schema.functions["rsub"]
+        passed = [*_operand(rsub.args[0], "b"), *_operand(rsub.args[1], "a")]
+        passed += [v for a in rsub.args[2:] for v in _default(a)]
+        return f"{head}  return dt_rsub({', '.join(passed)}, out);\n}}\n", name
+    return "", f"call_{f.operator}" if _takes_number(f.args[0]) else "NULL"
 
 
 def _operator_call(f: Function, is_unary: bool) -> str:

@@ -311,8 +311,8 @@ std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList g
   std::vector<Tensor> result;
   for (int64_t i = 0; i < inputs.size(); ++i) {
     DT_CHECK(allow_unused || run.captured(i).defined(), kRuntimeError,
-             "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-             "this is the desired behavior.");
+             "The differentiated Tensor at index ", i, " appears to not have been used in the graph. Set "
+             "allow_unused=True if this is the desired behavior.");
     result.push_back(run.captured(i));
   }
   return result;

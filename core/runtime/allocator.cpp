@@ -137,7 +137,7 @@ void* take_cached_large(int64_t bytes, int64_t* block_bytes) {
   return block;
 }
 
-// Large blocks start on a huge page and carry their size in the page before it.
+// Large blocks start on a huge page; their size stands in the 64 bytes in front of it.
 struct LargeHeader {
   int64_t block_bytes;  // usable
   void* mapping;

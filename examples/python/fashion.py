@@ -16,6 +16,7 @@ import time
 import dumbtorch as torch
 from dumbtorch import nn
 from dumbtorch.nn import functional as F
+from dumbtorch.safetensors import save_file
 from dumbtorch.utils.data import DataLoader, TensorDataset, read_idx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -161,7 +162,7 @@ def main() -> None:
         print(f"epoch {epoch}/{options.epochs} test accuracy {100 * accuracy:.2f} %")
 
     model_file = out / "fashion.safetensors"
-    torch.save_safetensors(model.state_dict(), str(model_file))
+    save_file(model.state_dict(), model_file)
     draw_losses(losses, out / "loss.png")
     draw_mistakes(test_images, test_labels, answers, names, out / "mistakes.png")
     print(f"wrote {model_file}, loss.png and mistakes.png")

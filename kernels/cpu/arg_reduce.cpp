@@ -198,10 +198,8 @@ int32_t arg_reduce_numbers(const dt_stream* stream, const dt_call* call, int64_t
       return arg_reduce<Op<float>>(stream, call, bytes);
     case DT_FLOAT64:
       return arg_reduce<Op<double>>(stream, call, bytes);
-    case DT_INT64:
-      return arg_reduce<Op<int64_t>>(stream, call, bytes);
     default:
-      return arg_reduce<Op<int32_t>>(stream, call, bytes);
+      return arg_reduce<Op<int64_t>>(stream, call, bytes);  // narrow integers are compared wide
   }
 }
 

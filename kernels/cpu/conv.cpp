@@ -1,5 +1,5 @@
 // conv2d and its gradients.
-#include "kernels/cpu/conv_correlate.h"
+#include "kernels/cpu/conv_pointwise.h"
 #include "kernels/cpu/conv_weight.h"
 #include "kernels/cpu/register.h"
 
@@ -73,15 +73,31 @@ bool is_empty(const Correlation<T>& k) {
   return k.y.n == 0 || k.out_channels == 0 || k.rows.out_count == 0 || k.cols.out_count == 0;
 }
 
+// The ways to compute a correlation.
+template <class T>
+int64_t correlation_bytes(const dt_stream* stream, const Correlation<T>& k) {
+  return is_pointwise(k) ? gemm_workspace(stream, pointwise_gemm(k))
+                         : correlation_workspace(stream, k);
+}
+
+template <class T>
+void run_correlation(const dt_stream* stream, const Correlation<T>& k, void* workspace) {
+  if (is_pointwise(k)) {
+    run_gemm(stream, pointwise_gemm(k), Workspace(workspace));
+  } else {
+    correlate(stream, k, Workspace(workspace));
+  }
+}
+
 template <class T>
 struct Forward {
   static int64_t workspace(const dt_stream* stream, const dt_call* call) {
     const Correlation<T> k = describe_forward<T>(call);
-    return is_empty(k) ? 0 : correlation_workspace(stream, k);
+    return is_empty(k) ? 0 : correlation_bytes(stream, k);
   }
   static void run(const dt_stream* stream, const dt_call* call) {
     const Correlation<T> k = describe_forward<T>(call);
-    if (!is_empty(k)) correlate(stream, k, Workspace(call->workspace));
+    if (!is_empty(k)) run_correlation(stream, k, call->workspace);
   }
 };
 
@@ -99,14 +115,13 @@ struct BackwardInput {
   }
   static int64_t workspace(const dt_stream* stream, const dt_call* call) {
     int64_t bytes = 0;
-    for_each_phase(call, [&](const Correlation<T>& k) {
-      bytes = max(bytes, correlation_workspace(stream, k));
-    });
+    for_each_phase(
+        call, [&](const Correlation<T>& k) { bytes = max(bytes, correlation_bytes(stream, k)); });
     return bytes;
   }
   static void run(const dt_stream* stream, const dt_call* call) {
     for_each_phase(
-        call, [&](const Correlation<T>& k) { correlate(stream, k, Workspace(call->workspace)); });
+        call, [&](const Correlation<T>& k) { run_correlation(stream, k, call->workspace); });
   }
 };
 

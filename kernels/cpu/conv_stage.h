@@ -123,21 +123,28 @@ inline LaneColumns lane_columns(const StageLayout& s, int64_t lane) {
   return {begin, end, origin + begin * axis.in_step};
 }
 
-// A row of one channel: columns [begin, end) of y are x[i * step], the others 0. Rows are written
-// in ascending order and in whole vectors, so what is written beyond the end is mended by the next
-// row or lies in the guard.
+// Rows of one channel, x_row apart: columns [begin, end) of y are x[i * step], the others 0. Rows
+// are written in ascending order and in whole vectors, so what is written beyond the end of a row
+// is mended by the next one or lies in the guard.
 template <class T>
-inline void stage_row(T* y, int64_t begin, int64_t end, int64_t width, const T* x, int64_t step) {
-  if (step == 1) {
-    const T* from = x - begin;
+inline void stage_rows(T* y, int64_t begin, int64_t end, int64_t width, const T* x, int64_t step,
+                       int64_t x_row, int64_t row_count) {
+  if (step == 1 && width <= kLanes<T>) {
+    for (int64_t u = 0; u < row_count; ++u)
+      store(y + u * width, load_lanes(x + u * x_row - begin, begin, end));
+    return;
+  }
+  for (int64_t u = 0; u < row_count; ++u, y += width, x += x_row) {
+    if (step != 1) {
+      fill_zero_and_beyond(y, begin);
+      copy_row(y + begin, 1, x, step, end - begin);
+      fill_zero_and_beyond(y + end, width - end);
+      continue;
+    }
     for (int64_t i = 0; i < width; i += kLanes<T>) {
       const int64_t first = max<int64_t>(0, begin - i), last = min<int64_t>(kLanes<T>, end - i);
-      store(y + i, first < last ? load_lanes(from + i, first, last) : Vector<T>{});
+      store(y + i, first < last ? load_lanes(x + i - begin, first, last) : Vector<T>{});
     }
-  } else {
-    fill_zero_and_beyond(y, begin);
-    copy_row(y + begin, 1, x, step, end - begin);
-    fill_zero_and_beyond(y + end, width - end);
   }
 }
 
@@ -152,31 +159,31 @@ inline void stage_pixels(const StageLayout& s, int64_t channels, T* y, int64_t b
   copy_transposed(y + begin, s.channel, x, step, end - begin, channels);
 }
 
-// The planes of one pair of lanes, for `channels` channels, which are more than one only if they
-// are contiguous in x.
+// One image's plane of a pair of lanes, for `channels` channels, which are more than one only if
+// they are contiguous in x. The first row of the plane is input row `first`; x points to input row
+// 0 and to the first column that lies inside.
 template <class T>
-inline void stage_plane(const StageLayout& s, const LaneColumns& columns, const Images<const T>& x,
-                        int64_t n, int64_t n_count, int64_t c, int64_t channels, int64_t first_row,
-                        int64_t row_lane, T* y) {
+inline void stage_plane(const StageLayout& s, const LaneColumns& columns, const T* x,
+                        int64_t h_step, int64_t w_step, int64_t channels, int64_t first, T* y) {
   const Axis& axis = s.rows;
-  const int64_t first = (first_row + axis.first_reach()) * axis.in_step + axis.residue(row_lane);
-  const int64_t step = s.cols.in_step * x.w_step;
-  for (int64_t in = 0; in < n_count; ++in) {
-    const T* plane = x.at(n + in, c, 0, columns.first);
-    for (int64_t u = 0; u < s.height; ++u) {
-      const int64_t h = first + u * axis.in_step;
-      T* row = y + in * s.image() + u * s.width;
-      if (h < 0 || h >= axis.in_size) {
-        for (int64_t k = 0; k < channels; ++k) fill_zero_and_beyond(row + k * s.channel, s.width);
-      } else if (channels == 1) {
-        stage_row(row, columns.begin, columns.end, s.width, plane + h * x.h_step, step);
-      } else {
-        stage_pixels(s, channels, row, columns.begin, columns.end, plane + h * x.h_step, step);
-      }
+  // Rows [top, bottom) lie inside the image.
+  const int64_t top = min(s.height, max<int64_t>(0, -floor_div(first, axis.in_step)));
+  const int64_t bottom =
+      max(top, min(s.height, floor_div(axis.in_size - 1 - first, axis.in_step) + 1));
+  const int64_t step = s.cols.in_step * w_step, x_row = axis.in_step * h_step;
+  const T* from = x + first * h_step + top * x_row;
+  for (int64_t k = 0; k < channels; ++k) fill_zero_and_beyond(y + k * s.channel, top * s.width);
+  if (channels == 1) {
+    stage_rows(y + top * s.width, columns.begin, columns.end, s.width, from, step, x_row,
+               bottom - top);
+  } else {
+    for (int64_t u = top; u < bottom; ++u, from += x_row) {
+      stage_pixels(s, channels, y + u * s.width, columns.begin, columns.end, from, step);
     }
   }
-  for (int64_t k = 0; k < channels; ++k)
-    fill_zero_and_beyond(y + k * s.channel + n_count * s.image(), s.guard);
+  for (int64_t k = 0; k < channels; ++k) {
+    fill_zero_and_beyond(y + k * s.channel + bottom * s.width, (s.height - bottom) * s.width);
+  }
 }
 
 // Copies what outputs of images [n, n + n_count), from row first_row on, read of channels [c, c +
@@ -190,9 +197,15 @@ void fill_stage(const StageLayout& s, const Images<const T>& x, int64_t n, int64
     for (int64_t q = 0; q < s.cols.lanes(); ++q) {
       const LaneColumns columns = lane_columns(s, q);
       T* plane = stage + (r * s.cols.lanes() + q) * s.plane;
+      const int64_t first = (first_row + s.rows.first_reach()) * s.rows.in_step + s.rows.residue(r);
       for (int64_t k = 0; k < c_count; k += together) {
-        stage_plane(s, columns, x, n, n_count, c + k, together, first_row, r,
-                    plane + k * s.channel);
+        for (int64_t i = 0; i < n_count; ++i) {
+          stage_plane(s, columns, x.at(n + i, c + k, 0, columns.first), x.h_step, x.w_step,
+                      together, first, plane + k * s.channel + i * s.image());
+        }
+        for (int64_t j = k; j < k + together; ++j) {
+          fill_zero_and_beyond(plane + j * s.channel + n_count * s.image(), s.guard);
+        }
       }
     }
   }

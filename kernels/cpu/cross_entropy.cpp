@@ -3,6 +3,7 @@
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
 //   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
+#include "kernels/cpu/exp_span.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
@@ -70,9 +71,7 @@ LogSum<T> log_sum_exp(const T* x, int64_t n) {
   double sum = 0;
   T tile[kTile];
   for (int64_t first = 0; first < n; first += kTile) {
-    const int64_t count = min(kTile, n - first);
-    for (int64_t i = 0; i < count; ++i) tile[i] = math::exp(x[first + i] - top);
-    sum += static_cast<double>(reduce_span<Sum<T>>(tile, count));
+    sum += static_cast<double>(exp_span(tile, x + first, top, min(kTile, n - first)));
   }
   return {top, math::log(static_cast<T>(sum))};
 }
@@ -119,19 +118,22 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
-// gx[c] = g * (softmax[c] * (what the row's weights add up to) - s / K * w[c] - (1 - s) * w[t] * [c
-// == t]).
+// gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c] - (1 - s) * w[t] * [c ==
+// t]).
 template <class T>
 void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t target) {
   const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
   const T total = g * (sharp + uniform * loss.total_weight);
   const T each = g * uniform;
-  if (loss.weight) {
-    for (int64_t c = 0; c < loss.classes; ++c)
-      gx[c] = math::exp(x[c] - lse) * total - each * loss.weight[c];
-  } else {
-    for (int64_t c = 0; c < loss.classes; ++c) gx[c] = math::exp(x[c] - lse) * total - each;
+  for (int64_t first = 0; first < loss.classes; first += kTile) {
+    const int64_t end = min(loss.classes, first + kTile);
+    exp_span(gx + first, x + first, lse, end - first);
+    if (loss.weight) {
+      for (int64_t c = first; c < end; ++c) gx[c] = gx[c] * total - each * loss.weight[c];
+    } else {
+      for (int64_t c = first; c < end; ++c) gx[c] = gx[c] * total - each;
+    }
   }
   gx[target] -= g * sharp;
 }

@@ -64,7 +64,11 @@ void for_each_position(const dt_stream* stream, const Lines& lines, const Move& 
     Walk at(lines.kept, lines.kept.n, tile * group);
     const int64_t end = min(count, (tile + 1) * group);
     for (int64_t i = tile * group; i < end; ++i, at.next()) {
-      for (int64_t r = 0; r < along.size; ++r) move(at.x + r * along.x, at.y + r * along.y, at.z);
+      if (along.x == 1 && along.y == 1) {
+        for (int64_t r = 0; r < along.size; ++r) move(at.x + r, at.y + r, at.z);
+      } else {
+        for (int64_t r = 0; r < along.size; ++r) move(at.x + r * along.x, at.y + r * along.y, at.z);
+      }
     }
   });
 }

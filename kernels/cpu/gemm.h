@@ -32,6 +32,15 @@ struct Gemm {
   T alpha, beta;
 };
 
+// A batch that shares b is one tall matrix if its parts follow each other evenly.
+template <class T>
+void fold_batch(Gemm<T>* g) {
+  const auto even = [&](const auto& x) { return x.data == nullptr || x.batch == g->m * x.row; };
+  if (g->batch == 1 || g->b.batch != 0 || !even(g->a) || !even(g->c) || !even(g->y)) return;
+  g->m *= g->batch;
+  g->batch = 1;
+}
+
 struct GemmPlan {
   int64_t height, a_panels, b_panels;    // panels of a are `height` rows high
   int64_t b_in_place;                    // the panels of b before this one are used where they are

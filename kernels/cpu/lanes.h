@@ -96,6 +96,18 @@ struct Smallest {
   }
 };
 
+// Combines the lanes of a vector by halving.
+template <class Op, class T = typename Op::Value>
+inline T reduce_lanes(Vector<T> v) {
+  constexpr int kWidth = kVectorBytes / sizeof(T);
+  T lanes[kWidth];
+  store(lanes, v);
+  for (int half = kWidth / 2; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
+  }
+  return lanes[0];
+}
+
 struct Unchanged {
   template <class V>
   V operator()(V v) const {
@@ -131,12 +143,7 @@ inline T reduce_span(const T* x, int64_t n, const Transform& transform = Transfo
   for (int half = kVectors / 2; half > 0; half /= 2) {
     for (int k = 0; k < half; ++k) lanes[k] = Op::apply(lanes[k], lanes[k + half]);
   }
-  T rest[kWidth];
-  store(rest, lanes[0]);
-  for (int half = kWidth / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) rest[j] = Op::apply(rest[j], rest[j + half]);
-  }
-  return rest[0];
+  return reduce_lanes<Op, T>(lanes[0]);
 }
 
 // into[j] = apply(into[j], x[j]) for each of `rows` rows of n elements, four at a time.

@@ -30,19 +30,10 @@ Gemm<T> describe(const dt_call* call) {
   return g;
 }
 
-// A batch that shares b is one tall matrix if its parts follow each other evenly.
-template <class T>
-void fold_batch(Gemm<T>* g) {
-  const auto even = [&](const auto& x) { return x.data == nullptr || x.batch == g->m * x.row; };
-  if (g->b.batch != 0 || !even(g->a) || !even(g->c) || !even(g->y)) return;
-  g->m *= g->batch;
-  g->batch = 1;
-}
-
 template <class T>
 Gemm<T> describe_float(const dt_call* call) {
   Gemm<T> g = describe<T>(call);
-  if (g.batch > 1) fold_batch(&g);
+  fold_batch(&g);
   return g;
 }
 

@@ -71,14 +71,23 @@ int32_t nonzero_count(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
-// Writes the coordinates of a run's nonzero elements and returns where the next ones go.
+// Writes the coordinates of a run's nonzero elements and returns where the next ones go. The
+// elements are picked without jumps, which could not be predicted.
 inline int64_t* write_coordinates(int64_t* y, int ndim, const int64_t* at, const uint8_t* flags,
                                   int64_t n) {
+  int16_t picked[kTile];
+  int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (!flags[i]) continue;
+    picked[count] = static_cast<int16_t>(i);
+    count += flags[i];
+  }
+  if (ndim == 1) {
+    for (int64_t i = 0; i < count; ++i) y[i] = at[0] + picked[i];
+    return y + count;
+  }
+  for (int64_t i = 0; i < count; ++i, y += ndim) {
     for (int d = 0; d < ndim - 1; ++d) y[d] = at[d];
-    y[ndim - 1] = at[ndim - 1] + i;
-    y += ndim;
+    y[ndim - 1] = at[ndim - 1] + picked[i];
   }
   return y;
 }

@@ -29,9 +29,9 @@ int32_t reduce(const dt_stream* stream, const dt_call* call, const Job& job, int
   return DT_KERNEL_OK;
 }
 
-// The arithmetic type for an operation on numbers. Int32 and Int64 are signed or, for sums that
-// wrap around, unsigned.
-template <template <class> class Op, class Int32, class Int64>
+// The arithmetic type for an operation on numbers. Integers are signed or, for sums that wrap around,
+// unsigned; where Narrow is as wide as Wide, a narrow result is what is left of a wide one.
+template <template <class> class Op, class Narrow, class Wide>
 int32_t reduce_numbers(const dt_stream* stream, const dt_call* call, const Job& job,
                        int64_t* bytes) {
   switch (call->ints[0]) {
@@ -40,27 +40,27 @@ int32_t reduce_numbers(const dt_stream* stream, const dt_call* call, const Job& 
     case DT_FLOAT64:
       return reduce<Fold<Op<double>>>(stream, call, job, bytes);
     case DT_INT64:
-      return reduce<Fold<Op<Int64>>>(stream, call, job, bytes);
+      return reduce<Fold<Op<Wide>>>(stream, call, job, bytes);
     default:
-      return reduce<Fold<Op<Int32>>>(stream, call, job, bytes);
+      return reduce<Fold<Op<Narrow>>>(stream, call, job, bytes);
   }
 }
 
 int32_t sum(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  return reduce_numbers<Sum, uint32_t, uint64_t>(stream, call, Job(), bytes);
+  return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, Job(), bytes);
 }
 
 int32_t mean(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
   Job job;
   job.finish = Finish::kMean;
   job.empty = __builtin_nan("");
-  return reduce_numbers<Sum, uint32_t, uint64_t>(stream, call, job, bytes);
+  return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, job, bytes);
 }
 
 int32_t prod(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
   Job job;
   job.empty = 1;
-  return reduce_numbers<Product, uint32_t, uint64_t>(stream, call, job, bytes);
+  return reduce_numbers<Product, uint64_t, uint64_t>(stream, call, job, bytes);
 }
 
 int32_t amax(const dt_stream* stream, const dt_call* call, int64_t* bytes) {

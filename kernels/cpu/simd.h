@@ -175,6 +175,54 @@ void copy_transposed(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64
   }
 }
 
+#if defined(__AVX512F__)
+typedef int32_t LaneIndex __attribute__((vector_size(64)));
+
+// In each step, two blocks of `half` rows and columns beside the diagonal change places; then their
+// parts.
+inline void transpose(VectorF32 (&r)[16]) {
+  const LaneIndex lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  DT_UNROLL
+  for (int step = 0; step < 4; ++step) {
+    const int half = 8 >> step;
+    const LaneIndex upper = ((lane & half) != 0) & (16 - half);
+    const __m512i low = reinterpret_cast<__m512i>(lane + upper),
+                  high = reinterpret_cast<__m512i>(lane + half + upper);
+    DT_UNROLL
+    for (int i = 0; i < 16; ++i) {
+      if (i & half) continue;
+      const __m512 a = r[i], b = r[i + half];
+      r[i] = _mm512_permutex2var_ps(a, low, b);
+      r[i + half] = _mm512_permutex2var_ps(a, high, b);
+    }
+  }
+}
+
+// At most 16 x 16 elements.
+inline void copy_block_transposed(float* y, int64_t y_stride, const float* x, int64_t x_stride,
+                                  int64_t rows, int64_t cols) {
+  VectorF32 block[16];
+  DT_UNROLL
+  for (int i = 0; i < 16; ++i)
+    block[i] = i < rows ? load_first(x + i * x_stride, cols) : VectorF32{};
+  transpose(block);
+  DT_UNROLL
+  for (int j = 0; j < 16; ++j) {
+    if (j < cols) store_first(y + j * y_stride, block[j], rows);
+  }
+}
+
+inline void copy_transposed(float* y, int64_t y_stride, const float* x, int64_t x_stride,
+                            int64_t rows, int64_t cols) {
+  for (int64_t i = 0; i < rows; i += 16) {
+    for (int64_t j = 0; j < cols; j += 16) {
+      copy_block_transposed(y + j * y_stride + i, y_stride, x + i * x_stride + j, x_stride,
+                            min<int64_t>(16, rows - i), min<int64_t>(16, cols - j));
+    }
+  }
+}
+#endif
+
 // The sum of each vector's lanes: sums[i] = v[i][0] + v[i][1] + ... in an order fixed by the lane
 // count.
 template <class T, int N>

@@ -3,6 +3,7 @@
 // Rows: the dimension is dense in all operands, so one row at a time passes through L1. Columns:
 // otherwise a block of neighbouring rows is handled at once, with vectors across the rows. Both
 // read memory once while the block stays in the cache.
+#include "kernels/cpu/exp_span.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/register.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int64_t kTile = 2048;    // elements of a row between two sums
 constexpr int64_t kColumns = 256;  // rows that are handled side by side, at most
-constexpr int64_t kBlockBytes = 128 * 1024;
+constexpr int64_t kBlockBytes = 256 * 1024;
 
 // The operands' strides: an axis holds the output's as x and the inputs' as y and z.
 struct Lines {
@@ -45,7 +46,7 @@ inline Lines make_lines(const dt_call* call) {
   lines.is_dense = lines.along.x == 1 && lines.along.y == 1 && lines.along.z == 1;
   if (lines.kept.n == 0) lines.kept.axis[lines.kept.n++] = Axis{1, 1, 1, 1};
   const int64_t fitting = kBlockBytes / (lines.along.size * bytes_of(out.dtype));
-  lines.columns = min(max<int64_t>(fitting, 16), kColumns);
+  lines.columns = min(max<int64_t>(fitting, 64), kColumns);
   return lines;
 }
 
@@ -74,17 +75,15 @@ void for_each_line(const dt_stream* stream, const Lines& lines, const Row& row,
   });
 }
 
-// Adds up, tile by tile, the `count` terms of a row from `first` that make(first, count, tile) points to; it may write
-// them into the tile.
-template <class T, class Make>
-T sum_tiles(int64_t n, const Make& make) {
-  double sum = 0;
-  for (int64_t first = 0; first < n; first += kTile) {
-    const int64_t count = min(kTile, n - first);
-    T tile[kTile];
-    sum += reduce_span<Sum<T>>(make(first, count, tile), count);
-  }
-  return static_cast<T>(sum);
+// Adds up, tile by tile, what sum(first, count, tile) says of the `count` elements of a row from
+// `first`; it may use the tile as scratch.
+template <class T, class TileSum>
+T sum_tiles(int64_t n, const TileSum& sum) {
+  double total = 0;
+  T tile[kTile];
+  for (int64_t first = 0; first < n; first += kTile)
+    total += sum(first, min(kTile, n - first), tile);
+  return static_cast<T>(total);
 }
 
 // ---- forward
@@ -92,9 +91,8 @@ T sum_tiles(int64_t n, const Make& make) {
 template <class T>
 void softmax_row(T* y, const T* x, int64_t n) {
   const T top = reduce_span<Largest<T>>(x, n);
-  const T sum = sum_tiles<T>(n, [&](int64_t first, int64_t count, T*) {
-    for (int64_t i = first; i < first + count; ++i) y[i] = math::exp(x[i] - top);
-    return y + first;
+  const T sum = sum_tiles<T>(n, [=](int64_t first, int64_t count, T*) {
+    return exp_span(y + first, x + first, top, count);
   });
   const T scale = T(1) / sum;
   for (int64_t i = 0; i < n; ++i) y[i] *= scale;
@@ -103,9 +101,8 @@ void softmax_row(T* y, const T* x, int64_t n) {
 template <class T>
 void log_softmax_row(T* y, const T* x, int64_t n) {
   const T top = reduce_span<Largest<T>>(x, n);
-  const T sum = sum_tiles<T>(n, [&](int64_t first, int64_t count, T* tile) {
-    for (int64_t i = 0; i < count; ++i) tile[i] = math::exp(x[first + i] - top);
-    return tile;
+  const T sum = sum_tiles<T>(n, [=](int64_t first, int64_t count, T* tile) {
+    return exp_span(tile, x + first, top, count);
   });
   const T log_sum = math::log(sum);
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - log_sum;
@@ -131,7 +128,7 @@ void softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
   for (int64_t r = 0; r < along.size; ++r) {
     const T* from = read_run(x + r * along.y, inner.y, width, copy);
     write_run<kColumns>(y + r * along.x, inner.x, width, [&](T* to) {
-      for (int64_t j = 0; j < width; ++j) to[j] = math::exp(from[j] - top[j]);
+      exp_columns(to, from, top, width);
       for (int64_t j = 0; j < width; ++j) sum[j] += to[j];
     });
   }
@@ -145,12 +142,13 @@ void softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
 template <class T>
 void log_softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
   const Axis &along = lines.along, &inner = lines.kept.inner();
-  T top[kColumns], sum[kColumns], copy[kColumns];
+  T top[kColumns], sum[kColumns], copy[kColumns], term[kColumns];
   column_tops(lines, x, width, top);
   for (int64_t j = 0; j < width; ++j) sum[j] = 0;
   for (int64_t r = 0; r < along.size; ++r) {
     const T* from = read_run(x + r * along.y, inner.y, width, copy);
-    for (int64_t j = 0; j < width; ++j) sum[j] += math::exp(from[j] - top[j]);
+    exp_columns(term, from, top, width);
+    for (int64_t j = 0; j < width; ++j) sum[j] += term[j];
   }
   for (int64_t j = 0; j < width; ++j) sum[j] = math::log(sum[j]);
   for (int64_t r = 0; r < along.size; ++r) {
@@ -165,16 +163,17 @@ void log_softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
 
 template <class T>
 void softmax_backward_row(T* gx, const T* g, const T* y, int64_t n) {
-  const T dot = sum_tiles<T>(n, [&](int64_t first, int64_t count, T* tile) {
+  const T dot = sum_tiles<T>(n, [=](int64_t first, int64_t count, T* tile) {
     for (int64_t i = 0; i < count; ++i) tile[i] = g[first + i] * y[first + i];
-    return tile;
+    return reduce_span<Sum<T>>(tile, count);
   });
   for (int64_t i = 0; i < n; ++i) gx[i] = y[i] * (g[i] - dot);
 }
 
 template <class T>
 void log_softmax_backward_row(T* gx, const T* g, const T* y, int64_t n) {
-  const T sum = sum_tiles<T>(n, [&](int64_t first, int64_t, T*) { return g + first; });
+  const T sum = sum_tiles<T>(
+      n, [=](int64_t first, int64_t count, T*) { return reduce_span<Sum<T>>(g + first, count); });
   for (int64_t i = 0; i < n; ++i) gx[i] = g[i] - math::exp(y[i]) * sum;
 }
 

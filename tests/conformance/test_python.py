@@ -25,6 +25,8 @@ def decode(value, needs_grad: bool = False):
 def run(name: str, args: dict):
     """Calls the function where Python has it: in torch, in torch.nn.functional, or as a method."""
     name = name.removesuffix("_dim")
+    if name == "split":  # PyTorch's own names for its arguments are others
+        return torch.split(*args.values())
     for place in (torch, F):
         if hasattr(place, name):
             return getattr(place, name)(**args)

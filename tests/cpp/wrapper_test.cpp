@@ -156,6 +156,22 @@ void test_data() {
   CHECK(!dt::build_info().empty());
 }
 
+void test_contexts_and_logs() {
+  const dt::Tensor x = dt::ones({3});
+  const dt::Tensor same = dt::from_dlpack(dt::to_dlpack(x));
+  same.add_(1);
+  CHECK(total(x) == 6);
+  const dt::Context context = dt::new_context();
+  {
+    const dt::UseContext use(context);
+    dt::set_default_dtype(dt::kFloat64);
+    CHECK(dt::ones({1}).dtype() == dt::kFloat64);
+  }
+  CHECK(dt::ones({1}).dtype() == dt::kFloat32);
+  dt::set_log([](dt_log_level, const std::string&) {});
+  dt::set_log(nullptr);
+}
+
 void test_indexing() {
   const dt::Tensor x = dt::arange(0, 24).reshape({2, 3, 4});
   CHECK(dt::at(x, 1, 2, 3).item().to_int() == 23);
@@ -194,6 +210,7 @@ int main() {
   test_callbacks();
   test_custom_function();
   test_data();
+  test_contexts_and_logs();
   test_indexing();
   test_modules();
   CHECK(dt_live_handles(nullptr) == 0);

@@ -136,7 +136,9 @@ LOSSES = {
         lambda t: t.nn.CrossEntropyLoss(weight=t.tensor([1.0, 2.0, 3.0]), ignore_index=1), "class",
     ),
     "NLLLoss": (lambda t: t.nn.NLLLoss(), "class"),
-    "BCEWithLogitsLoss": (lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.tensor([1.0, 2.0, 3.0])), "share"),
+    "BCEWithLogitsLoss": (
+        lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.tensor([1.0, 2.0, 3.0])), "share",
+    ),
     "BCELoss": (lambda t: t.nn.BCELoss(), "share of shares"),
 }  # fmt: skip
 

@@ -83,6 +83,20 @@ Tensor from_blob(T* data, const Ints& size, std::function<void()> drop = nullptr
   return Tensor(out);
 }
 
+// A `DLManagedTensorVersioned *` that shares the tensor's memory; its consumer calls its deleter.
+inline void* to_dlpack(const Tensor& tensor) {
+  void* out = nullptr;
+  detail::check(dt_to_dlpack(tensor.handle(), &out));
+  return out;
+}
+
+// A tensor that shares the memory of a `DLManagedTensorVersioned`, which it takes over.
+inline Tensor from_dlpack(void* managed) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_from_dlpack(managed, &out));
+  return Tensor(out);
+}
+
 // All elements, row-major, converted to T.
 template <class T>
 std::vector<T> to_vector(const Tensor& tensor) {
@@ -239,11 +253,40 @@ class NoGrad {
   bool before_;
 };
 
+// A context of one's own: grad mode, defaults, generator.
+inline Context new_context() {
+  dt_context* out = nullptr;
+  detail::check(dt_context_new(&out));
+  return Context(out);
+}
+
+// The context is in force on this thread while this object lives.
+class UseContext {
+ public:
+  explicit UseContext(const Context& context) {
+    detail::check(dt_context_swap(context.handle(), &before_));
+  }
+  ~UseContext() {
+    dt_context* ended = nullptr;
+    if (dt_context_swap(before_, &ended) == DT_STATUS_OK) dt_context_release(ended);
+    dt_context_release(before_);
+  }
+  UseContext(const UseContext&) = delete;
+  UseContext& operator=(const UseContext&) = delete;
+
+ private:
+  dt_context* before_ = nullptr;
+};
+
 // Sends the library's log messages to a function; nullptr, the start, discards them.
 inline void set_log(std::function<void(dt_log_level level, const std::string& message)> log) {
   using Log = std::function<void(dt_log_level, const std::string&)>;
   const auto run = [](void* user_data, dt_log_level level, const char* message) {
-    (*static_cast<Log*>(user_data))(level, message);
+    try {
+      (*static_cast<Log*>(user_data))(level, message);
+    } catch (...) {
+      return;  // nobody asked for this message: there is no call that could fail
+    }
   };
   void (*runner)(void*, dt_log_level, const char*) = log ? +run : nullptr;
   detail::check(dt_set_log(runner, detail::box(std::move(log)), detail::drop<Log>));

@@ -75,19 +75,20 @@ static int32_t py_tensor_read(int64_t tensor, void* data, int64_t data_n) {
 
 /* ---- gradients of many tensors at once, for optimizers */
 
-/* Writes the gradients' handles, 0 for absent ones. If one cannot be had, none is. */
-static int32_t py_grads(const int64_t* tensors, int64_t n, int64_t* out) {
+/* Writes the gradients' handles, 0 for absent ones, and counts these. -1 on failure: no handle is
+ * left then. */
+static int64_t py_grads(const int64_t* tensors, int64_t n, int64_t* out) {
   dt_status status = 0;
+  int64_t absent = 0;
   for (int64_t i = 0; i < n; i++) {
     dt_tensor* grad = NULL;
     if (!status) status = dt_tensor_grad((dt_tensor*)(intptr_t)tensors[i], &grad);
     out[i] = (int64_t)(intptr_t)grad;
+    absent += !grad;
   }
-  for (int64_t i = 0; status && i < n; i++) {
-    dt_tensor_release((dt_tensor*)(intptr_t)out[i]);
-    out[i] = 0;
-  }
-  return status;
+  if (!status) return absent;
+  for (int64_t i = 0; i < n; i++) dt_tensor_release((dt_tensor*)(intptr_t)out[i]);
+  return -1;
 }
 
 static int32_t py_drop_grads(const int64_t* tensors, int64_t n) {

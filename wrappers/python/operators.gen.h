@@ -130,6 +130,30 @@ static dt_status call_invert(dt_tensor *a, dt_tensor **out) {
   return dt_bitwise_not(a, out);
 }
 
-#define DT_BINARY_OPERATORS(X) X(matmul, 0) X(add, 1) X(sub, 1) X(mul, 1) X(truediv, 1) X(floordiv, 1) X(mod, 1) X(pow, 1) X(eq, 1) X(ne, 1) X(lt, 1) X(le, 1) X(gt, 1) X(ge, 1) X(and, 1) X(or, 1) X(xor, 1)
+static dt_status reflected_add(const Operand *a, const Operand *b, dt_tensor **out) {
+  return call_add(b, a, out);
+}
+
+static dt_status reflected_sub(const Operand *a, const Operand *b, dt_tensor **out) {
+  return dt_rsub(b->handle, a->handle, a->kind, a->i, a->f, DT_SCALAR_KIND_INT, 1, 0.0, out);
+}
+
+static dt_status reflected_mul(const Operand *a, const Operand *b, dt_tensor **out) {
+  return call_mul(b, a, out);
+}
+
+static dt_status reflected_and(const Operand *a, const Operand *b, dt_tensor **out) {
+  return call_and(b, a, out);
+}
+
+static dt_status reflected_or(const Operand *a, const Operand *b, dt_tensor **out) {
+  return call_or(b, a, out);
+}
+
+static dt_status reflected_xor(const Operand *a, const Operand *b, dt_tensor **out) {
+  return call_xor(b, a, out);
+}
+
+#define DT_BINARY_OPERATORS(X) X(matmul, 0, NULL) X(add, 1, reflected_add) X(sub, 1, reflected_sub) X(mul, 1, reflected_mul) X(truediv, 1, NULL) X(floordiv, 1, NULL) X(mod, 1, NULL) X(pow, 1, call_pow) X(eq, 1, NULL) X(ne, 1, NULL) X(lt, 1, NULL) X(le, 1, NULL) X(gt, 1, NULL) X(ge, 1, NULL) X(and, 1, reflected_and) X(or, 1, reflected_or) X(xor, 1, reflected_xor)
 #define DT_INPLACE_OPERATORS(X) X(iadd) X(isub) X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(iand) X(ior) X(ixor)
 #define DT_UNARY_OPERATORS(X) X(neg) X(abs) X(invert)

@@ -28,6 +28,7 @@ typedef struct {
 /* One interpreter imports the module once: init refuses a second time, so these are set once. */
 static PyTypeObject* base_type;
 static PyTypeObject* tensor_type; /* dumbtorch.Tensor: what operators return */
+static PyObject* size_type;       /* dumbtorch.Size: what shapes are */
 static PyObject* make_error;      /* () -> the exception for the last failed call */
 static PyObject* fallback;        /* (name, a, b) -> the result for operands that are rare */
 
@@ -102,13 +103,23 @@ static PyObject* call_fallback(const char* name, PyObject* a, PyObject* b) {
 typedef dt_status (*BinaryCall)(const Operand* a, const Operand* b, dt_tensor** out);
 typedef dt_status (*UnaryCall)(dt_tensor* a, dt_tensor** out);
 
-/* `numbers`: whether the call takes a number on the right. One on the left is always rare. */
-static PyObject* binary(const char* name, BinaryCall call, int numbers, PyObject* a, PyObject* b) {
+/* A binary operator's calls. `reflected` takes its operands in Python's order too. */
+typedef struct {
+  const char* name;
+  BinaryCall call;
+  int numbers;          /* whether the right operand may be a number */
+  BinaryCall reflected; /* for a number on the left; NULL if `fallback` sees to that */
+} Binary;
+
+static PyObject* binary(const Binary* op, PyObject* a, PyObject* b) {
   Operand x, y;
   const int good_x = read_operand(a, &x);
   const int good_y = good_x > 0 ? read_operand(b, &y) : good_x;
   if (good_y < 0) return NULL;
-  if (!good_y || !x.handle || !(y.handle || numbers)) return call_fallback(name, a, b);
+  BinaryCall call = NULL;
+  if (good_y && x.handle && (y.handle || op->numbers)) call = op->call;
+  if (good_y && !x.handle) call = op->reflected;
+  if (!call) return call_fallback(op->name, a, b);
   dt_tensor* out = NULL;
   Py_BEGIN_ALLOW_THREADS;
   (void)!call(&x, &y, &out);
@@ -139,9 +150,10 @@ static PyObject* unary(UnaryCall call, PyObject* a) {
   return adopt_handle(tensor_type, out);
 }
 
-#define BINARY_SLOT(NAME, NUMBERS)                         \
-  static PyObject* slot_##NAME(PyObject* a, PyObject* b) { \
-    return binary(#NAME, call_##NAME, NUMBERS, a, b);      \
+#define BINARY_SLOT(NAME, NUMBERS, REFLECTED)                               \
+  static PyObject* slot_##NAME(PyObject* a, PyObject* b) {                  \
+    static const Binary kBinary = {#NAME, call_##NAME, NUMBERS, REFLECTED}; \
+    return binary(&kBinary, a, b);                                          \
   }
 #define INPLACE_SLOT(NAME)                                 \
   static PyObject* slot_##NAME(PyObject* a, PyObject* b) { \
@@ -182,6 +194,46 @@ static PyObject* slot_compare(PyObject* a, PyObject* b, int operation) {
     default:
       return slot_ge(a, b);
   }
+}
+
+/* ---- what is asked for often */
+
+#define MAX_DIMS 16
+
+static PyObject* get_shape(PyObject* self, void* unused) {
+  (void)unused;
+  int64_t sizes[MAX_DIMS], n = 0;
+  if (dt_tensor_shape(handle_of(self), sizes, MAX_DIMS, &n)) return raise_last_error();
+  PyObject* tuple = PyTuple_New((Py_ssize_t)n);
+  for (Py_ssize_t i = 0; tuple && i < n; i++) {
+    PyObject* size = PyLong_FromLongLong(sizes[i]);
+    if (!size || PyTuple_SetItem(tuple, i, size)) Py_CLEAR(tuple);
+  }
+  PyObject* shape = tuple ? PyObject_CallFunctionObjArgs(size_type, tuple, NULL) : NULL;
+  Py_XDECREF(tuple);
+  return shape;
+}
+
+static PyObject* get_ndim(PyObject* self, void* unused) {
+  (void)unused;
+  int64_t n = 0;
+  if (dt_tensor_dim(handle_of(self), &n)) return raise_last_error();
+  return PyLong_FromLongLong(n);
+}
+
+static PyObject* item(PyObject* self, PyObject* unused) {
+  (void)unused;
+  dt_tensor* const handle = handle_of(self);
+  dt_scalar_kind kind = 0;
+  int64_t i = 0;
+  double f = 0.0;
+  dt_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = dt_tensor_item(handle, &kind, &i, &f);
+  Py_END_ALLOW_THREADS;
+  if (status) return raise_last_error();
+  if (kind == DT_SCALAR_KIND_FLOAT) return PyFloat_FromDouble(f);
+  return kind == DT_SCALAR_KIND_INT ? PyLong_FromLongLong(i) : PyBool_FromLong(i != 0);
 }
 
 /* ---- DLPack: a capsule owns the managed tensor until a consumer renames it */
@@ -264,14 +316,16 @@ static PyObject* replace(PyObject* module, PyObject* args) {
 }
 
 static PyObject* install(PyObject* module, PyObject* args) {
-  PyObject *type, *error, *rare;
+  PyObject *type, *size, *error, *rare;
   (void)module;
-  if (!PyArg_ParseTuple(args, "OOO", &type, &error, &rare)) return NULL;
+  if (!PyArg_ParseTuple(args, "OOOO", &type, &size, &error, &rare)) return NULL;
   if (tensor_type) return PyErr_Format(PyExc_RuntimeError, "install: called twice");
   Py_INCREF(type);
+  Py_INCREF(size);
   Py_INCREF(error);
   Py_INCREF(rare);
   tensor_type = (PyTypeObject*)type;
+  size_type = size;
   make_error = error;
   fallback = rare;
   Py_RETURN_NONE;
@@ -283,11 +337,24 @@ static PyMemberDef kMembers[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyGetSetDef kProperties[] = {
+    {"shape", get_shape, NULL, "The sizes of all dimensions.", NULL},
+    {"ndim", get_ndim, NULL, "Number of dimensions.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef kMethods[] = {
+    {"item", item, METH_NOARGS, "The only element as a Python number."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot kSlots[] = {
     {Py_tp_dealloc, base_dealloc},
     {Py_tp_hash, base_hash},
     {Py_tp_richcompare, slot_compare},
     {Py_tp_members, kMembers},
+    {Py_tp_getset, kProperties},
+    {Py_tp_methods, kMethods},
     {Py_nb_add, slot_add},
     {Py_nb_subtract, slot_sub},
     {Py_nb_multiply, slot_mul},
@@ -323,7 +390,7 @@ static PyType_Spec kSpec = {
 };
 
 static PyMethodDef kFunctions[] = {
-    {"install", install, METH_VARARGS, "install(tensor_type, make_error, fallback): called once."},
+    {"install", install, METH_VARARGS, "install(Tensor, Size, make_error, fallback): called once."},
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
     {"replace", replace, METH_VARARGS,

@@ -68,12 +68,12 @@ for _alias, _name in _ALIASES.items():
         setattr(Tensor, _alias, _ops.METHODS[_name])
 
 
-def is_tensor(obj) -> _types.bool_.__class__:
+def is_tensor(obj):
     """Whether an object is a tensor."""
     return isinstance(obj, Tensor)
 
 
-def is_floating_point(input) -> _types.bool_.__class__:
+def is_floating_point(input):
     """Whether a tensor's dtype is a floating-point one."""
     return input.dtype.is_floating_point
 

@@ -132,7 +132,7 @@ _CODES = {bool_: "B", int64: "q", float32: "f", float64: "d"}
 
 
 def _from_values(data, dtype):
-    """A tensor of the dtype that the numbers' kinds give; `dtype` only says which float is wanted."""
+    """A tensor of the dtype that the kinds of the numbers give; `dtype` says which float."""
     shape = _shape(data)
     flat = data if len(shape) == 1 else _flatten(data, shape)
     if not set(map(type, flat)) <= {bool, int, float}:

@@ -43,17 +43,22 @@ def put(x, index, value) -> None:
 
 
 def _select(x, dim: int, index: int):
-    if dim >= x.ndim:
-        if x.ndim == 0:
-            raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
-            )
-        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
-    size = _ops.tensor_size(x, dim)
-    if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
-    return _ops.select(x, dim, index)
+    try:
+        return _ops.select(x, dim, index)
+    except IndexError:
+        raise IndexError(_why_not(x.shape, dim, index)) from None
+
+
+def _why_not(shape, dim: int, index: int) -> str:
+    """What is wrong with an index that select refused."""
+    if not shape:
+        return (
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+            "C++ to convert a 0-dim tensor to a number"
+        )
+    if dim >= len(shape):
+        return f"too many indices for tensor of dimension {len(shape)}"
+    return f"index {index} is out of bounds for dimension {dim} with size {shape[dim]}"
 
 
 def _apply(x, index):

@@ -122,10 +122,7 @@ def _where_method(self, condition, other):
     return _ops.where(condition, self, other)
 
 
-FUNCTIONS = {
-    f.__name__: f
-    for f in (arange, randint, randint_like, normal, max, min, split, var, std, norm, where, nonzero,
-              scatter)
-}  # fmt: skip
+_LISTED = (arange, randint, randint_like, normal, max, min, split, var, std, norm, where, nonzero)
+FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter)}
 METHODS = {f.__name__: f for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_)}
 METHODS["where"] = _where_method

@@ -18,6 +18,7 @@ NULL = ffi.NULL
 ffi_new = ffi.new
 unpack = ffi.unpack
 INT64_16 = ffi.typeof("int64_t[16]")
+INT64_ARRAY = ffi.typeof("int64_t[]")
 SCALAR_OUT = ffi.typeof("py_scalar *")
 
 _FLOAT = _enums.SCALAR_KIND["float"]

@@ -6,7 +6,7 @@ import sys
 
 from . import _indexing, _ops, _overloads
 from ._native import lib
-from ._runtime import INT64_16, check, fail, ffi_new, unpack, wrap
+from ._runtime import check, fail, wrap
 from ._tensor_type import TensorBase, adopt, install, replace, to_capsule
 from ._types import (
     BY_TYPESTR,
@@ -42,14 +42,6 @@ class Tensor(TensorBase):
 
     # ---- shape and memory
 
-    @property
-    def shape(self) -> Size:
-        out = ffi_new(INT64_16)
-        count = lib.py_tensor_shape(self._h, out, 16)
-        if count < 0:
-            raise fail()
-        return Size(unpack(out, count)) if count else Size()
-
     def size(self, dim=None):
         """The shape, or the size of one dimension."""
         return self.shape if dim is None else _ops.tensor_size(self, dim)
@@ -58,10 +50,6 @@ class Tensor(TensorBase):
         """The strides, or that of one dimension, in elements."""
         strides = _ops.tensor_stride(self)
         return strides if dim is None else strides[dim]
-
-    @property
-    def ndim(self) -> int:
-        return _ops.tensor_dim(self)
 
     def nelement(self) -> int:
         """Number of elements."""
@@ -86,12 +74,12 @@ class Tensor(TensorBase):
         return False
 
     @property
-    def T(self):
+    def T(self) -> Tensor:
         """The tensor with its dimensions reversed."""
         return _ops.permute(self, tuple(range(self.ndim))[::-1])
 
     @property
-    def mT(self):
+    def mT(self) -> Tensor:
         """The tensor with its last two dimensions swapped."""
         return _ops.transpose(self, -2, -1)
 
@@ -101,7 +89,7 @@ class Tensor(TensorBase):
 
     # ---- dtype and device
 
-    def to(self, *args, **kwargs):
+    def to(self, *args, **kwargs) -> Tensor:
         """to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy,
         memory_format.
         """
@@ -113,31 +101,31 @@ class Tensor(TensorBase):
             return _ops.to(self, dtype=dtype)
         return f"torch.{_TYPE_NAMES[self.dtype]}Tensor"
 
-    def type_as(self, other):
+    def type_as(self, other) -> Tensor:
         return _ops.to(self, dtype=other.dtype, device=other.device)
 
-    def float(self):
+    def float(self) -> Tensor:
         return _ops.to(self, dtype=float32)
 
-    def double(self):
+    def double(self) -> Tensor:
         return _ops.to(self, dtype=float64)
 
-    def long(self):
+    def long(self) -> Tensor:
         return _ops.to(self, dtype=int64)
 
-    def int(self):
+    def int(self) -> Tensor:
         return _ops.to(self, dtype=int32)
 
-    def byte(self):
+    def byte(self) -> Tensor:
         return _ops.to(self, dtype=uint8)
 
-    def bool(self):
+    def bool(self) -> Tensor:
         return _ops.to(self, dtype=bool_)
 
-    def cpu(self):
+    def cpu(self) -> Tensor:
         return _ops.to(self, device="cpu")
 
-    def cuda(self, device=None):
+    def cuda(self, device=None) -> Tensor:
         return _ops.to(self, device="cuda" if device is None else device)
 
     # ---- autograd
@@ -151,7 +139,7 @@ class Tensor(TensorBase):
         _ops.requires_grad_(self, value)
 
     @property
-    def grad(self):
+    def grad(self) -> Tensor | None:
         return _ops.tensor_grad(self)
 
     @grad.setter
@@ -163,13 +151,13 @@ class Tensor(TensorBase):
         _ops.tensor_set_grad(self, None)
 
     @property
-    def grad_fn(self):
+    def grad_fn(self) -> GradFn | None:
         """What made the tensor, to look at; None for leaves."""
         name = _ops.tensor_grad_fn_name(self)
         return GradFn(name) if name else None
 
     @property
-    def data(self):
+    def data(self) -> Tensor:
         """The memory without the graph. Assigning makes the tensor look at other memory."""
         return _ops.detach(self)
 
@@ -185,42 +173,42 @@ class Tensor(TensorBase):
                 _ops.tensor_set_grad(self, grad)
 
     def register_hook(self, hook):
-        """Has backward call hook(grad); what it returns, if not None, takes the gradient's place."""
+        """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""
         return _ops.tensor_register_hook(self, hook)
 
-    def detach_(self):
+    def detach_(self) -> Tensor:
         replace(self, _ops.detach(self))
         return self
 
     # ---- one number
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         n = _ops.tensor_numel(self)
         if n != 1:
             which = "no values" if n == 0 else "more than one value"
             raise RuntimeError(f"Boolean value of Tensor with {which} is ambiguous")
-        return _bool(_ops.tensor_item(self))
+        return _bool(self.item())
 
-    def __float__(self):
-        return _float(_ops.tensor_item(self))
+    def __float__(self) -> float:
+        return _float(self.item())
 
-    def __int__(self):
-        return _int(_ops.tensor_item(self))
+    def __int__(self) -> int:
+        return _int(self.item())
 
-    def __index__(self):
-        value = _ops.tensor_item(self)
+    def __index__(self) -> int:
+        value = self.item()
         if isinstance(value, _float):
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return _int(value)
 
     def __format__(self, spec):
         if _ops.tensor_dim(self) == 0:
-            return format(_ops.tensor_item(self), spec)
+            return format(self.item(), spec)
         return object.__format__(self, spec)
 
     # ---- a sequence of its first dimension
 
-    def __len__(self):
+    def __len__(self) -> int:
         if _ops.tensor_dim(self) == 0:
             raise TypeError("len() of a 0-d tensor")
         return _ops.tensor_size(self, 0)
@@ -230,18 +218,18 @@ class Tensor(TensorBase):
             raise TypeError("iteration over a 0-d tensor")
         return iter(_ops.unbind(self, 0))
 
-    def __contains__(self, value):
+    def __contains__(self, value) -> bool:
         return _bool(_ops.any(_ops.eq(self, value)))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index) -> Tensor:
         return _indexing.get(self, index)
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index, value) -> None:
         _indexing.put(self, index, value)
 
     # ---- operators that C does not have
 
-    def __pos__(self):
+    def __pos__(self) -> Tensor:
         return self
 
     def __dir__(self):
@@ -249,22 +237,22 @@ class Tensor(TensorBase):
 
     # ---- text and copies
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return _ops.tensor_to_string(self)
 
     def tolist(self):
         """The elements as nested lists, or the number of a 0-d tensor."""
         if _ops.tensor_dim(self) == 0:
-            return _ops.tensor_item(self)
+            return self.item()
         shape = self.shape
         if 0 in shape:
             return _empty_lists(shape)
         return memoryview(_read(self)).cast("B").cast(self.dtype.code, shape).tolist()
 
-    def __copy__(self):
+    def __copy__(self) -> Tensor:
         return adopt(type(self), lib.py_tensor_alias(self._h))
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
@@ -326,7 +314,7 @@ class Tensor(TensorBase):
 
     # ---- new tensors like this one
 
-    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False) -> Tensor:
         """torch.tensor with this tensor's dtype and device as defaults."""
         from ._creation import tensor
 
@@ -428,19 +416,6 @@ def _to_arguments(args: tuple, kwargs: dict) -> dict:
 # ---- operands that tensor_type.c does not know
 
 
-def _number_minus(number, tensor):
-    return _ops.rsub(tensor, number)
-
-
-def _number_over(number, tensor):
-    return _ops.mul(_ops.reciprocal(tensor), number)
-
-
-def _lifted(function):
-    """A function that needs its first argument as a tensor."""
-    return lambda number, tensor: function(_like(number, tensor), tensor)
-
-
 def _like(number, tensor):
     """A 0-d tensor for a number, which promotes as the number would."""
     from ._creation import tensor as make
@@ -463,19 +438,14 @@ _INPLACE = {
     "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=",
     "ipow": "**=", "iand": "&=", "ior": "|=", "ixor": "^=",
 }  # fmt: skip
-# number OP tensor
+# number OP tensor, where C has no call for it
 _REFLECTED = {
-    "add": lambda number, tensor: _ops.add(tensor, number),
-    "mul": lambda number, tensor: _ops.mul(tensor, number),
-    "and": lambda number, tensor: _ops.bitwise_and(tensor, number),
-    "or": lambda number, tensor: _ops.bitwise_or(tensor, number),
-    "xor": lambda number, tensor: _ops.bitwise_xor(tensor, number),
-    "sub": _number_minus,
-    "truediv": _number_over,
-    "floordiv": _lifted(_ops.floor_divide),
-    "mod": _lifted(_ops.remainder),
-    "pow": _ops.pow,
+    "truediv": lambda number, tensor: _ops.mul(_ops.reciprocal(tensor), number),
+    "floordiv": lambda number, tensor: _ops.floor_divide(_like(number, tensor), tensor),
+    "mod": lambda number, tensor: _ops.remainder(_like(number, tensor), tensor),
 }
+# What one of NumPy's numbers on the left needs besides.
+_SWAPPED = {"add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub}
 
 
 def _operate(name: str, a, b):
@@ -493,8 +463,11 @@ def _operate(name: str, a, b):
             )
         return NotImplemented
     number = _plain_number(a)
-    function = _REFLECTED.get(name)
-    return NotImplemented if number is None or function is None else function(number, b)
+    if number is None:
+        return NotImplemented
+    if name in _REFLECTED:
+        return _REFLECTED[name](number, b)
+    return _SWAPPED[name](b, number) if name in _SWAPPED else NotImplemented
 
 
 def _plain_number(x):
@@ -515,13 +488,13 @@ def _plain_number(x):
     return None
 
 
-install(Tensor, fail, _operate)
+install(Tensor, Size, fail, _operate)
 
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
-    if _name not in Tensor.__dict__:
+    if not hasattr(Tensor, _name):
         setattr(Tensor, _name, _function)
 for _name, _function in _ops.PROPERTIES.items():
-    if _name not in Tensor.__dict__:
+    if not hasattr(Tensor, _name):
         setattr(Tensor, _name, property(_function))
 
 __all__ = ["Tensor", "wrap"]

@@ -1,4 +1,4 @@
-"""Tensors in safetensors files, which other libraries read too: the functions of safetensors.torch."""
+"""Tensors in files that other libraries read too: the functions of safetensors.torch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["load_file", "load_model", "save_file", "save_model"]
 
 
 def save_file(tensors: dict, filename, metadata=None) -> None:
-    """Writes named tensors. The file is replaced whole: a reader sees the old one or the new one."""
+    """Writes named tensors. A reader sees the old file or the new one, whole."""
     if metadata:
         raise NotImplementedError("save_file: metadata is not supported")
     names = list(tensors)

@@ -27,7 +27,7 @@ _ALLOWED = {
 
 
 def save(obj, f) -> None:
-    """Writes an object to a path or a file. At a path, the old file or the new one is there, whole."""
+    """Writes an object to a path or a file. A reader sees the old file or the new one."""
     if hasattr(f, "write"):
         pickle.dump(obj, f, protocol=4)
         return

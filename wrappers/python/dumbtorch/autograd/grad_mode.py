@@ -24,7 +24,7 @@ class _GradMode:
         lib.py_set_grad_enabled(self._before.pop())
 
     def __call__(self, function):
-        """The function, run in this mode. A generator's own code runs in it, its caller's does not."""
+        """The function, run in this mode. Of a generator, only its own code is."""
         mode = self._mode
         if _is_generator(function):
             return _wrap_generator(function, mode)

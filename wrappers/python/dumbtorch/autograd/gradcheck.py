@@ -154,6 +154,7 @@ def _compare(analytic: list, numeric: list, atol, rtol, number: int, which: int)
 def _compare_repeated(first: list, second: list, tolerance: float) -> None:
     for row, other in zip(first, second, strict=True):
         if any(abs(a - b) > tolerance for a, b in zip(row, other, strict=True)):
-            raise GradcheckError("Backward is not reentrant, i.e., running backward with same input "
-                                 "and grad_output multiple times gives different values")  # "
-                                 "fmt: skip
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output "
+                "multiple times gives different values"
+            )

@@ -48,41 +48,46 @@ class Adam(Optimizer):
         super().__init__(params, settings)
 
     def _update(self, group: dict) -> None:
+        given = Gradients(group["params"])
+        try:
+            if given.params:
+                self._step(group, given)
+        finally:
+            given.release()
+
+    def _step(self, group: dict, given: Gradients) -> None:
         amsgrad = group["amsgrad"]
-        with Gradients(group["params"]) as given:
-            if not given.params:
-                return
-            states = [self._state_of(p, amsgrad) for p in given.params]
-            means = [s["exp_avg"]._h for s in states]
-            squares = [s["exp_avg_sq"]._h for s in states]
-            largest = [s["max_exp_avg_sq"]._h for s in states] if amsgrad else []
-            steps = [s["step"]._h for s in states]
-            n = len(states)
-            beta1, beta2 = group["betas"]
-            check(
-                lib.py_adam_step(
-                    given.handles,
-                    n,
-                    given.grads,
-                    n,
-                    means,
-                    n,
-                    squares,
-                    n,
-                    largest,
-                    len(largest),
-                    steps,
-                    n,
-                    group["lr"],
-                    beta1,
-                    beta2,
-                    group["eps"],
-                    group["weight_decay"],
-                    amsgrad,
-                    group["maximize"],
-                    self._decoupled,
-                )  # fmt: skip
-            )
+        states = [self._state_of(p, amsgrad) for p in given.params]
+        means = [s["exp_avg"]._h for s in states]
+        squares = [s["exp_avg_sq"]._h for s in states]
+        largest = [s["max_exp_avg_sq"]._h for s in states] if amsgrad else ()
+        steps = [s["step"]._h for s in states]
+        n = len(states)
+        beta1, beta2 = group["betas"]
+        check(
+            lib.py_adam_step(
+                given.handles,
+                n,
+                given.grads,
+                n,
+                means,
+                n,
+                squares,
+                n,
+                largest,
+                len(largest),
+                steps,
+                n,
+                group["lr"],
+                beta1,
+                beta2,
+                group["eps"],
+                group["weight_decay"],
+                amsgrad,
+                group["maximize"],
+                self._decoupled,
+            )  # fmt: skip
+        )
 
     def _state_of(self, p, amsgrad: bool) -> dict:
         state = self.state[p]

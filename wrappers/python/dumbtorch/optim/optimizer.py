@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from .. import _ops
 from .._native import lib
-from .._runtime import check, ffi_new, unpack
+from .._runtime import INT64_ARRAY, check, fail, ffi_new
 from .._tensor_type import TensorBase
 from ..autograd.grad_mode import enable_grad
 
@@ -153,7 +153,7 @@ def _adapted(name: str, value, p):
 
 
 class Gradients:
-    """The gradients of a list of parameters, as handles, while an update needs them.
+    """The gradients of a list of parameters, as handles, until release() is called.
 
     `params` are the parameters that have a gradient; `handles` are theirs, `grads` the gradients'.
     """
@@ -161,20 +161,18 @@ class Gradients:
     __slots__ = ("params", "handles", "grads", "_owned", "_count")
 
     def __init__(self, params: list):
-        handles = [p._h for p in params]
-        self._count = count = len(handles)
-        self._owned = owned = ffi_new("int64_t[]", count)
-        check(lib.py_grads(handles, count, owned))
-        grads = unpack(owned, count) if count else []
-        if 0 in grads:
-            there = [i for i, g in enumerate(grads) if g]
+        handles = ffi_new(INT64_ARRAY, [p._h for p in params])
+        self._count = count = len(params)
+        self._owned = grads = ffi_new(INT64_ARRAY, count)
+        absent = lib.py_grads(handles, count, grads)
+        if absent < 0:
+            raise fail()
+        if absent:
+            there = [i for i in range(count) if grads[i]]
             params = [params[i] for i in there]
             handles = [handles[i] for i in there]
             grads = [grads[i] for i in there]
         self.params, self.handles, self.grads = params, handles, grads
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
+    def release(self) -> None:
         lib.py_release_all(self._owned, self._count)

@@ -43,26 +43,31 @@ class SGD(Optimizer):
         super().__init__(params, settings)
 
     def _update(self, group: dict) -> None:
-        with Gradients(group["params"]) as given:
-            if not group["momentum"]:
-                self._step(group, given.handles, given.grads, [], False)
-                return
-            fresh, running = [], []
-            for i, p in enumerate(given.params):
-                buffer = self.state[p].get("momentum_buffer") if p in self.state else None
-                (fresh if buffer is None else running).append(i)
-            for i in fresh:
-                p = given.params[i]
-                self.state[p]["momentum_buffer"] = _ops.zeros_like(p)
-            for which, first_step in ((fresh, True), (running, False)):
-                if which:
-                    buffers = [self.state[given.params[i]]["momentum_buffer"]._h for i in which]
-                    handles = [given.handles[i] for i in which]
-                    self._step(group, handles, [given.grads[i] for i in which], buffers, first_step)
+        given = Gradients(group["params"])
+        try:
+            if group["momentum"]:
+                self._momentum_step(group, given)
+            else:
+                self._step(group, given.handles, given.grads, (), False)
+        finally:
+            given.release()
 
-    def _step(
-        self, group: dict, params: list, grads: list, buffers: list, first_step: bool
-    ) -> None:
+    def _momentum_step(self, group: dict, given: Gradients) -> None:
+        """Buffers that are new start as their gradients, so they make a step of their own."""
+        fresh, running = [], []
+        for i, p in enumerate(given.params):
+            state = self.state[p]
+            (running if "momentum_buffer" in state else fresh).append(i)
+            if "momentum_buffer" not in state:
+                state["momentum_buffer"] = _ops.zeros_like(p)
+        for which, first_step in ((fresh, True), (running, False)):
+            if which:
+                handles = [given.handles[i] for i in which]
+                grads = [given.grads[i] for i in which]
+                buffers = [self.state[given.params[i]]["momentum_buffer"]._h for i in which]
+                self._step(group, handles, grads, buffers, first_step)
+
+    def _step(self, group: dict, params, grads, buffers, first_step: bool) -> None:
         check(
             lib.py_sgd_step(
                 params,

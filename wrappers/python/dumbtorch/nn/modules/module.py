@@ -47,6 +47,7 @@ class Module:
     """
 
     # Dictionaries of hooks are made when the first one is registered: most modules have none.
+    _hooked = False
     _forward_hooks: dict | None = None
     _forward_pre_hooks: dict | None = None
     training: bool
@@ -67,9 +68,9 @@ class Module:
         )
 
     def __call__(self, *args, **kwargs):
-        if self._forward_pre_hooks is None and self._forward_hooks is None:
-            return self.forward(*args, **kwargs)
-        return self._call_with_hooks(args, kwargs)
+        if self._hooked:
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
 
     def _call_with_hooks(self, args: tuple, kwargs: dict):
         for hook, with_kwargs in tuple((self._forward_pre_hooks or {}).values()):
@@ -92,10 +93,13 @@ class Module:
     def __getattr__(self, name):
         # Called only for what is not an ordinary attribute.
         state = self.__dict__
-        for registry in ("_parameters", "_modules", "_buffers"):
-            entries = state.get(registry)
-            if entries is not None and name in entries:
-                return entries[name]
+        if "_parameters" in state:  # __init__ has run
+            if name in state["_parameters"]:
+                return state["_parameters"][name]
+            if name in state["_modules"]:
+                return state["_modules"][name]
+            if name in state["_buffers"]:
+                return state["_buffers"][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
@@ -449,6 +453,7 @@ class Module:
         if hooks is None:
             hooks = OrderedDict()
             object.__setattr__(self, which, hooks)
+            object.__setattr__(self, "_hooked", True)
         handle = RemovableHandle(hooks, hook)
         if prepend:
             hooks.move_to_end(handle._id, last=False)
@@ -484,10 +489,15 @@ def _misfit(name: str, tensor, value) -> str:
     """What is wrong with a value of a state dict; "" if nothing is."""
     if not isinstance(value, Tensor):
         return (
-            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like
-            object ' f"from checkpoint but received {type(value)}" ) if value.shape != tensor.shape:
-            return ( f"size mismatch for {name}: copying a param with shape {value.shape} from "
-            f"checkpoint, the " f"shape in current model is {tensor.shape}." ) return ""
+            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like '
+            f"object from checkpoint but received {type(value)}"
+        )
+    if value.shape != tensor.shape:
+        return (
+            f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {tensor.shape}."
+        )
+    return ""
 
 
 def _load(module: Module, name: str, tensor, value, assign: bool) -> None:

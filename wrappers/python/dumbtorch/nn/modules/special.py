@@ -21,8 +21,9 @@ class Conv2d(layers.Conv2d):
         name = padding if isinstance(padding, str) else None
         if name is not None:
             padding = _named_padding(name, kernel_size, stride, dilation)
-        super().__init__(in_channels, out_channels, kernel_size, stride, tuple(int_list(padding, 2)),
-                         dilation, groups, bias, padding_mode, device, dtype)  # fmt: skip
+        padding = tuple(int_list(padding, 2))
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
+                         bias, padding_mode, device, dtype)  # fmt: skip
         self.padding_name = name
 
     def extra_repr(self):
@@ -68,8 +69,8 @@ class MaxPool2d(layers.MaxPool2d):
     def forward(self, input):
         if not self.return_indices:
             return super().forward(input)
-        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation,
-                                     self.ceil_mode, return_indices=True)  # fmt: skip
+        window = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+        return functional.max_pool2d(input, *window, return_indices=True)
 
 
 class AvgPool2d(layers.AvgPool2d):

@@ -14,7 +14,7 @@ def _list(parameters) -> list:
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scales the gradients so that their norm together is at most max_norm; the norm before that."""
+    """Scales gradients so that their norm together is at most max_norm; gives the norm before."""
     return _ops.clip_grad_norm_(_list(parameters), max_norm, norm_type, error_if_nonfinite)
 
 

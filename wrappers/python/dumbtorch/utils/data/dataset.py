@@ -76,7 +76,7 @@ class ConcatDataset(Dataset):
 
 
 def random_split(dataset, lengths, generator=None) -> list[Subset]:
-    """Splits a dataset at random into parts of given lengths, or of given shares that add up to 1."""
+    """Splits a dataset at random into parts of given lengths, or shares that add up to 1."""
     n = len(dataset)
     if abs(sum(lengths) - 1) < 1e-9 and all(0 <= share <= 1 for share in lengths):
         shares = lengths

@@ -1,0 +1,278 @@
+"""Prints the type stubs (.pyi) of the Python package.
+
+The functions of the schema give `_ops.pyi`; what is written by hand (methods of Tensor, overloads,
+the package's imports) is read from its source, so a stub cannot say less than the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+
+from . import python
+from .model import Argument, Function, Kind, Schema
+from .text import GENERATED
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "python" / "dumbtorch"
+_HEAD = f"# {GENERATED}\n"
+_TYPING = """\
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+"""
+
+_TYPES = {
+    "tensor": "Tensor",
+    "operand": "Tensor | builtins.float",
+    "scalar": "builtins.float",
+    "i64": "builtins.int",
+    "f64": "builtins.float",
+    "bool": "builtins.bool",
+    "str": "str",
+    "bytes": "bytes",
+    "pointer": "builtins.int",
+    "device": "device | str | builtins.int",
+    "callback": "Callable[..., Any]",
+}
+
+
+def generate(schema: Schema) -> dict[str, str]:
+    folder = "wrappers/python/dumbtorch"
+    return {
+        f"{folder}/_ops.pyi": _ops(schema),
+        f"{folder}/_tensor.pyi": _tensor(schema),
+        f"{folder}/__init__.pyi": _package(schema),
+        f"{folder}/nn/functional.pyi": _functional(schema),
+    }
+
+
+# ---- types
+
+
+def annotation(schema: Schema, kind: Kind, result: bool = False) -> str:
+    if kind.base == "enum":
+        text = _enum(schema, kind.name)
+    elif kind.base == "handle":
+        text = python.camel(kind.name) if python.is_object(kind.name) else "Any"
+    elif kind.base == "device" and result:
+        text = "device"
+    else:
+        text = _TYPES[kind.base]
+    if kind.element_optional:
+        text += " | None"
+    if kind.list:
+        element = text
+        text = f"tuple[{text}, ...]" if result else f"Sequence[{text}]"
+        if result and kind.base == "str":
+            text = "list[str]"
+        if kind.count and not result:
+            text = f"{element} | {text}"
+    return text + (" | None" if kind.optional else "")
+
+
+def _enum(schema: Schema, name: str) -> str:
+    if name in ("dtype", "memory_format"):
+        return name
+    values = ", ".join(f'"{v.name}"' for v in schema.enums[name].values)
+    return f"Literal[{values}]"
+
+
+def _returns(schema: Schema, f: Function) -> str:
+    if f.inplace:
+        return "Tensor"
+    types = [annotation(schema, r.kind, result=True) for r in f.results]
+    if not types:
+        return "None"
+    return types[0] if len(types) == 1 else f"{f.name}_result"
+
+
+def _signature(schema: Schema, f: Function, method: bool) -> str:
+    parts, star = [], False
+    many = python.variadic(f)
+    for i, a in enumerate(python.flat_arguments(schema, f)):
+        if method and i == 0:
+            parts.append("self")
+        elif a is many:
+            sizes = "builtins.int | Sequence[builtins.int]"
+            parts += [f"*args: {sizes}", f"{a.name}: Sequence[builtins.int] = ..."]
+            star = True
+        else:
+            parts += ["*"] if a.keyword_only and not star else []
+            star = star or a.keyword_only
+            parts.append(_parameter(schema, a))
+    return ", ".join(parts)
+
+
+def _parameter(schema: Schema, a: Argument) -> str:
+    value = " = ..." if a.has_default else ""
+    return f"{python.safe(a.name)}: {annotation(schema, a.kind)}{value}"
+
+
+def _stub(schema: Schema, f: Function, name: str, method: bool = False) -> str:
+    return f"def {name}({_signature(schema, f, method)}) -> {_returns(schema, f)}: ..."
+
+
+# ---- files
+
+
+def _ops(schema: Schema) -> str:
+    lines = [_HEAD + _TYPING + "from ._tensor import Tensor\n"]
+    lines[0] += "from ._types import device, dtype, memory_format\n"
+    for f in schema.public:
+        if len(f.results) > 1:
+            lines += [_result_class(schema, f), ""]
+    functions = [f for f in schema.public if f.method in ("", "tensor")]
+    lines += [_stub(schema, f, python.safe(f.name)) for f in functions]
+    for handle in schema.handles:
+        if python.is_object(handle):
+            lines += ["", *_handle(schema, handle)]
+    return "\n".join(lines) + "\n"
+
+
+def _result_class(schema: Schema, f: Function) -> str:
+    types = ", ".join(annotation(schema, r.kind, result=True) for r in f.results)
+    lines = [f"class {f.name}_result(tuple[{types}]):"]
+    for r in f.results:
+        lines.append(
+            f"    @property\n    def {r.name}(self) -> {annotation(schema, r.kind, True)}: ..."
+        )
+    return "\n".join(lines)
+
+
+def _handle(schema: Schema, handle: str) -> list[str]:
+    lines = [f"class {python.camel(handle)}:"]
+    methods = schema.methods(handle)
+    lines += ["    ..."] if not methods else []
+    for f in methods:
+        lines += ["    @property"] if f.as_property else []
+        lines.append("    " + _stub(schema, f, python.safe(f.method_name), method=True))
+    return lines
+
+
+def _tensor(schema: Schema) -> str:
+    tree = _parse("_tensor.py")
+    written = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
+    lines = [_HEAD + _TYPING + "from . import _ops\n"]
+    lines[0] += (
+        "from ._ops import Generator, Hook\nfrom ._types import Size, device, dtype, memory_format\n"
+    )
+    lines += ["class Tensor:", *_indent(_members(written))]
+    known = {n.name for n in written.body if isinstance(n, ast.FunctionDef)}
+    overloads = _overloaded_methods()
+    for name, node in overloads.items():
+        lines.append("    " + _signature_of(node, name))
+        known.add(name)
+    for f in schema.methods("tensor"):
+        if f.method_name in known or python.shadowed(schema, f):
+            continue
+        lines += ["    @property"] if f.as_property else []
+        stub = _stub(schema, f, python.safe(f.method_name), method=True)
+        lines.append("    " + re.sub(r"-> (\w+_result):", r"-> _ops.\1:", stub))
+    lines += [f"    def __{name}__(self, other: Any) -> Tensor: ..." for name in _OPERATORS]
+    lines += [f"    def __{name}__(self) -> Tensor: ..." for name in ("neg", "abs", "invert")]
+    lines += ["", "class GradFn:", "    def name(self) -> str: ..."]
+    return "\n".join(lines) + "\n"
+
+
+_BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_OPERATORS = [
+    *_BOTH,
+    *(f"r{name}" for name in _BOTH),
+    *(f"i{name}" for name in _BOTH),
+    *("matmul", "rmatmul", "lt", "le", "gt", "ge"),
+]
+
+
+def _package(schema: Schema) -> str:
+    tree = _parse("__init__.py")
+    lines = [_HEAD + _TYPING]
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__" and node.level:
+            names = [a.name for a in node.names if not a.name.startswith("_") and a.asname is None]
+            module = "." + (node.module or "")
+            lines += [f"from {module} import {n} as {n}" for n in names]
+    overloads = _overload_names()
+    lines += [f"from ._overloads import {n} as {n}" for n in overloads]
+    rows = [f for f in schema.public if "torch" in f.namespaces and not python.shadowed(schema, f)]
+    taken = {line.rsplit(" ", 1)[-1] for line in lines if line.startswith("from .")}
+    names = [f for f in rows if f.torch_name not in taken]
+    lines += [f"from ._ops import {python.safe(f.name)} as {f.torch_name}" for f in names]
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            lines.append(_signature_of(node, node.name))
+    for alias, name in _aliases(tree).items():
+        source = "_overloads" if name in overloads else "_ops"
+        lines.append(f"from .{source} import {name} as {alias}")
+    lines += ["", "__version__: str", "inf: builtins.float", "nan: builtins.float"]
+    lines += ["pi: builtins.float", "e: builtins.float"]
+    lines += [f"{name}: dtype" for name in ("float", "double", "long", "int", "bool")]
+    return "\n".join(lines) + "\n"
+
+
+def _functional(schema: Schema) -> str:
+    tree = _parse("nn/functional.py")
+    written = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
+    known = {n.name for n in written}
+    lines = [_HEAD + _TYPING.rstrip("\n"), "from .._tensor import Tensor", ""]
+    rows = [f for f in schema.public if "functional" in f.namespaces and f.torch_name not in known]
+    lines += [f"from .._ops import {python.safe(f.name)} as {f.torch_name}" for f in rows]
+    lines += ["", *(_signature_of(n, n.name) for n in written)]
+    return "\n".join(lines) + "\n"
+
+
+# ---- what is written by hand
+
+
+def _parse(name: str) -> ast.Module:
+    return ast.parse((PACKAGE / name).read_text())
+
+
+def _indent(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
+
+
+def _members(written: ast.ClassDef) -> list[str]:
+    lines = []
+    for node in written.body:
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        lines += [f"@{ast.unparse(d)}" for d in node.decorator_list]
+        lines.append(_signature_of(node, node.name))
+    return lines
+
+
+def _signature_of(node: ast.FunctionDef, name: str) -> str:
+    """A function's first line with its annotations; the names of types are the builtin ones."""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else " -> Any"
+    arguments = ast.unparse(node.args)
+    text = f"def {name}({arguments}){returns}: ..."
+    return re.sub(r"(?<=[:>|] )(int|float|bool)\b", r"builtins.\1", text)
+
+
+def _overload_functions() -> dict[str, ast.FunctionDef]:
+    return {n.name: n for n in _parse("_overloads.py").body if isinstance(n, ast.FunctionDef)}
+
+
+def _overload_names() -> list[str]:
+    return [name for name in _overload_functions() if name[0] != "_" and name != "scatter_"]
+
+
+def _overloaded_methods() -> dict[str, ast.FunctionDef]:
+    """Overloads whose first argument is a tensor."""
+    out = {}
+    for name, node in _overload_functions().items():
+        first = node.args.args[0].arg if node.args.args else ""
+        if name == "_where_method":
+            out["where"] = node
+        elif first in ("input", "tensor") and name[0] != "_" and not name.endswith("_like"):
+            out[name] = node
+    return out
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_ALIASES":
+            return ast.literal_eval(node.value)
+    return {}
