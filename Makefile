@@ -11,7 +11,8 @@ ARGS ?=
 PY := $(CURDIR)/.venv/bin/python
 TEST_LEVEL := $(if $(filter 0,$(TORCH)),test,torch)
 # CI is set by build servers: there, a warning is an error.
-CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) -DDT_WERROR=$(if $(CI),ON,OFF)
+CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) \
+  -DDT_WERROR=$(if $(CI),ON,OFF)
 
 export TORCH DATA PYTHON
 

@@ -10,11 +10,8 @@ option(DT_BUILD_PYTHON "Build the Python module beside its sources in wrappers/p
 option(DT_PYTHON_WHEEL "Build and install only what a Python wheel holds (pyproject.toml)" OFF)
 option(DT_WERROR "Treat warnings as errors" OFF)
 option(DT_INSTALL "Make the install rules" ${DT_IS_TOP_LEVEL})
-# Vectorised like -O3, without its peeled and cloned loops: half the size, no slower where it was measured.
-set(DT_KERNEL_OPTIMIZATION "-O2;-ftree-vectorize" CACHE STRING "How hard the compiler tries on the CPU kernels")
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND DT_KERNEL_OPTIMIZATION -fvect-cost-model=dynamic)
-endif()
+set(DT_KERNEL_OPTIMIZATION "" CACHE STRING
+    "Replaces the optimisation flags of the CPU kernels, for instance -O1 to compile them quickly")
 set(DT_SANITIZE "" CACHE STRING "Sanitizers for every target: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

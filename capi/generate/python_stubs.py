@@ -156,7 +156,8 @@ def _tensor(schema: Schema) -> str:
     written = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
     lines = [_HEAD + _TYPING + "from . import _ops\n"]
     lines[0] += (
-        "from ._ops import Generator, Hook\nfrom ._types import Size, device, dtype, memory_format\n"
+        "from ._ops import Generator, Hook\nfrom ._types import Size, device, dtype, "
+        "memory_format\n"
     )
     lines += ["class Tensor:", *_indent(_members(written))]
     known = {n.name for n in written.body if isinstance(n, ast.FunctionDef)}

@@ -7,6 +7,12 @@
 namespace dt {
 namespace {
 
+constexpr const char* kViewMadeWithoutGrad =
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
+    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+    "to be tracked).";
+
 // The history of a base after an in-place op on one of its views: the gradient of the base is the incoming one, with
 // the view's part replaced by what the op makes of it.
 class CopySlices final : public Node {
@@ -80,8 +86,10 @@ void check_inplace(const Tensor& x) {
   DT_CHECK(!a.requires_grad, kRuntimeError,
            "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!a.view) return;
-  DT_CHECK(!view_base(x.impl())->autograd.requires_grad, kRuntimeError,
+  const Autograd& base = view_base(x.impl())->autograd;
+  DT_CHECK(!base.requires_grad, kRuntimeError,
            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  DT_CHECK(!a.view->made_without_grad || !base.node, kRuntimeError, kViewMadeWithoutGrad);
 }
 
 Tensor history_clone(const Tensor& x) {
@@ -104,11 +112,6 @@ void finish_inplace(const Tensor& x, const Ref<Node>& node) {
   if (!node) return;
   Autograd& a = x.impl()->autograd;
   if (a.view) {
-    DT_CHECK(!a.view->made_without_grad, kRuntimeError,
-             "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-             "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-             "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
-             "both outside (if you want the inplace to be tracked).");
     rebase(x, node);
   } else {
     node->outputs.resize(1);

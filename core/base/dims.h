@@ -13,12 +13,12 @@ class Dims {
  public:
   Dims() = default;
   Dims(IntList list) {
-    DT_CHECK(list.size() <= DT_MAX_DIMS, kRuntimeError, "a tensor has at most ", int(DT_MAX_DIMS),
-             " dimensions, got ", list.size());
+    check_count(list.size());
     for (int64_t v : list) v_[n_++] = v;
   }
   Dims(std::initializer_list<int64_t> list) : Dims(IntList(list)) {}
   Dims(int n, int64_t value) {
+    check_count(n);
     while (n_ < n) v_[n_++] = value;
   }
   Dims(const Dims& other) { *this = other; }
@@ -40,7 +40,7 @@ class Dims {
   operator IntList() const { return {v_, n_}; }
 
   void push_back(int64_t v) {
-    DT_CHECK(n_ < DT_MAX_DIMS, kRuntimeError, "a tensor has at most ", int(DT_MAX_DIMS), " dimensions");
+    check_count(n_ + 1);
     v_[n_++] = v;
   }
   void insert(int at, int64_t v) {
@@ -57,6 +57,10 @@ class Dims {
   bool operator!=(const Dims& other) const { return !(*this == other); }
 
  private:
+  static void check_count(int64_t n) {
+    DT_CHECK(n <= DT_MAX_DIMS, kRuntimeError, "a tensor has at most ", int(DT_MAX_DIMS), " dimensions, got ", n);
+  }
+
   int n_ = 0;
   int64_t v_[DT_MAX_DIMS];
 };

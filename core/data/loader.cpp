@@ -55,6 +55,10 @@ Tensor DataLoader::indices_of(int64_t batch) const {
 
 void DataLoader::start() {
   std::lock_guard<std::mutex> user(user_mutex_);
+  begin_epoch();
+}
+
+void DataLoader::begin_epoch() {
   stop_workers();
   const GradMode no_grad(false);
   order_ = shuffle_ ? randperm(dataset_->size(), generator_) : arange(0, dataset_->size(), 1, DType::INT64);
@@ -113,8 +117,8 @@ void DataLoader::work() {
 }
 
 std::vector<Tensor> DataLoader::next() {
-  if (!running_) start();
   std::lock_guard<std::mutex> user(user_mutex_);
+  if (!running_) begin_epoch();
   if (next_ >= batches()) {
     running_ = false;
     return {};

@@ -50,6 +50,7 @@ class DataLoader : public RefCounted {
     bool ready = false;
   };
 
+  void begin_epoch();
   void work();
   void stop_workers();
   void start_workers();

@@ -175,19 +175,4 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> unzip(const Module::Na
   return {names, tensors};
 }
 
-Tensor uniform_state(IntList size, double bound, DType dtype, Device device) {
-  const GradMode no_grad(false);
-  return uniform_(empty(size, dtype, device), -bound, bound);
-}
-
-Tensor normal_state(IntList size, DType dtype, Device device) {
-  const GradMode no_grad(false);
-  return normal_(empty(size, dtype, device), 0, 1);
-}
-
-Tensor filled_state(IntList size, double value, DType dtype, Device device) {
-  const GradMode no_grad(false);
-  return fill_(empty(size, dtype, device), value);
-}
-
 }  // namespace dt

@@ -83,9 +83,4 @@ void sequential_append(const Ref<Module>& sequential, const Ref<Module>& child);
 // Lists as the C API gives them back: names and tensors apart.
 std::tuple<std::vector<std::string>, std::vector<Tensor>> unzip(const Module::NamedTensors& named);
 
-// Initial values, drawn from the default generator in the order of a layer's row. They return what they fill.
-Tensor uniform_state(IntList size, double bound, DType dtype, Device device);
-Tensor normal_state(IntList size, DType dtype, Device device);
-Tensor filled_state(IntList size, double value, DType dtype, Device device);
-
 }  // namespace dt

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "core/ops/copy.h"
 #include "core/ops/options.h"
@@ -106,22 +107,21 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> Optimizer::state_dict(
 void Optimizer::load_state_dict(const std::vector<std::string>& names, TensorList tensors) {
   DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(), " names and ",
            tensors.size(), " tensors");
+  std::map<std::string, std::pair<Tensor*, Tensor>> slots;  // by key: the slot and its parameter
+  int64_t number = 0;
+  for (ParamGroup& g : groups_) {
+    for (ParamState& s : g.params) {
+      for (size_t k = 0; k < s.slots.size(); ++k) slots[text(number, ".", slot_names_[k])] = {&s.slots[k], s.param};
+      ++number;
+    }
+  }
   std::vector<std::pair<Tensor*, Tensor>> loads;  // nothing is changed before all names are found
   for (size_t i = 0; i < names.size(); ++i) {
-    int64_t number = 0;
-    Tensor* slot = nullptr;
-    for (ParamGroup& g : groups_) {
-      for (ParamState& s : g.params) {
-        for (size_t k = 0; k < s.slots.size(); ++k) {
-          if (names[i] != text(number, ".", slot_names_[k])) continue;
-          slot = &s.slots[k];
-          DT_CHECK(tensors[i].sizes() == s.param.sizes() || tensors[i].ndim() == 0, kRuntimeError, "'", names[i],
-                   "' has size ", tensors[i].sizes(), ", the parameter ", s.param.sizes());
-        }
-        ++number;
-      }
-    }
-    DT_CHECK(slot, kRuntimeError, "unexpected key '", names[i], "' in the optimizer's state");
+    const auto found = slots.find(names[i]);
+    DT_CHECK(found != slots.end(), kRuntimeError, "unexpected key '", names[i], "' in the optimizer's state");
+    const auto& [slot, param] = found->second;
+    DT_CHECK(tensors[i].sizes() == param.sizes() || tensors[i].ndim() == 0, kRuntimeError, "'", names[i], "' has size ",
+             tensors[i].sizes(), ", the parameter ", param.sizes());
     loads.emplace_back(slot, clone(tensors[i].detach()));
   }
   for (auto& [slot, value] : loads) *slot = value;

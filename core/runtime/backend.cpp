@@ -1,5 +1,7 @@
 #include "core/runtime/backend.h"
 
+#include <cpuid.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -28,11 +30,18 @@ void fill(dt_view* v, IntList sizes, IntList strides) {
   }
 }
 
+// The parts of x86-64-v3 that __builtin_cpu_supports cannot ask for with every compiler: F16C, MOVBE, LZCNT.
+bool has_small_v3_features() {
+  unsigned a, b, c, d, extended_c;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid(0x80000001, &a, &b, &extended_c, &d)) return false;
+  return (c >> 29 & 1) && (c >> 22 & 1) && (extended_c >> 5 & 1);
+}
+
 bool cpu_has(char level) {
   __builtin_cpu_init();
   const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
   const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_small_v3_features();
   if (level == '2') return v2;
   if (level == '3') return v3;
   return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

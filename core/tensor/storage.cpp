@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/base/error.h"
 #include "core/runtime/allocator.h"
 
 namespace dt {
@@ -15,6 +16,8 @@ static_assert(sizeof(Storage) <= kHeaderBytes, "the data must stay 64-byte align
 }  // namespace
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
+  DT_CHECK(device.type == DeviceType::kCpu, kRuntimeError, "device '", device, "' is not available: this library has no "
+           "CUDA backend");
   void* block = cpu_allocate(bytes + kHeaderBytes);
   void* data = static_cast<char*>(block) + kHeaderBytes;
   return Ref<Storage>::adopt(new (block) Storage(data, bytes, device, nullptr, nullptr));

@@ -28,13 +28,14 @@ struct WeightPlan {
   int64_t columns;  // weights per output channel
   int64_t batches, batches_per_split, splits;
   int64_t row_blocks;                    // batches per group of images
-  int64_t channel_block, channel_items;  // output channels of a group that an item covers
+  int64_t group_block, group_items;      // groups that an item covers
+  int64_t channel_block, channel_items;  // output channels of each of them
   int64_t x_size, g_size, workers;
   bool parallel;
 };
 
 // How many numbers a batch should have: its rows of g stay in the first-level cache.
-constexpr int64_t kBatchNumbers = 1024;
+constexpr int64_t kBatchNumbers = 2048;
 // A split should have enough positions to be worth a set of partial sums.
 constexpr int64_t kSplitPositions = 2048;
 constexpr int64_t kPartialBytes = int64_t{1} << 24;
@@ -86,14 +87,18 @@ WeightPlan plan_weight(const dt_stream* stream, const WeightGradient<T>& k) {
   p.parallel = worth_threads(stream, k.g.n * k.g.h * p.x_stage.width * sums / (2 * kLanes<T>));
   p.workers = p.parallel ? stream->threads : 1;
   const int64_t wanted = p.parallel ? 4 * stream->threads : 1;
+  // Groups of few channels are taken together, or copying single channels out of channels-last
+  // images would be slow.
+  p.group_block = min(k.groups, ceil_div(16, max<int64_t>(1, max(k.in_channels, k.out_channels))));
+  p.group_items = ceil_div(k.groups, p.group_block);
   p.channel_block = k.out_channels;
-  while (p.splits * k.groups * ceil_div(k.out_channels, p.channel_block) < wanted &&
-         p.channel_block > 4 * kDotRows) {
+  while (p.group_block == 1 && p.channel_block > 4 * kDotRows &&
+         p.splits * k.groups * ceil_div(k.out_channels, p.channel_block) < wanted) {
     p.channel_block = ceil_div(p.channel_block, 2);
   }
   p.channel_items = ceil_div(k.out_channels, p.channel_block);
-  p.x_size = k.in_channels * p.x_stage.channel;
-  p.g_size = p.channel_block * p.g_stage.channel;
+  p.x_size = p.group_block * k.in_channels * p.x_stage.channel;
+  p.g_size = p.group_block * p.channel_block * p.g_stage.channel;
   return p;
 }
 
@@ -113,13 +118,13 @@ struct WeightScratch {
   }
 };
 
-// An item: one split, some output channels of one group.
+// An item: one split and some output channels, either of one group or all of several.
 template <class T>
 struct WeightItem {
   const WeightGradient<T>& k;
   const WeightPlan& p;
   const WeightScratch<T>& scratch;
-  int64_t split, group, o, o_count;  // o counts over all groups
+  int64_t split, group, group_count, o, o_count;  // o counts over all groups
   T *x, *g;
 
   WeightItem(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
@@ -130,11 +135,12 @@ struct WeightItem {
         x(scratch.x + worker * p.x_size),
         g(scratch.g + worker * p.g_size) {
     const int64_t first = item % p.channel_items * p.channel_block;
-    o_count = min(p.channel_block, k.out_channels - first);
     item /= p.channel_items;
-    group = item % k.groups;
-    split = item / k.groups;
+    group = item % p.group_items * p.group_block;
+    group_count = min(p.group_block, k.groups - group);
+    split = item / p.group_items;
     o = group * k.out_channels + first;
+    o_count = group_count * min(p.channel_block, k.out_channels - first);
   }
 
   T* partial(int64_t channel) const {
@@ -144,7 +150,7 @@ struct WeightItem {
   void clear() const;
   void stage_gradient(int64_t n, int64_t n_count, int64_t row, int64_t row_count) const;
   Runs runs(int64_t n_count, int64_t row_count) const;
-  void add_products(const Runs& runs) const;
+  void add_products(const Runs& runs, int64_t index, int64_t channels) const;
   void add_bias(int64_t n_count) const;
   void run() const;
 };
@@ -178,19 +184,21 @@ Runs WeightItem<T>::runs(int64_t n_count, int64_t row_count) const {
   return {1, whole_vectors(s.numbers(n_count, row_count)), 0, 0};
 }
 
+// The weights of the item's group number `index`, of which it covers so many channels.
 template <class T>
-void WeightItem<T>::add_products(const Runs& runs) const {
+void WeightItem<T>::add_products(const Runs& runs, int64_t index, int64_t channels) const {
   T sums[kDotRows * kDotCols];
-  for (int64_t i = 0; i < o_count; i += kDotRows) {
-    const int64_t rows = min<int64_t>(kDotRows, o_count - i);
+  const T* input = x + index * k.in_channels * p.x_stage.channel;
+  for (int64_t i = index * channels; i < (index + 1) * channels; i += kDotRows) {
+    const int64_t rows = min<int64_t>(kDotRows, (index + 1) * channels - i);
     const T* a = g + i * p.g_stage.channel;
     for (int64_t j = 0; j < p.columns; j += kDotCols) {
       const int64_t cols = min<int64_t>(kDotCols, p.columns - j);
       if (rows == 1) {
-        inner_tile<T, 1, kDotCols>(runs, a, 0, 1, x, scratch.offsets + j, cols, sums);
+        inner_tile<T, 1, kDotCols>(runs, a, 0, 1, input, scratch.offsets + j, cols, sums);
       } else {
-        inner_tile<T, kDotRows, kDotCols>(runs, a, p.g_stage.channel, rows, x, scratch.offsets + j,
-                                          cols, sums);
+        inner_tile<T, kDotRows, kDotCols>(runs, a, p.g_stage.channel, rows, input,
+                                          scratch.offsets + j, cols, sums);
       }
       for (int64_t r = 0; r < rows; ++r) {
         for (int64_t c = 0; c < cols; ++c) partial(i + r)[j + c] += sums[r * kDotCols + c];
@@ -216,9 +224,11 @@ void WeightItem<T>::run() const {
     const int64_t row_count = min(p.x_stage.out_rows, k.rows.out_count - row);
     const int64_t n = batch / p.row_blocks * p.x_stage.images;
     const int64_t n_count = min(p.x_stage.images, k.g.n - n);
-    fill_stage(p.x_stage, k.x, n, n_count, group * k.in_channels, k.in_channels, row, x);
+    fill_stage(p.x_stage, k.x, n, n_count, group * k.in_channels, group_count * k.in_channels, row,
+               x);
     stage_gradient(n, n_count, row, row_count);
-    add_products(runs(n_count, row_count));
+    const Runs all = runs(n_count, row_count);
+    for (int64_t i = 0; i < group_count; ++i) add_products(all, i, o_count / group_count);
     if (k.gb != nullptr) add_bias(n_count);
   }
 }
@@ -258,7 +268,7 @@ void weight_gradient(const dt_stream* stream, const WeightGradient<T>& k, Worksp
   const WeightScratch<T> scratch(k, p, &workspace);
   list_offsets(p.x_stage, k.in_channels, scratch.offsets);
   for_each_item(
-      stream, p.splits * k.groups * p.channel_items, p.parallel,
+      stream, p.splits * p.group_items * p.channel_items, p.parallel,
       [&](int64_t item, int64_t worker) { WeightItem<T>(k, p, scratch, item, worker).run(); });
   const int64_t channels = k.groups * k.out_channels;
   const bool parallel = p.parallel && worth_threads(stream, p.splits * channels * p.columns);

@@ -1,7 +1,7 @@
 """dumbtorch for Python: `import dumbtorch as torch`.
 
 PyTorch's names, over a small library that other languages share. What differs from PyTorch is
-listed in docs/differences.md.
+listed in docs/python.md.
 """
 
 # What is imported here is the package's public face.

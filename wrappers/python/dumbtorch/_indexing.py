@@ -53,7 +53,8 @@ def _why_not(shape, dim: int, index: int) -> str:
     """What is wrong with an index that select refused."""
     if not shape:
         return (
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in "
             "C++ to convert a 0-dim tensor to a number"
         )
     if dim >= len(shape):

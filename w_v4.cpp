@@ -1,2 +1,0 @@
-#include "kernels/abi.h"
-extern "C" __attribute__((visibility("default"))) void fill_v4(dt_backend*t){dt_cpu_v4(t);}
