@@ -38,8 +38,8 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 add_compile_options(-Wall -Wextra)
-# gcc's guess about uninitialized values is wrong about lists that keep few elements inline, of which
-# this code is full.
+# gcc's guess about uninitialized values is wrong about lists that keep few elements inline, and
+# this code is full of them.
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
 if(DT_WERROR)
   add_compile_options(-Werror)

@@ -201,7 +201,8 @@ def main() -> int:
     texts = {path: path.read_text(encoding="utf-8") for path in source_files()}
     if options.format:
         by_hand = {path: text for path, text in texts.items() if not is_generated(text)}
-        complaints = list(clang_format(cpp_files(by_hand), apply=True))
+        for _ in range(2):  # one pass leaves lines that the next one would lay out differently
+            complaints = list(clang_format(cpp_files(by_hand), apply=True))
     else:
         complaints = list(lint(texts))
         print_lines(texts)

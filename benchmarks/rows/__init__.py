@@ -4,6 +4,7 @@ libraries, which have the same names: that is the promise under test."""
 from __future__ import annotations
 
 from measure import Row
+
 from rows import broadcast, build, kernels, small, start, training
 
 

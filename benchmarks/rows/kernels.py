@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from measure import Row, Target
+
 from rows.compare import compare
 
 SQUARES = (64, 128, 256, 512, 1024, 2048)

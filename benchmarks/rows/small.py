@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from measure import Row, Target, Variant
+
 from rows.compare import compare
 from rows.training import xor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from measure import Row, Target
+
 from rows.compare import compare
 
 

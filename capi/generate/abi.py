@@ -39,7 +39,9 @@ def lock(schema: Schema) -> str:
         listed = {a.name: a.default for a in o.fields if a.kind.list}
         for i, (parameter, value) in enumerate(members):
             value = listed.get(parameter[1], value)
-            lines.append(f"struct dt_{o.name}_options[{i + 1:02}] {cabi.declare(parameter)} = {value}")
+            lines.append(
+                f"struct dt_{o.name}_options[{i + 1:02}] {cabi.declare(parameter)} = {value}"
+            )
     lines += [f"callback {cabi.callback_typedef(c)}" for c in schema.callbacks.values()]
     for c in schema.c_functions.values():
         lines.append(f"function {c.declaration} since {c.since}")

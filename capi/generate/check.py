@@ -13,7 +13,9 @@ def check(schema: Schema) -> None:
         _documented(where, f.doc, f.args if f.public else ())
         _defaults(where, f.args, schema)
         if f.since > schema.api_level:
-            raise SchemaError(f"{where}: since {f.since} is newer than API level {schema.api_level}")
+            raise SchemaError(
+                f"{where}: since {f.since} is newer than API level {schema.api_level}"
+            )
         if f.inplace and not (f.args and f.args[0].kind.mutable):
             raise SchemaError(f"{where}: an in-place function's first argument is 'tensor!'")
         if len(f.results) > 1 and any(not r.name for r in f.results):
@@ -88,7 +90,9 @@ def _defaults(where: str, args: tuple[Argument, ...], schema: Schema) -> None:
             types = {"bool": bool, "i64": int, "f64": float, "str": str}
             types |= {"scalar": (bool, int, float), "operand": (bool, int, float)}
             good = isinstance(a.default, types.get(a.kind.base, ()))
-            good = good and (isinstance(a.default, bool) <= (a.kind.base in ("bool", "scalar", "operand")))
+            good = good and (
+                isinstance(a.default, bool) <= (a.kind.base in ("bool", "scalar", "operand"))
+            )
         if not good:
             raise SchemaError(f"{where}: '{a.name}': default {a.default!r} is not a {a.kind.key}")
 

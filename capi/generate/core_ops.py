@@ -184,9 +184,7 @@ def _gradient_function(f: Function) -> str:
     words = set(identifiers(" ".join([*e.grad.values(), *e.let.values()])))
     names = ["const Tensor& grad = g.grad;"] if "grad" in words else []
     names += [
-        f"const Tensor& {a.name} = g.input[{i}];"
-        for i, a in enumerate(e.inputs)
-        if a.name in words
+        f"const Tensor& {a.name} = g.input[{i}];" for i, a in enumerate(e.inputs) if a.name in words
     ]
     names += ["const Tensor& result = g.result;"] if "result" in words else []
     names += [

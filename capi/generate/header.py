@@ -163,7 +163,9 @@ def _default_note(a: Argument) -> str:
 def _c_functions(schema: Schema):
     for c in schema.c_functions.values():
         # Only a status must be looked at, and dt_error_set's is the caller's own.
-        must = " DT_MUST_CHECK" if c.returns == "dt_status" and not c.name.startswith("error") else ""
+        must = (
+            " DT_MUST_CHECK" if c.returns == "dt_status" and not c.name.startswith("error") else ""
+        )
         yield f"{_comment([c.doc])}\n{_wrap(f'DT_API {c.declaration} DT_NOEXCEPT{must};')}\n"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 
-
 from .model import Argument, Function, Kernel, Schema, identifiers
 from .text import GENERATED
 
@@ -27,7 +26,9 @@ def kernel_rows(schema: Schema) -> list[tuple[str, str]]:
         rows.append((f.name, _describe_lists(["y"], [a.name for a in e.inputs], attributes)))
         if e.grad:
             outs = [a.name for a in e.differentiable]
-            rows.append((f.name + "_backward", _describe_lists(outs, ["grad", *e.saved], attributes)))
+            rows.append(
+                (f.name + "_backward", _describe_lists(outs, ["grad", *e.saved], attributes))
+            )
     return rows
 
 
@@ -40,7 +41,9 @@ def _describe_lists(out, inputs, attributes) -> str:
 
 
 def ops(schema: Schema) -> str:
-    lines = [BANNER + "// DT_OP(name, hash of operands and attributes): the slots of a backend's table."]
+    lines = [
+        BANNER + "// DT_OP(name, hash of operands and attributes): the slots of a backend's table."
+    ]
     for name, description in kernel_rows(schema):
         lines.append(f"DT_OP({name}, 0x{zlib.crc32(description.encode()):08x})")
 
@@ -107,9 +110,7 @@ def _member(member, formula, let, inputs, bools, bool_out, attributes: tuple[Arg
     parameters += [
         f"{'bool' if n in bools else 'T'}{' ' + n if n in words else ''}" for n in inputs
     ]
-    body = [
-        f"    const T {a.name} = p[{i}];" for i, a in enumerate(attributes) if a.name in words
-    ]
+    body = [f"    const T {a.name} = p[{i}];" for i, a in enumerate(attributes) if a.name in words]
     body += [f"    const T {n} = {_scalar(v)};" for n, v in let.items() if n in words]
     body.append(f"    return {_scalar(formula)};")
     result = "bool" if bool_out else "T"
@@ -141,6 +142,7 @@ def _row_macro(schema: Schema) -> str:
             rows.append(f"X({f.name}_backward, FLOAT)")
     lines = " \\\n".join("  " + row for row in rows)
     return (
-        "// X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.\n"
+        "// X(name, class): the compute types of a class are FLOAT: float, double; "
+        "INT: int32_t, int64_t; NUM: all four.\n"
         f"#define DT_POINTWISE_ROWS(X) \\\n{lines}\n"
     )

@@ -95,7 +95,11 @@ def _check_names(layer: Layer) -> None:
     for text in texts:
         _refuse_unknown(text, known)
     known |= {a.name for a in layer.forward_args} | {"training"}
-    for text in [layer.forward, layer.each_training_step or "0", *(c for c, _ in layer.input_checks)]:
+    for text in [
+        layer.forward,
+        layer.each_training_step or "0",
+        *(c for c, _ in layer.input_checks),
+    ]:
         _refuse_unknown(text, known)
 
 

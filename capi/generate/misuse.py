@@ -58,7 +58,7 @@ def _calls(schema: Schema, f: Function) -> list[str]:
     for i, a in enumerate(f.args):
         for bad, status in _bad(schema, a):
             call([*good[:i], bad, *good[i + 1 :], *outs], status)
-    for i, r in enumerate(f.results):
+    for i in range(len(f.results)):
         for j, name in enumerate(outs[i]):
             if name.startswith("&"):
                 broken = [*outs[i][:j], "NULL", *outs[i][j + 1 :]]
@@ -107,11 +107,20 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
     match kind.base:
         case "tensor" if kind.list:
             cases = [(["NULL", "2"], "VALUE_ERROR"), (["good.tensors", "-7"], "VALUE_ERROR")]
-            cases += [(["bad.released_tensors", "2"], "HANDLE"), (["bad.foreign_tensors", "2"], "HANDLE")]
-            return cases + ([] if kind.element_optional else [(["bad.null_tensors", "2"], "HANDLE")])
+            cases += [
+                (["bad.released_tensors", "2"], "HANDLE"),
+                (["bad.foreign_tensors", "2"], "HANDLE"),
+            ]
+            return cases + (
+                [] if kind.element_optional else [(["bad.null_tensors", "2"], "HANDLE")]
+            )
         case "tensor" | "handle":
             c = cabi.type_name(kind)
-            bad = ["bad.released", "bad.garbage", "bad.foreign" if c == "dt_tensor" else "good.tensor"]
+            bad = [
+                "bad.released",
+                "bad.garbage",
+                "bad.foreign" if c == "dt_tensor" else "good.tensor",
+            ]
             if not kind.optional:
                 bad.append("NULL")
             return [([f"({c} *){b}" if b != "NULL" else b], "HANDLE") for b in bad]
@@ -155,7 +164,7 @@ def _outs(r: Argument) -> list[str]:
     outs = []
     for i, (kind, _) in enumerate(cabi.result(r)):
         if kind.endswith("**"):
-                outs.append("&out.pointer" if kind == "void **" else f"({kind})&out.pointer")
+            outs.append("&out.pointer" if kind == "void **" else f"({kind})&out.pointer")
         else:
             base = {"int64_t *": "i64", "double *": "f64"}.get(kind, "i32")
             outs.append(f"&out.{base}[{i}]")

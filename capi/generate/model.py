@@ -82,7 +82,9 @@ class Enum:
     name: str
     doc: str
     values: tuple[EnumValue, ...]
-    core: str = ""  # the hand-written C++ enum that it is, e.g. "DType"; otherwise core/ops/enums.h has it
+    core: str = (
+        ""  # the hand-written C++ enum that it is, e.g. "DType"; otherwise core/ops/enums.h has it
+    )
     zero: str = ""  # "OK" for dt_status alone: the name of 0
 
     def number(self, value: str) -> int:

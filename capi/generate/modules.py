@@ -102,7 +102,9 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
     inits = [f'Module("{layer.name}")'] + [f"{a.name}({_source_of(layer, a)})" for a in kept]
     early = [*(c for c, _ in layer.checks), *layer.let.values()]
     early += [e for s in layer.state for e in (*map(layers.dimension, s.shape), s.when or "true")]
-    used = {n for t in early for n in expr.names(t)} | ({"device", "dtype"} if layer.state else set())
+    used = {n for t in early for n in expr.names(t)} | (
+        {"device", "dtype"} if layer.state else set()
+    )
     body = [
         f"    const auto& {a.name} = options.{a.name};"
         for a in layers.optional(layer)
@@ -175,5 +177,9 @@ def _forward(layer: Layer) -> list[str]:
         lines.append("    if (training()) {")
         tensors = [s.name for s in layer.state if s.name in expr.names(step)]
         given = " && ".join(f"{n}.defined()" for n in tensors)
-        lines += ["      const GradMode off(false);", f"      if ({given}) {_CPP.print(step)};", "    }"]
+        lines += [
+            "      const GradMode off(false);",
+            f"      if ({given}) {_CPP.print(step)};",
+            "    }",
+        ]
     return [*lines, f"    return {_CPP.print(layer.forward)};", "  }"]

@@ -129,6 +129,11 @@ def variadic(f: Function) -> Argument | None:
     return places[0]
 
 
+def is_reduction(f: Function) -> bool:
+    """Reductions also take NumPy's names of their arguments, as PyTorch's do."""
+    return {"dim", "keepdim"} <= {a.name for a in f.args}
+
+
 # ---- signatures
 
 
@@ -145,6 +150,12 @@ def signature(schema: Schema, f: Function) -> str:
             parts.append("*")
             star = True
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
+    if is_reduction(f):
+        parts += [] if star else ["*"]
+        required = [i for i, part in enumerate(parts) if part == "dim"]
+        for i in required:  # it may come as axis instead
+            parts[i] = "dim=None"
+        parts += ["axis=None", "keepdims=None"]
     return ", ".join(parts)
 
 
@@ -189,6 +200,13 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     lines = [f"def {name}({signature(schema, f)}):"]
     lines += [INDENT + line if line else "" for line in docstring(schema, f)]
     body, call = _call(schema, f, args)
+    if is_reduction(f):
+        lines += [
+            f"{INDENT}if axis is not None:",
+            f"{INDENT * 2}dim = axis",
+            f"{INDENT}if keepdims is not None:",
+            f"{INDENT * 2}keepdim = keepdims",
+        ]
     before, after = _result(schema, f, call)
     lines.append(f"{INDENT}try:")
     lines += [INDENT * 2 + line for line in [*body, *before]]

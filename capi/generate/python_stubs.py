@@ -45,6 +45,7 @@ def generate(schema: Schema) -> dict[str, str]:
         f"{folder}/_tensor.pyi": _tensor(schema),
         f"{folder}/__init__.pyi": _package(schema),
         f"{folder}/nn/functional.pyi": _functional(schema),
+        f"{folder}/nn/modules/__init__.pyi": _modules(schema),
     }
 
 
@@ -102,6 +103,14 @@ def _signature(schema: Schema, f: Function, method: bool) -> str:
             parts += ["*"] if a.keyword_only and not star else []
             star = star or a.keyword_only
             parts.append(_parameter(schema, a))
+    if python.is_reduction(f):
+        parts += [] if star else ["*"]
+        dim = next(a.kind for a in f.args if a.name == "dim")
+        parts += [f"axis: {annotation(schema, dim)} = ...", "keepdims: builtins.bool = ..."]
+        parts = [
+            part + " = ..." if part.startswith("dim:") and "=" not in part else part
+            for part in parts
+        ]
     return ", ".join(parts)
 
 
@@ -170,6 +179,8 @@ def _tensor(schema: Schema) -> str:
             continue
         lines += ["    @property"] if f.as_property else []
         stub = _stub(schema, f, python.safe(f.method_name), method=True)
+        if f.name == "tensor_shape":
+            stub = "def shape(self) -> Size: ..."
         lines.append("    " + re.sub(r"-> (\w+_result):", r"-> _ops.\1:", stub))
     lines += [f"    def __{name}__(self, other: Any) -> Tensor: ..." for name in _OPERATORS]
     lines += [f"    def __{name}__(self) -> Tensor: ..." for name in ("neg", "abs", "invert")]
@@ -221,6 +232,18 @@ def _functional(schema: Schema) -> str:
     lines += [f"from .._ops import {python.safe(f.name)} as {f.torch_name}" for f in rows]
     lines += ["", *(_signature_of(n, n.name) for n in written)]
     return "\n".join(lines) + "\n"
+
+
+def _modules(schema: Schema) -> str:
+    """Which file has which class; those written by hand come before those of the schema."""
+    found: dict[str, str] = {}
+    for file in ("module", "container", "special"):
+        for node in _parse(f"nn/modules/{file}.py").body:
+            if isinstance(node, ast.ClassDef) and node.name[0] != "_":
+                found[node.name] = file
+    found = {name: "layers" for name in schema.layers} | found
+    lines = [f"from .{file} import {name} as {name}" for name, file in sorted(found.items())]
+    return _HEAD + "\n".join(lines) + "\n"
 
 
 # ---- what is written by hand

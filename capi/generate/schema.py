@@ -18,13 +18,23 @@ from .model import (
     Handle,
     Kernel,
     Kind,
-    Layer,
     Options,
     Schema,
     SchemaError,
 )
 
-_TABLES = {"defaults", "args", "enum", "handle", "options", "callback", "fn", "c", "layer", "kernel"}
+_TABLES = {
+    "defaults",
+    "args",
+    "enum",
+    "handle",
+    "options",
+    "callback",
+    "fn",
+    "c",
+    "layer",
+    "kernel",
+}
 _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors",
@@ -84,9 +94,7 @@ def _document(args, docs: dict, shared: dict) -> tuple[Argument, ...]:
     unused = set(docs) - {a.name for a in args}
     if unused:
         raise SchemaError(f"args documents '{unused.pop()}', which is no argument")
-    return tuple(
-        dataclasses.replace(a, doc=docs.get(a.name, shared.get(a.name, ""))) for a in args
-    )
+    return tuple(dataclasses.replace(a, doc=docs.get(a.name, shared.get(a.name, ""))) for a in args)
 
 
 def _parse_enum(schema, names, stem, file, name, row) -> None:

@@ -134,9 +134,7 @@ def _options_field(schema: Schema, a: Argument) -> str:
 
 def _callback_class(schema: Schema, c: Callback) -> str:
     """`wrap_NAME`: a C triple as the std::function that core calls."""
-    parameters = [
-        f"{coretypes.parameter_type(schema, a.kind)} {a.name}" for a in c.args
-    ]
+    parameters = [f"{coretypes.parameter_type(schema, a.kind)} {a.name}" for a in c.args]
     prepare, passed = [], []
     for a in c.args:
         match a.kind.key:

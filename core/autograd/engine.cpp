@@ -60,7 +60,7 @@ class Run {
 
   BackwardOptions options_;
   std::vector<std::unique_ptr<Pending>> pending_;
-  std::vector<Ref<Node>> keep_;                                // the roots
+  std::vector<Ref<Node>> keep_;                              // the roots
   std::priority_queue<std::pair<uint64_t, int64_t>> ready_;  // (seq, index in pending_)
   PointerMap pending_index_, leaf_index_;
   std::vector<Leaf> leaves_;
@@ -84,7 +84,8 @@ bool Run::edge_wanted(const Edge& edge) {
 void Run::deliver(const Edge& edge, Tensor grad) {
   bool fresh;
   if (edge.leaf) {
-    const int64_t i = leaf_index_.find_or_insert(edge.leaf.get(), static_cast<int64_t>(leaves_.size()), &fresh);
+    const int64_t i =
+        leaf_index_.find_or_insert(edge.leaf.get(), static_cast<int64_t>(leaves_.size()), &fresh);
     if (fresh) leaves_.push_back({edge.leaf, Tensor()});
     grad = conform(std::move(grad), edge.leaf->sizes, edge.leaf->dtype);
     Tensor& sum = leaves_[i].grad;
@@ -92,7 +93,8 @@ void Run::deliver(const Edge& edge, Tensor grad) {
     return;
   }
   Node* node = edge.node.get();
-  const int64_t i = pending_index_.find_or_insert(node, static_cast<int64_t>(pending_.size()), &fresh);
+  const int64_t i =
+      pending_index_.find_or_insert(node, static_cast<int64_t>(pending_.size()), &fresh);
   if (fresh) {
     pending_.push_back(std::make_unique<Pending>());
     pending_.back()->node = node;
@@ -116,14 +118,15 @@ void check_nan(const Node* node, BackwardCall& b, int n) {
     if (!b.results[i].defined() || !is_floating(b.results[i].dtype())) continue;
     const GradMode no_grad(false);
     const Tensor r = b.results[i].detach();
-    DT_CHECK(!item(any(ne(r, r))).to_bool(), kRuntimeError, "Function '", node->name, "' returned nan values in its ",
-             i, "th output.");
+    DT_CHECK(!item(any(ne(r, r))).to_bool(), kRuntimeError, "Function '", node->name,
+             "' returned nan values in its ", i, "th output.");
   }
 }
 
 void Run::call(Node* node, BackwardCall& b) {
-  DT_CHECK(!node->running.exchange(true, std::memory_order_acquire), kRuntimeError, "another backward is running through ",
-           node->name, ": two threads cannot differentiate one graph at the same time");
+  DT_CHECK(!node->running.exchange(true, std::memory_order_acquire), kRuntimeError,
+           "another backward is running through ", node->name,
+           ": two threads cannot differentiate one graph at the same time");
   struct Done {
     Node* node;
     ~Done() { node->running.store(false, std::memory_order_release); }
@@ -158,8 +161,8 @@ void Run::step(Pending& p) {
   }
 }
 
-// Nodes were made after what made their inputs. So taking the latest first means that every gradient of a node has
-// arrived when its turn comes.
+// Nodes were made after what made their inputs. So taking the latest first means that every
+// gradient of a node has arrived when its turn comes.
 void Run::finish() {
   const GradMode mode(options_.create_graph);
   while (!ready_.empty()) {
@@ -169,7 +172,8 @@ void Run::finish() {
     step(*p);
   }
   for (Leaf& leaf : leaves_) {
-    if (leaf.tensor->autograd.hooks) leaf.grad = run_hooks(*leaf.tensor->autograd.hooks, 0, std::move(leaf.grad));
+    if (leaf.tensor->autograd.hooks)
+      leaf.grad = run_hooks(*leaf.tensor->autograd.hooks, 0, std::move(leaf.grad));
   }
   for (size_t k = 0; k < target_leaves_.size(); ++k) {
     const int64_t i = leaf_index_.find(target_leaves_[k].get());
@@ -183,7 +187,8 @@ void Run::accumulate_leaves() {
     const Tensor x(leaf.tensor), before = x.grad();
     if (!before.defined()) {
       // A gradient that others see (an input of the graph, say) must not become .grad's memory.
-      const bool keep = options_.create_graph || (sole_owner(leaf.grad) && is_dense(x.sizes(), leaf.grad.strides()));
+      const bool keep = options_.create_graph ||
+                        (sole_owner(leaf.grad) && is_dense(x.sizes(), leaf.grad.strides()));
       x.set_grad(keep ? std::move(leaf.grad) : clone(leaf.grad));
     } else if (options_.create_graph) {
       x.set_grad(add(before, leaf.grad));
@@ -213,7 +218,8 @@ void Run::restrict_to(TensorList inputs, TensorList outputs) {
   mark_needed(outputs);
 }
 
-// Depth-first without recursion: a node is needed if it is a target or an edge of it leads to something needed.
+// Depth-first without recursion: a node is needed if it is a target or an edge of it leads to
+// something needed.
 void Run::mark_needed(TensorList outputs) {
   struct Frame {
     Node* node;
@@ -254,8 +260,8 @@ void Run::mark_needed(TensorList outputs) {
 }
 
 void check_outputs(TensorList outputs, TensorList grads) {
-  DT_CHECK(grads.empty() || grads.size() == outputs.size(), kRuntimeError, "got ", outputs.size(), " tensors and ",
-           grads.size(), " gradients");
+  DT_CHECK(grads.empty() || grads.size() == outputs.size(), kRuntimeError, "got ", outputs.size(),
+           " tensors and ", grads.size(), " gradients");
   for (int64_t i = 0; i < outputs.size(); ++i) {
     DT_CHECK(outputs[i].requires_grad(), kRuntimeError, "element ", i,
              " of tensors does not require grad and does not have a grad_fn");
@@ -265,8 +271,9 @@ void check_outputs(TensorList outputs, TensorList grads) {
 Tensor first_gradient(TensorList outputs, TensorList grads, int64_t i) {
   const Tensor& y = outputs[i];
   if (!grads.empty() && grads[i].defined()) {
-    DT_CHECK(grads[i].sizes() == y.sizes(), kRuntimeError, "Mismatch in shape: grad_output[", i, "] has a shape of ",
-             grads[i].sizes(), " and output[", i, "] has a shape of ", y.sizes(), ".");
+    DT_CHECK(grads[i].sizes() == y.sizes(), kRuntimeError, "Mismatch in shape: grad_output[", i,
+             "] has a shape of ", grads[i].sizes(), " and output[", i, "] has a shape of ",
+             y.sizes(), ".");
     return grads[i];
   }
   DT_CHECK(y.numel() == 1, kRuntimeError, "grad can be implicitly created only for scalar outputs");
@@ -292,26 +299,30 @@ Tensor add_gradients(Tensor a, const Tensor& b) {
   return a;
 }
 
-void run_backward(TensorList outputs, TensorList grads, TensorList inputs, BackwardOptions options) {
+void run_backward(TensorList outputs, TensorList grads, TensorList inputs,
+                  BackwardOptions options) {
   check_outputs(outputs, grads);
   Run run(options);
   if (!inputs.empty()) run.restrict_to(inputs, outputs);
-  for (int64_t i = 0; i < outputs.size(); ++i) run.start(outputs[i], first_gradient(outputs, grads, i));
+  for (int64_t i = 0; i < outputs.size(); ++i)
+    run.start(outputs[i], first_gradient(outputs, grads, i));
   run.finish();
   run.accumulate_leaves();
 }
 
-std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads, BackwardOptions options,
-                             bool allow_unused) {
+std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads,
+                             BackwardOptions options, bool allow_unused) {
   check_outputs(outputs, grads);
   Run run(options);
   run.restrict_to(inputs, outputs);
-  for (int64_t i = 0; i < outputs.size(); ++i) run.start(outputs[i], first_gradient(outputs, grads, i));
+  for (int64_t i = 0; i < outputs.size(); ++i)
+    run.start(outputs[i], first_gradient(outputs, grads, i));
   run.finish();
   std::vector<Tensor> result;
   for (int64_t i = 0; i < inputs.size(); ++i) {
     DT_CHECK(allow_unused || run.captured(i).defined(), kRuntimeError,
-             "The differentiated Tensor at index ", i, " appears to not have been used in the graph. Set "
+             "The differentiated Tensor at index ", i,
+             " appears to not have been used in the graph. Set "
              "allow_unused=True if this is the desired behavior.");
     result.push_back(run.captured(i));
   }

@@ -12,14 +12,14 @@ struct BackwardOptions {
   bool create_graph = false;  // record the backward itself: its results can be differentiated
 };
 
-// torch.autograd.backward: adds d(sum of outputs * grads)/d(leaf) to the grad of every leaf, or only of `inputs` if
-// given. An undefined grad means 1 and needs an output of one element.
+// torch.autograd.backward: adds d(sum of outputs * grads)/d(leaf) to the grad of every leaf, or
+// only of `inputs` if given. An undefined grad means 1 and needs an output of one element.
 void run_backward(TensorList outputs, TensorList grads, TensorList inputs, BackwardOptions options);
 
-// torch.autograd.grad: returns the gradients instead. Undefined for an input that the outputs do not depend on
-// (an error unless allow_unused).
-std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads, BackwardOptions options,
-                             bool allow_unused);
+// torch.autograd.grad: returns the gradients instead. Undefined for an input that the outputs do
+// not depend on (an error unless allow_unused).
+std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads,
+                             BackwardOptions options, bool allow_unused);
 
 // The sum of x over what broadcasting from `sizes` had repeated.
 Tensor sum_to(const Tensor& x, const Dims& sizes);

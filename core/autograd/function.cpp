@@ -24,7 +24,8 @@ class CustomNode final : private OwnedName, public Node {
     for (const Saved& s : saved_) kept.push_back(s.get(this));
     const std::vector<Tensor> results = backward_(grads, kept);
     DT_CHECK(static_cast<int>(results.size()) == edges.size(), kRuntimeError, "function ", name,
-             " returned an incorrect number of gradients (expected ", edges.size(), ", got ", results.size(), ")");
+             " returned an incorrect number of gradients (expected ", edges.size(), ", got ",
+             results.size(), ")");
     const bool depends = call.create_graph && (needs_graph(grads) || needs_graph(kept));
     for (int i = 0; i < edges.size(); ++i) {
       if (!call.wants(i) || !results[i].defined()) continue;
@@ -36,16 +37,21 @@ class CustomNode final : private OwnedName, public Node {
   void release_saved() override {
     if (saved_.empty()) return;
     saved_.clear();
+    backward_ = nullptr;  // and with it the user's data: it cannot be called again
     released_ = true;
   }
 
  private:
-  Tensor refuse_second_order(const Tensor& grad, const std::vector<Tensor>& grads, const std::vector<Tensor>& kept) {
+  Tensor refuse_second_order(const Tensor& grad, const std::vector<Tensor>& grads,
+                             const std::vector<Tensor>& kept) {
     std::vector<Tensor> inputs(grads);
     inputs.insert(inputs.end(), kept.begin(), kept.end());
     return record("Error", grad.detach(), inputs, [name = text](BackwardCall&) {
-      fail(Code::kRuntimeError, "trying to differentiate twice a function that was marked with @once_differentiable: the "
-           "backward of ", name, " returned a gradient without a graph");
+      fail(
+          Code::kRuntimeError,
+          "trying to differentiate twice a function that was marked with @once_differentiable: the "
+          "backward of ",
+          name, " returned a gradient without a graph");
     });
   }
 
@@ -63,11 +69,12 @@ int64_t position(TensorList list, const Tensor& x) {
 
 }  // namespace
 
-std::vector<Tensor> custom_function(const std::optional<std::string>& name, TensorList inputs, TensorList outputs, TensorList saved,
-                                    CustomBackward backward) {
+std::vector<Tensor> custom_function(const std::optional<std::string>& name, TensorList inputs,
+                                    TensorList outputs, TensorList saved, CustomBackward backward) {
   std::vector<Tensor> results;
   for (const Tensor& y : outputs) {
-    // An output that is an input, or already has a history, gets a handle of its own to carry the new one.
+    // An output that is an input, or already has a history, gets a handle of its own to carry the
+    // new one.
     const bool own = position(inputs, y) < 0 && !y.requires_grad();
     results.push_back(own ? y : y.detach());
   }

@@ -1,6 +1,7 @@
-// An op that is worth a kernel of its own although it could be composed of others. The composition is the truth: when a
-// graph of the backward is being built, it is run again and differentiated, so every order is right. The fast backward
-// serves only when no graph is built, and may use by-products of the forward (mean, rstd) that carry no history.
+// An op that is worth a kernel of its own although it could be composed of others. The composition
+// is the truth: when a graph of the backward is being built, it is run again and differentiated, so
+// every order is right. The fast backward serves only when no graph is built, and may use
+// by-products of the forward (mean, rstd) that carry no history.
 #pragma once
 
 #include "core/autograd/engine.h"
@@ -11,7 +12,8 @@ namespace dt {
 
 // Differentiates composition(inputs) by re-running it on aliases of the inputs.
 template <class Composition>
-void backward_by_composition(BackwardCall& call, const std::vector<Saved>& inputs, const Composition& composition) {
+void backward_by_composition(BackwardCall& call, const std::vector<Saved>& inputs,
+                             const Composition& composition) {
   std::vector<Tensor> aliases, wanted;
   for (const Saved& s : inputs) {
     const Tensor x = s.get(call.node);
@@ -22,7 +24,8 @@ void backward_by_composition(BackwardCall& call, const std::vector<Saved>& input
   }
   const Tensor y = composition(aliases);
   if (!y.requires_grad()) return;  // it depends on no element of the inputs: the gradients are zero
-  const std::vector<Tensor> grads = run_grad({y}, wanted, {call.grad()}, {true, call.create_graph}, true);
+  const std::vector<Tensor> grads =
+      run_grad({y}, wanted, {call.grad()}, {true, call.create_graph}, true);
   size_t next = 0;
   for (size_t i = 0; i < aliases.size(); ++i) {
     if (call.wants(static_cast<int>(i))) call.results[i] = grads[next++];
@@ -34,7 +37,8 @@ void backward_by_composition(BackwardCall& call, const std::vector<Saved>& input
 //   fast_backward(BackwardCall&, const std::vector<Tensor>& inputs): fills in call.results
 // Call it after `needs_graph(inputs)`: both functions capture what they need.
 template <class Composition, class FastBackward>
-Tensor fused(const char* name, const Tensor& y, TensorList inputs, Composition composition, FastBackward fast_backward) {
+Tensor fused(const char* name, const Tensor& y, TensorList inputs, Composition composition,
+             FastBackward fast_backward) {
   std::vector<Saved> saved;
   for (const Tensor& x : inputs) saved.push_back(x.defined() ? Saved::input(x) : Saved());
   return record(name, y, inputs,

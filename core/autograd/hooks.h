@@ -19,8 +19,8 @@ struct HookEntry {
   std::shared_ptr<GradHook> hook;
 };
 
-// Hooks on a leaf live with the tensor, hooks on another tensor with the node that made it: the tensor may be gone
-// when its gradient comes by.
+// Hooks on a leaf live with the tensor, hooks on another tensor with the node that made it: the
+// tensor may be gone when its gradient comes by.
 struct HookList {
   std::vector<HookEntry> entries;
 };

@@ -8,13 +8,16 @@ namespace dt {
 namespace {
 
 constexpr const char* kViewMadeWithoutGrad =
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is "
+    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+    "and the inplace either "
+    "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+    "(if you want the inplace "
     "to be tracked).";
 
-// The history of a base after an in-place op on one of its views: the gradient of the base is the incoming one, with
-// the view's part replaced by what the op makes of it.
+// The history of a base after an in-place op on one of its views: the gradient of the base is the
+// incoming one, with the view's part replaced by what the op makes of it.
 class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& view, Ref<Node> inner) : Node("CopySlices"), inner_(std::move(inner)) {
@@ -29,14 +32,16 @@ class CopySlices final : public Node {
     std::vector<char> wanted(inner_->edges.size(), 1);
     for (int i = 1; i < edges.size(); ++i) wanted[i] = call.wants(i);
     Tensor part = view_of(grad);
-    BackwardCall inner{inner_.get(), &part, results.data(), reinterpret_cast<const bool*>(wanted.data()),
-                       call.create_graph};
+    BackwardCall inner{inner_.get(), &part, results.data(),
+                       reinterpret_cast<const bool*>(wanted.data()), call.create_graph};
     inner_->backward(inner);
     if (call.wants(0)) {
       Tensor whole = clone(grad);
       const Tensor hole = view_of(whole);
-      if (results[0].defined()) copy_(hole, results[0]);
-      else zero_(hole);
+      if (results[0].defined())
+        copy_(hole, results[0]);
+      else
+        zero_(hole);
       call.results[0] = whole;
     }
     for (int i = 1; i < edges.size(); ++i) call.results[i] = results[i];
@@ -79,7 +84,8 @@ void rebase(const Tensor& view, const Ref<Node>& inner) {
 
 void check_inplace(const Tensor& x) {
   DT_CHECK(!repeats_memory(x), kRuntimeError,
-           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+           "unsupported operation: more than one element of the written-to tensor refers to a "
+           "single memory location. "
            "Please clone() the tensor before performing the operation.");
   if (!grad_enabled()) return;
   const Autograd& a = x.impl()->autograd;

@@ -1,5 +1,7 @@
-// In-place ops write the existing storage, always: NumPy memory and every view see it. An in-place op does, in order:
-//   check_inplace(x);  keep what its gradient needs (history_clone);  write;  finish_inplace(x, node or null)
+// In-place ops write the existing storage, always: NumPy memory and every view see it. An in-place
+// op does, in order:
+//   check_inplace(x);  keep what its gradient needs (history_clone);  write;  finish_inplace(x,
+//   node or null)
 #pragma once
 
 #include "core/autograd/record.h"
@@ -12,8 +14,9 @@ void check_inplace(const Tensor& x);
 // A copy of x's elements with x's place in the graph: what a formula saves before x is overwritten.
 Tensor history_clone(const Tensor& x);
 
-// Marks x as changed. `node` (its edges to the inputs, x first, already filled in) becomes x's history, and through
-// the base the history of every view of the same memory. A null node means that nothing was recorded.
+// Marks x as changed. `node` (its edges to the inputs, x first, already filled in) becomes x's
+// history, and through the base the history of every view of the same memory. A null node means
+// that nothing was recorded.
 void finish_inplace(const Tensor& x, const Ref<Node>& node);
 
 // Fills in edges to the inputs, without touching any output.

@@ -9,10 +9,12 @@ uint64_t Node::next_seq() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-void destroy_node(Node* node) { Node::destroy(node); }
+void destroy_node(Node* node) {
+  Node::destroy(node);
+}
 
-// Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued and deleted by the
-// outermost call, so that a graph a million nodes deep needs no deep stack.
+// Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued
+// and deleted by the outermost call, so that a graph a million nodes deep needs no deep stack.
 void Node::destroy(Node* node) {
   thread_local Node* dead = nullptr;
   thread_local bool draining = false;
@@ -64,9 +66,12 @@ void set_history(const Tensor& y, const Ref<Node>& node, int output_index) {
 
 void fail_released() {
   fail(Code::kRuntimeError,
-       "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-       "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-       "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+       "Trying to backward through the graph a second time (or directly access saved tensors after "
+       "they have already "
+       "been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+       "autograd.grad(). "
+       "Specify retain_graph=True if you need to backward through the graph a second time or if "
+       "you need to access "
        "saved tensors after calling backward.");
 }
 
@@ -87,11 +92,13 @@ Saved Saved::output(const Tensor& y, int index) {
 Tensor Saved::get(Node* owner) const {
   if (!tensor_.defined()) return tensor_;
   DT_CHECK(tensor_.storage().get() == storage_ && tensor_.version() == version_, kRuntimeError,
-           "one of the variables needed for gradient computation has been modified by an inplace operation: [",
+           "one of the variables needed for gradient computation has been modified by an inplace "
+           "operation: [",
            tensor_.dtype(), " ", tensor_.sizes(), "], which is ",
            output_index_ < 0 ? "an input" : "an output", " of ", owner->name, ", is at version ",
            tensor_.version(), "; expected version ", version_,
-           " instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient.");
+           " instead. Hint: enable anomaly detection to find the operation that failed to compute "
+           "its gradient.");
   if (output_index_ < 0 || !grad_enabled()) return tensor_;
   Tensor y = tensor_.detach();  // a fresh alias: the kept one must not lead back to its own node
   set_history(y, Ref<Node>::share(owner), output_index_);

@@ -12,7 +12,8 @@
 
 namespace dt {
 
-// Where the gradient of one input goes: to output `index` of `node`, or into a leaf tensor, or nowhere.
+// Where the gradient of one input goes: to output `index` of `node`, or into a leaf tensor, or
+// nowhere.
 struct Edge {
   Ref<Node> node;
   Ref<TensorImpl> leaf;
@@ -24,8 +25,8 @@ struct Edge {
 // The edge along which the gradient of `x` flows. Undefined if x takes no part in a graph.
 Edge gradient_edge(const Tensor& x);
 
-// What a gradient must look like when it arrives: the engine casts and sums it to this, which undoes promotion and
-// broadcasting for every formula in one place.
+// What a gradient must look like when it arrives: the engine casts and sums it to this, which
+// undoes promotion and broadcasting for every formula in one place.
 struct OutputInfo {
   Dims sizes;
   DType dtype = DType::FLOAT32;
@@ -34,10 +35,11 @@ struct OutputInfo {
 // One call of Node::backward: gradients of the outputs come in, gradients of the inputs go out.
 struct BackwardCall {
   Node* node;
-  Tensor* grads;       // one per output; undefined means zero
-  Tensor* results;     // one per edge, to be filled where wants(i)
+  Tensor* grads;    // one per output; undefined means zero
+  Tensor* results;  // one per edge, to be filled where wants(i)
   const bool* wanted;
-  bool create_graph;   // the gradients must themselves be differentiable; grad mode is set accordingly
+  bool create_graph;  // the gradients must themselves be differentiable; grad mode is set
+                      // accordingly
 
   const Tensor& grad() const { return grads[0]; }
   bool wants(int i) const { return wanted[i]; }
@@ -54,11 +56,12 @@ class Node : public RefCounted {
   static void destroy(Node* node);
 
   const char* const name;  // "MulBackward0"
-  const uint64_t seq;      // creation order. Inputs were made before their node, so later nodes run first
+  const uint64_t
+      seq;  // creation order. Inputs were made before their node, so later nodes run first
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
-  std::unique_ptr<NodeHooks> hooks;    // on the gradients of the outputs
-  std::atomic<bool> running{false};    // one backward at a time goes through a node
+  std::unique_ptr<NodeHooks> hooks;  // on the gradients of the outputs
+  std::atomic<bool> running{false};  // one backward at a time goes through a node
 
  private:
   static uint64_t next_seq();

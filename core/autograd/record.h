@@ -12,10 +12,13 @@
 namespace dt {
 
 // Whether an op on these inputs must be recorded. Undefined inputs do not count.
-inline bool needs_graph(const Tensor& x) { return grad_enabled() && x.defined() && x.requires_grad(); }
+inline bool needs_graph(const Tensor& x) {
+  return grad_enabled() && x.defined() && x.requires_grad();
+}
 bool needs_graph(TensorList inputs);
 
-// Fills in the node's edges and outputs and makes the outputs its results. Integer outputs stay outside the graph.
+// Fills in the node's edges and outputs and makes the outputs its results. Integer outputs stay
+// outside the graph.
 void attach(const Ref<Node>& node, TensorList outputs, TensorList inputs);
 
 // Makes `y` output number `output_index` of `node`, in place of whatever history it had.
@@ -23,7 +26,8 @@ void set_history(const Tensor& y, const Ref<Node>& node, int output_index);
 
 [[noreturn]] void fail_released();
 
-// A node whose backward is a function object, void(BackwardCall&). What it keeps, it captures; tensors as Saved.
+// A node whose backward is a function object, void(BackwardCall&). What it keeps, it captures;
+// tensors as Saved.
 template <class Backward>
 class FunctionNode final : public Node {
  public:
@@ -47,7 +51,8 @@ void record_all(const char* name, TensorList outputs, TensorList inputs, Backwar
   attach(Ref<Node>::adopt(new N(name, std::move(backward))), outputs, inputs);
 }
 
-// Records `y` as made from `inputs`. An op that saves tensors asks `needs_graph` first, so that nothing is kept in vain.
+// Records `y` as made from `inputs`. An op that saves tensors asks `needs_graph` first, so that
+// nothing is kept in vain.
 template <class Backward>
 Tensor record(const char* name, const Tensor& y, TensorList inputs, Backward backward) {
   record_all(name, {y}, inputs, std::move(backward));

@@ -1,4 +1,5 @@
-// A tensor kept for backward. Using it after it was changed in place is PyTorch's error, not a wrong gradient.
+// A tensor kept for backward. Using it after it was changed in place is PyTorch's error, not a
+// wrong gradient.
 #pragma once
 
 #include "core/autograd/node.h"
@@ -22,7 +23,7 @@ class Saved {
   Tensor tensor_;
   Storage* storage_ = nullptr;  // compared only: `.data = other` replaces the storage
   uint32_t version_ = 0;
-  int32_t output_index_ = -1;   // -1: an input
+  int32_t output_index_ = -1;  // -1: an input
 };
 
 }  // namespace dt

@@ -11,8 +11,8 @@ namespace {
 
 using Guard = std::lock_guard<SpinLock>;
 
-// A view's node is stale once an in-place op gave its base another history. Then the recipe is recorded again, on the
-// parent as it is now.
+// A view's node is stale once an in-place op gave its base another history. Then the recipe is
+// recorded again, on the parent as it is now.
 void refresh_view(TensorImpl* x) {
   ViewInfo* view = x->autograd.view.get();
   const TensorImpl* base = view_base(x);
@@ -38,13 +38,16 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
            "only Tensors of floating point dtype can require gradients, got ", dtype());
   Guard guard(a.lock);
   DT_CHECK(value || !a.node, kRuntimeError,
-           "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+           "you can only change requires_grad flags of leaf variables. If you want to use a "
+           "computed variable in a "
            "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   a.requires_grad = value && !a.node;
   return *this;
 }
 
-bool Tensor::is_leaf() const { return !grad_fn(); }
+bool Tensor::is_leaf() const {
+  return !grad_fn();
+}
 
 Ref<Node> Tensor::grad_fn() const {
   Autograd& a = impl_->autograd;
@@ -63,7 +66,8 @@ void Tensor::set_grad(const Tensor& grad) const {
     DT_CHECK(!grad.is_same(*this), kRuntimeError, "can't assign Variable as its own grad");
     DT_CHECK(grad.sizes() == sizes(), kRuntimeError, "assigned grad has data of a different size");
     DT_CHECK(grad.dtype() == dtype(), kRuntimeError, "assigned grad has data of a different type");
-    DT_CHECK(grad.device() == device(), kRuntimeError, "assigned grad has data located on a different device");
+    DT_CHECK(grad.device() == device(), kRuntimeError,
+             "assigned grad has data located on a different device");
   }
   Ref<TensorImpl> old = grad.ref();
   {
@@ -74,10 +78,13 @@ void Tensor::set_grad(const Tensor& grad) const {
   }
 }  // the old gradient is freed outside the lock
 
-Tensor Tensor::detach() const { return make_alias(*this, sizes(), strides(), offset()); }
+Tensor Tensor::detach() const {
+  return make_alias(*this, sizes(), strides(), offset());
+}
 
 void Tensor::set_data(const Tensor& other) const {
-  DT_CHECK(is_floating(other.dtype()) || !requires_grad(), kRuntimeError, "data set to a tensor that requires gradients "
+  DT_CHECK(is_floating(other.dtype()) || !requires_grad(), kRuntimeError,
+           "data set to a tensor that requires gradients "
            "must be floating point or complex dtype");
   Guard guard(impl_->autograd.lock);
   impl_->storage = other.storage();
@@ -90,7 +97,8 @@ void Tensor::set_data(const Tensor& other) const {
 }
 
 void Tensor::retain_grad() const {
-  DT_CHECK(requires_grad(), kRuntimeError, "can't retain_grad on Tensor that has requires_grad=False");
+  DT_CHECK(requires_grad(), kRuntimeError,
+           "can't retain_grad on Tensor that has requires_grad=False");
   Autograd& a = impl_->autograd;
   if (!a.node || a.retain_cell) return;  // leaves keep theirs anyway
   auto cell = std::make_shared<RetainCell>();
@@ -126,7 +134,8 @@ Edge gradient_edge(const Tensor& x) {
 
 int64_t add_hook(const Tensor& x, GradHook hook) {
   static std::atomic<int64_t> next_id{1};
-  DT_CHECK(x.requires_grad(), kRuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
+  DT_CHECK(x.requires_grad(), kRuntimeError,
+           "cannot register a hook on a tensor that doesn't require gradient");
   const int64_t id = next_id.fetch_add(1);
   Autograd& a = x.impl()->autograd;
   Guard guard(a.lock);

@@ -17,7 +17,8 @@ Tensor embed(const Tensor& part, const Dims& sizes, At at) {
 }
 
 // Positions of a strided view's elements in its storage.
-Tensor storage_positions(const Dims& sizes, const Dims& strides, int64_t start, int64_t storage_size, Device device) {
+Tensor storage_positions(const Dims& sizes, const Dims& strides, int64_t start,
+                         int64_t storage_size, Device device) {
   const GradMode no_grad(false);
   const Tensor all = arange(0, storage_size, 1, DType::INT64, device);
   return reshape(as_strided(all, sizes, strides, start), {-1});
@@ -29,14 +30,17 @@ int64_t storage_extent(const Dims& sizes, const Dims& strides, int64_t start) {
   return last;
 }
 
-// as_strided may look at an element several times and at elements that the input does not show; so its gradient goes
-// through the storage: add up there, then read what the input shows (shared out where the input repeats elements).
+// as_strided may look at an element several times and at elements that the input does not show; so
+// its gradient goes through the storage: add up there, then read what the input shows (shared out
+// where the input repeats elements).
 Tensor unapply_as_strided(const ViewRecipe& r, const Tensor& grad, const Dims& input_sizes) {
-  if (count_elements(input_sizes) == 0 || grad.numel() == 0) return zeros(input_sizes, grad.dtype(), grad.device());
+  if (count_elements(input_sizes) == 0 || grad.numel() == 0)
+    return zeros(input_sizes, grad.dtype(), grad.device());
   const int64_t n = std::max(storage_extent(r.dims, r.strides, r.start),
                              storage_extent(input_sizes, r.source_strides, r.source_start));
   const Tensor at = storage_positions(r.dims, r.strides, r.start, n, grad.device());
-  const Tensor from = storage_positions(input_sizes, r.source_strides, r.source_start, n, grad.device());
+  const Tensor from =
+      storage_positions(input_sizes, r.source_strides, r.source_start, n, grad.device());
   const Tensor storage = zeros({n}, grad.dtype(), grad.device());
   Tensor sums = index_select(index_add(storage, 0, at, reshape(grad, {-1})), 0, from);
   if (!is_dense(input_sizes, r.source_strides)) {
@@ -50,13 +54,20 @@ Tensor unapply_as_strided(const ViewRecipe& r, const Tensor& grad, const Dims& i
 
 Tensor apply_recipe(const ViewRecipe& r, const Tensor& x) {
   switch (r.kind) {
-    case ViewRecipe::kPermute: return permute(x, r.dims);
-    case ViewRecipe::kReshape: return reshape(x, r.dims);
-    case ViewRecipe::kSlice: return slice(x, r.dim, r.start, r.start + r.dims[0] * r.step, r.step);
-    case ViewRecipe::kSelect: return select(x, r.dim, r.start);
-    case ViewRecipe::kExpand: return expand(x, r.dims);
-    case ViewRecipe::kDiagonal: return diagonal(x, r.start, r.dim, r.dim2);
-    case ViewRecipe::kAsStrided: return as_strided(x, r.dims, r.strides, r.start);
+    case ViewRecipe::kPermute:
+      return permute(x, r.dims);
+    case ViewRecipe::kReshape:
+      return reshape(x, r.dims);
+    case ViewRecipe::kSlice:
+      return slice(x, r.dim, r.start, r.start + r.dims[0] * r.step, r.step);
+    case ViewRecipe::kSelect:
+      return select(x, r.dim, r.start);
+    case ViewRecipe::kExpand:
+      return expand(x, r.dims);
+    case ViewRecipe::kDiagonal:
+      return diagonal(x, r.start, r.dim, r.dim2);
+    case ViewRecipe::kAsStrided:
+      return as_strided(x, r.dims, r.strides, r.start);
   }
   return x;
 }
@@ -68,10 +79,14 @@ Tensor unapply_recipe(const ViewRecipe& r, const Tensor& grad, const Dims& sizes
       for (int d = 0; d < r.dims.size(); ++d) inverse[static_cast<int>(r.dims[d])] = d;
       return permute(grad, inverse);
     }
-    case ViewRecipe::kReshape: return reshape(grad, sizes);
-    case ViewRecipe::kExpand: return sum_to(grad, sizes);
-    case ViewRecipe::kAsStrided: return unapply_as_strided(r, grad, sizes);
-    default: return embed(grad, sizes, [&](const Tensor& whole) { return apply_recipe(r, whole); });
+    case ViewRecipe::kReshape:
+      return reshape(grad, sizes);
+    case ViewRecipe::kExpand:
+      return sum_to(grad, sizes);
+    case ViewRecipe::kAsStrided:
+      return unapply_as_strided(r, grad, sizes);
+    default:
+      return embed(grad, sizes, [&](const Tensor& whole) { return apply_recipe(r, whole); });
   }
 }
 
@@ -90,8 +105,8 @@ Tensor make_view(const char* node_name, const Tensor& x, const Dims& sizes, cons
   if (!is_floating(x.dtype())) return y;
   const bool record = needs_graph(x);  // also brings x's own node up to date
   TensorImpl* base = view_base(x.impl());
-  y.impl()->autograd.view.reset(new ViewInfo{x.ref(), Ref<TensorImpl>::share(base), recipe, node_name,
-                                             base->autograd.rebased, !grad_enabled()});
+  y.impl()->autograd.view.reset(new ViewInfo{x.ref(), Ref<TensorImpl>::share(base), recipe,
+                                             node_name, base->autograd.rebased, !grad_enabled()});
   if (record) record_view_of(y.impl(), x);
   return y;
 }

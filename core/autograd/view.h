@@ -1,5 +1,6 @@
-// Views. A view is made by a typed recipe, kept so that its gradient can be taken in logical coordinates and so that it
-// can be made again from a base whose history changed (after an in-place op).
+// Views. A view is made by a typed recipe, kept so that its gradient can be taken in logical
+// coordinates and so that it can be made again from a base whose history changed (after an in-place
+// op).
 #pragma once
 
 #include "core/autograd/node.h"
@@ -14,7 +15,8 @@ struct ViewRecipe {
     kSelect,    // dim, start: the index
     kExpand,    // dims: the new sizes
     kDiagonal,  // dim, dim2; start: the offset
-    kAsStrided  // dims, strides, start: the view; source_strides, source_start: what it was made from
+    kAsStrided  // dims, strides, start: the view; source_strides, source_start: what it was made
+                // from
   };
   Kind kind;
   int dim = 0, dim2 = 0;
@@ -29,7 +31,7 @@ struct ViewInfo {
   Ref<TensorImpl> base;    // what the chain of views began with
   ViewRecipe recipe;
   const char* node_name;
-  uint32_t seen_rebase;    // the base's `rebased` when this view's node was made
+  uint32_t seen_rebase;  // the base's `rebased` when this view's node was made
   bool made_without_grad;
 };
 

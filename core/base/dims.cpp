@@ -5,7 +5,8 @@ namespace dt {
 int64_t count_elements(IntList sizes) {
   int64_t n = 1;
   for (int64_t size : sizes) {
-    DT_CHECK(size >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", size, ": ", sizes);
+    DT_CHECK(size >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", size,
+             ": ", sizes);
     DT_CHECK(!__builtin_mul_overflow(n, size, &n), kRuntimeError, "a tensor of size ", sizes,
              " has more elements than an int64 can count");
   }

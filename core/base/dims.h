@@ -1,4 +1,5 @@
-// Sizes or strides of a tensor: up to DT_MAX_DIMS numbers stored in place, so that a tensor needs no second allocation.
+// Sizes or strides of a tensor: up to DT_MAX_DIMS numbers stored in place, so that a tensor needs
+// no second allocation.
 #pragma once
 
 #include <string>
@@ -58,7 +59,8 @@ class Dims {
 
  private:
   static void check_count(int64_t n) {
-    DT_CHECK(n <= DT_MAX_DIMS, kRuntimeError, "a tensor has at most ", int(DT_MAX_DIMS), " dimensions, got ", n);
+    DT_CHECK(n <= DT_MAX_DIMS, kRuntimeError, "a tensor has at most ", int(DT_MAX_DIMS),
+             " dimensions, got ", n);
   }
 
   int n_ = 0;
@@ -74,17 +76,21 @@ inline void append(std::string& s, IntList list) {
   }
   s += ']';
 }
-inline void append(std::string& s, const Dims& dims) { append(s, IntList(dims)); }
+inline void append(std::string& s, const Dims& dims) {
+  append(s, IntList(dims));
+}
 
 // Checked product of sizes; a size may be 0 but not negative.
 int64_t count_elements(IntList sizes);
 Dims contiguous_strides(IntList sizes);
 
-// Turns a negative dimension into its positive twin. A 0-d tensor counts as having one dimension, as in PyTorch.
+// Turns a negative dimension into its positive twin. A 0-d tensor counts as having one dimension,
+// as in PyTorch.
 inline int wrap_dim(int64_t dim, int ndim) {
   const int64_t n = ndim > 0 ? ndim : 1;
-  DT_CHECK(dim >= -n && dim < n, kIndexError, "Dimension out of range (expected to be in range of [", -n,
-           ", ", n - 1, "], but got ", dim, ")");
+  DT_CHECK(dim >= -n && dim < n, kIndexError,
+           "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ",
+           dim, ")");
   return static_cast<int>(dim < 0 ? dim + n : dim);
 }
 

@@ -10,7 +10,8 @@ namespace dt {
 
 enum class DType : int32_t {
   kDefault = 0,  // "not given": the library's default, or the input's
-#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack) NAME = DT_##NAME,
+#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack) \
+  NAME = DT_##NAME,
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW
 };
@@ -19,7 +20,7 @@ enum class DType : int32_t {
 enum class Category : uint8_t { BOOL, INTEGER, FLOATING };
 
 struct DTypeInfo {
-  const char* name;         // "float32"
+  const char* name;  // "float32"
   int bytes;
   Category category;
   DType compute;            // arithmetic is done in this type
@@ -36,10 +37,18 @@ inline constexpr DTypeInfo kDTypes[] = {
 };
 inline constexpr int kDTypeCount = DT_DTYPE_COUNT_;
 
-constexpr const DTypeInfo& info(DType t) { return kDTypes[static_cast<int>(t)]; }
-constexpr bool is_floating(DType t) { return info(t).category == Category::FLOATING; }
-constexpr bool is_integral(DType t) { return info(t).category == Category::INTEGER; }
-inline void append(std::string& s, DType t) { s += info(t).name; }
+constexpr const DTypeInfo& info(DType t) {
+  return kDTypes[static_cast<int>(t)];
+}
+constexpr bool is_floating(DType t) {
+  return info(t).category == Category::FLOATING;
+}
+constexpr bool is_integral(DType t) {
+  return info(t).category == Category::INTEGER;
+}
+inline void append(std::string& s, DType t) {
+  s += info(t).name;
+}
 
 // torch.promote_types. uint8 with a signed integer gives the signed one (all here are wider).
 constexpr DType promote_types(DType a, DType b) {
@@ -49,16 +58,23 @@ constexpr DType promote_types(DType a, DType b) {
   return info(a).bytes >= info(b).bytes ? a : b;
 }
 
-// Calls f with a value of the C++ type of `t`: visit(t, [&](auto zero) { using T = decltype(zero); ... }).
+// Calls f with a value of the C++ type of `t`: visit(t, [&](auto zero) { using T = decltype(zero);
+// ... }).
 template <class F>
 decltype(auto) visit(DType t, F&& f) {
   switch (t) {
-    case DType::FLOAT64: return f(double{});
-    case DType::INT64: return f(int64_t{});
-    case DType::INT32: return f(int32_t{});
-    case DType::UINT8: return f(uint8_t{});
-    case DType::BOOL: return f(bool{});
-    default: return f(float{});
+    case DType::FLOAT64:
+      return f(double{});
+    case DType::INT64:
+      return f(int64_t{});
+    case DType::INT32:
+      return f(int32_t{});
+    case DType::UINT8:
+      return f(uint8_t{});
+    case DType::BOOL:
+      return f(bool{});
+    default:
+      return f(float{});
   }
 }
 

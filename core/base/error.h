@@ -19,10 +19,10 @@ enum class Code : int32_t {
   kRuntimeError = 4,
   kNotImplemented = 5,
   kOutOfMemory = 6,
-  kHandle = 7,     // NULL, stale, released or wrong-kind handle
-  kIo = 8,         // a file cannot be read or written, or lies
-  kCallback = 9,   // user code reported an error
-  kCancelled = 10, // a progress callback asked to stop
+  kHandle = 7,      // NULL, stale, released or wrong-kind handle
+  kIo = 8,          // a file cannot be read or written, or lies
+  kCallback = 9,    // user code reported an error
+  kCancelled = 10,  // a progress callback asked to stop
   kInternal = 11,
 };
 
@@ -45,7 +45,7 @@ template <class... Parts>
 }  // namespace dt
 
 // DT_CHECK(x.ndim() == 2, kRuntimeError, "mm: mat1 must be a matrix, got ", x.ndim(), "D");
-#define DT_CHECK(condition, code, ...)                                        \
-  do {                                                                        \
+#define DT_CHECK(condition, code, ...)                                                \
+  do {                                                                                \
     if (__builtin_expect(!(condition), 0)) ::dt::fail(::dt::Code::code, __VA_ARGS__); \
   } while (0)

@@ -43,9 +43,12 @@ class Scalar {
 };
 
 inline void append(std::string& s, const Scalar& v) {
-  if (v.is_floating()) append(s, v.to_double());
-  else if (v.category() == Category::BOOL) append(s, v.to_bool());
-  else append(s, v.to_int64());
+  if (v.is_floating())
+    append(s, v.to_double());
+  else if (v.category() == Category::BOOL)
+    append(s, v.to_bool());
+  else
+    append(s, v.to_int64());
 }
 
 }  // namespace dt

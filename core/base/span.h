@@ -1,4 +1,5 @@
-// A view of a contiguous run of values; the parameter type for lists. It owns nothing: never store one.
+// A view of a contiguous run of values; the parameter type for lists. It owns nothing: never store
+// one.
 #pragma once
 
 #include <cstddef>
@@ -18,21 +19,38 @@ class Span {
   Span(T* data, int64_t size) : data_(data), size_(size) {}
 #pragma GCC diagnostic push
 #ifndef __clang__
-#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // right for members, and why Spans are never stored
+#pragma GCC diagnostic ignored \
+    "-Winit-list-lifetime"  // right for members, and why Spans are never stored
 #endif
   Span(std::initializer_list<Value> list)
       : data_(list.begin()), size_(static_cast<int64_t>(list.size())) {}
 #pragma GCC diagnostic pop
   Span(const std::vector<Value>& v) : data_(v.data()), size_(static_cast<int64_t>(v.size())) {}
 
-  T* data() const { return data_; }
-  int64_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  T* begin() const { return data_; }
-  T* end() const { return data_ + size_; }
-  T& operator[](int64_t i) const { return data_[i]; }
-  T& back() const { return data_[size_ - 1]; }
-  std::vector<Value> to_vector() const { return {begin(), end()}; }
+  T* data() const {
+    return data_;
+  }
+  int64_t size() const {
+    return size_;
+  }
+  bool empty() const {
+    return size_ == 0;
+  }
+  T* begin() const {
+    return data_;
+  }
+  T* end() const {
+    return data_ + size_;
+  }
+  T& operator[](int64_t i) const {
+    return data_[i];
+  }
+  T& back() const {
+    return data_[size_ - 1];
+  }
+  std::vector<Value> to_vector() const {
+    return {begin(), end()};
+  }
 
  private:
   T* data_ = nullptr;

@@ -8,10 +8,15 @@
 
 namespace dt {
 
-inline void append(std::string& s, std::string_view v) { s += v; }
-inline void append(std::string& s, char v) { s += v; }
+inline void append(std::string& s, std::string_view v) {
+  s += v;
+}
+inline void append(std::string& s, char v) {
+  s += v;
+}
 
-// A template also for bool: a plain overload would take string literals, whose pointers convert to bool.
+// A template also for bool: a plain overload would take string literals, whose pointers convert to
+// bool.
 template <class T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
 void append(std::string& s, T v) {
   if constexpr (std::is_same_v<T, bool>) {

@@ -11,11 +11,16 @@ constexpr int64_t kMaxBytes = int64_t{1} << 36;
 
 DType dtype_of_code(uint8_t code, const std::string& path) {
   switch (code) {
-    case 0x08: return DType::UINT8;
-    case 0x0C: return DType::INT32;
-    case 0x0D: return DType::FLOAT32;
-    case 0x0E: return DType::FLOAT64;
-    default: fail(Code::kIo, "'", path, "' has IDX element type ", int(code), ", which is not supported");
+    case 0x08:
+      return DType::UINT8;
+    case 0x0C:
+      return DType::INT32;
+    case 0x0D:
+      return DType::FLOAT32;
+    case 0x0E:
+      return DType::FLOAT64;
+    default:
+      fail(Code::kIo, "'", path, "' has IDX element type ", int(code), ", which is not supported");
   }
 }
 
@@ -41,17 +46,18 @@ Tensor read_idx(const std::string& path) {
   DT_CHECK(size >= 4 && content[0] == 0 && content[1] == 0, kIo, "'", path, "' is no IDX file");
   const DType dtype = dtype_of_code(content[2], path);
   const int ndim = content[3];
-  DT_CHECK(ndim <= DT_MAX_DIMS && size >= 4 + 4 * ndim, kIo, "'", path, "' is no IDX file: it claims ", ndim,
-           " dimensions and has ", size, " bytes");
+  DT_CHECK(ndim <= DT_MAX_DIMS && size >= 4 + 4 * ndim, kIo, "'", path,
+           "' is no IDX file: it claims ", ndim, " dimensions and has ", size, " bytes");
   Dims sizes;
   int64_t bytes = info(dtype).bytes;
   for (int d = 0; d < ndim; ++d) {
     sizes.push_back(big_endian32(&content[4 + 4 * d]));
-    DT_CHECK(!__builtin_mul_overflow(bytes, sizes[d], &bytes), kIo, "'", path, "' claims an impossible shape ", sizes);
+    DT_CHECK(!__builtin_mul_overflow(bytes, sizes[d], &bytes), kIo, "'", path,
+             "' claims an impossible shape ", sizes);
   }
   const int64_t header = 4 + 4 * ndim;
-  DT_CHECK(size - header == bytes, kIo, "'", path, "' should have ", bytes, " bytes of elements for its shape ", sizes,
-           ", but has ", size - header);
+  DT_CHECK(size - header == bytes, kIo, "'", path, "' should have ", bytes,
+           " bytes of elements for its shape ", sizes, ", but has ", size - header);
   const Tensor x = make_empty(sizes, dtype, kCpu);
   copy_big_endian(x.data_as<uint8_t>(), content.data() + header, x.numel(), info(dtype).bytes);
   return x;

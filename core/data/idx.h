@@ -1,5 +1,5 @@
-// The IDX format of MNIST (http://yann.lecun.com/exdb/mnist): two zero bytes, an element type, the number of
-// dimensions, the sizes as big-endian int32, then the elements, big-endian, row-major.
+// The IDX format of MNIST (http://yann.lecun.com/exdb/mnist): two zero bytes, an element type, the
+// number of dimensions, the sizes as big-endian int32, then the elements, big-endian, row-major.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace dt {
 
-// The file as a tensor of its shape. uint8, int32, float32 and float64 are supported; plain or gzip.
+// The file as a tensor of its shape. uint8, int32, float32 and float64 are supported; plain or
+// gzip.
 Tensor read_idx(const std::string& path);
 
 }  // namespace dt

@@ -14,8 +14,8 @@ TensorDataset::TensorDataset(TensorList tensors) : tensors_(tensors.to_vector())
   DT_CHECK(!tensors.empty(), kValueError, "a dataset needs at least one tensor");
   for (const Tensor& x : tensors) {
     DT_CHECK(x.ndim() > 0, kValueError, "a dataset's tensor needs at least one dimension");
-    DT_CHECK(x.size(0) == tensors[0].size(0), kValueError, "Size mismatch between tensors: ", tensors[0].size(0), " and ",
-             x.size(0), " rows");
+    DT_CHECK(x.size(0) == tensors[0].size(0), kValueError,
+             "Size mismatch between tensors: ", tensors[0].size(0), " and ", x.size(0), " rows");
   }
   size_ = tensors[0].size(0);
 }
@@ -34,14 +34,18 @@ DataLoader::DataLoader(Ref<TensorDataset> dataset, const DataLoaderOptions& o)
       shuffle_(o.shuffle),
       drop_last_(o.drop_last),
       workers_(static_cast<int>(o.num_workers)) {
-  DT_CHECK(o.batch_size > 0, kValueError, "batch_size should be a positive integer value, but got batch_size=", o.batch_size);
-  DT_CHECK(o.num_workers >= 0 && o.num_workers <= 256, kValueError, "num_workers must be from 0 to 256, got ", o.num_workers);
-  DT_CHECK(o.prefetch_factor > 0 && o.prefetch_factor <= 1024, kValueError, "prefetch_factor must be from 1 to 1024, got ",
-           o.prefetch_factor);
+  DT_CHECK(o.batch_size > 0, kValueError,
+           "batch_size should be a positive integer value, but got batch_size=", o.batch_size);
+  DT_CHECK(o.num_workers >= 0 && o.num_workers <= 256, kValueError,
+           "num_workers must be from 0 to 256, got ", o.num_workers);
+  DT_CHECK(o.prefetch_factor > 0 && o.prefetch_factor <= 1024, kValueError,
+           "prefetch_factor must be from 1 to 1024, got ", o.prefetch_factor);
   generator_ = o.generator ? o.generator : default_generator();
 }
 
-DataLoader::~DataLoader() { stop_workers(); }
+DataLoader::~DataLoader() {
+  stop_workers();
+}
 
 int64_t DataLoader::batches() const {
   const int64_t n = dataset_->size();
@@ -61,7 +65,8 @@ void DataLoader::start() {
 void DataLoader::begin_epoch() {
   stop_workers();
   const GradMode no_grad(false);
-  order_ = shuffle_ ? randperm(dataset_->size(), generator_) : arange(0, dataset_->size(), 1, DType::INT64);
+  order_ = shuffle_ ? randperm(dataset_->size(), generator_)
+                    : arange(0, dataset_->size(), 1, DType::INT64);
   next_ = 0;
   running_ = true;
   start_workers();
@@ -97,7 +102,8 @@ void DataLoader::work() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     work_.wait(lock, [&] {
-      return stop_ || (claimed_ < batches() && claimed_ < slots_begin_ + static_cast<int64_t>(slots_.size()));
+      return stop_ || (claimed_ < batches() &&
+                       claimed_ < slots_begin_ + static_cast<int64_t>(slots_.size()));
     });
     if (stop_) return;
     const int64_t batch = claimed_++;
@@ -142,7 +148,8 @@ Ref<TensorDataset> make_tensor_dataset(TensorList tensors) {
   return Ref<TensorDataset>::adopt(new TensorDataset(tensors));
 }
 
-Ref<DataLoader> make_data_loader(const Ref<TensorDataset>& dataset, const DataLoaderOptions& options) {
+Ref<DataLoader> make_data_loader(const Ref<TensorDataset>& dataset,
+                                 const DataLoaderOptions& options) {
   return Ref<DataLoader>::adopt(new DataLoader(dataset, options));
 }
 

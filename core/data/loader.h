@@ -30,8 +30,9 @@ class TensorDataset : public RefCounted {
   int64_t size_;
 };
 
-// torch.utils.data.DataLoader over a TensorDataset. With workers, threads of the library gather batches ahead, in
-// order; they run no user code. One epoch at a time: `start` shuffles anew and begins at the first batch.
+// torch.utils.data.DataLoader over a TensorDataset. With workers, threads of the library gather
+// batches ahead, in order; they run no user code. One epoch at a time: `start` shuffles anew and
+// begins at the first batch.
 class DataLoader : public RefCounted {
  public:
   DataLoader(Ref<TensorDataset> dataset, const DataLoaderOptions& options);
@@ -69,15 +70,16 @@ class DataLoader : public RefCounted {
 
   std::mutex mutex_;  // guards what the workers share
   std::condition_variable work_, done_;
-  std::deque<Slot> slots_;       // batches next_ and later
-  int64_t slots_begin_ = 0;      // the batch of slots_[0]
-  int64_t claimed_ = 0;          // the next batch that no worker has taken
+  std::deque<Slot> slots_;   // batches next_ and later
+  int64_t slots_begin_ = 0;  // the batch of slots_[0]
+  int64_t claimed_ = 0;      // the next batch that no worker has taken
   bool stop_ = false;
   std::vector<std::thread> threads_;
   int process_ = 0;  // threads do not survive a fork
 };
 
 Ref<TensorDataset> make_tensor_dataset(TensorList tensors);
-Ref<DataLoader> make_data_loader(const Ref<TensorDataset>& dataset, const DataLoaderOptions& options);
+Ref<DataLoader> make_data_loader(const Ref<TensorDataset>& dataset,
+                                 const DataLoaderOptions& options);
 
 }  // namespace dt

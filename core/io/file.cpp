@@ -37,11 +37,13 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   size_ = info.st_size;
 }
 
-InputFile::~InputFile() { close(fd_); }
+InputFile::~InputFile() {
+  close(fd_);
+}
 
 void InputFile::read(int64_t offset, void* to, int64_t n) {
-  DT_CHECK(offset >= 0 && n >= 0 && offset <= size_ - n, kIo, "'", path_, "' is too short: ", n, " bytes at ", offset,
-           " were expected, the file has ", size_);
+  DT_CHECK(offset >= 0 && n >= 0 && offset <= size_ - n, kIo, "'", path_, "' is too short: ", n,
+           " bytes at ", offset, " were expected, the file has ", size_);
   auto* p = static_cast<char*>(to);
   while (n > 0) {
     const ssize_t got = pread(fd_, p, static_cast<size_t>(n), offset);
@@ -61,7 +63,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   fd_ = mkostemp(name.data(), O_CLOEXEC);
   if (fd_ < 0) fail_io("write", path);
   temporary_ = name.data();
-  // mkostemp makes the file private; give it the permissions that an ordinary new file has, or those of the old one.
+  // mkostemp makes the file private; give it the permissions that an ordinary new file has, or
+  // those of the old one.
   struct stat old;
   const mode_t mask = umask(0);
   umask(mask);

@@ -23,8 +23,9 @@ class InputFile {
   int64_t size_ = 0;
 };
 
-// A file that takes its place whole: `commit` flushes it to disk and renames it over `path`. Without commit nothing
-// changes, and what was written goes away. A process killed at any moment leaves the old file or the new one.
+// A file that takes its place whole: `commit` flushes it to disk and renames it over `path`.
+// Without commit nothing changes, and what was written goes away. A process killed at any moment
+// leaves the old file or the new one.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

@@ -8,8 +8,8 @@
 namespace dt {
 namespace {
 
-// The part of zlib's gzFile interface (zlib.h) that is needed. It is opened at run time so that the library depends on
-// nothing for those who read no compressed files.
+// The part of zlib's gzFile interface (zlib.h) that is needed. It is opened at run time so that the
+// library depends on nothing for those who read no compressed files.
 struct Zlib {
   void* (*open)(const char* path, const char* mode) = nullptr;
   int (*read)(void* file, void* buffer, unsigned length) = nullptr;
@@ -52,7 +52,8 @@ std::vector<uint8_t> inflate_file(const std::string& path, int64_t limit) {
     const int got = z.read(file, content.data() + before, kChunk);
     DT_CHECK(got >= 0, kIo, "'", path, "' is a damaged gzip file");
     content.resize(before + static_cast<size_t>(got));
-    DT_CHECK(static_cast<int64_t>(content.size()) <= limit, kIo, "'", path, "' has more than ", limit, " bytes");
+    DT_CHECK(static_cast<int64_t>(content.size()) <= limit, kIo, "'", path, "' has more than ",
+             limit, " bytes");
     if (got == 0) return content;
   }
 }

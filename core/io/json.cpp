@@ -30,7 +30,8 @@ void JsonReader::fail_here(const char* expected) {
 }
 
 char JsonReader::peek() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
+  while (at_ < text_.size() &&
+         (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
     ++at_;
   }
   return at_ < text_.size() ? text_[at_] : '\0';
@@ -54,10 +55,14 @@ uint32_t JsonReader::hex4() {
     if (at_ >= text_.size()) fail_here("four hexadecimal digits");
     const char c = text_[at_];
     value <<= 4;
-    if (c >= '0' && c <= '9') value += c - '0';
-    else if (c >= 'a' && c <= 'f') value += c - 'a' + 10;
-    else if (c >= 'A' && c <= 'F') value += c - 'A' + 10;
-    else fail_here("four hexadecimal digits");
+    if (c >= '0' && c <= '9')
+      value += c - '0';
+    else if (c >= 'a' && c <= 'f')
+      value += c - 'a' + 10;
+    else if (c >= 'A' && c <= 'F')
+      value += c - 'A' + 10;
+    else
+      fail_here("four hexadecimal digits");
   }
   return value;
 }
@@ -66,7 +71,8 @@ std::string JsonReader::string() {
   expect('"');
   std::string s;
   for (;;) {
-    if (at_ >= text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20) fail_here("the end of a string");
+    if (at_ >= text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20)
+      fail_here("the end of a string");
     const char c = text_[at_++];
     if (c == '"') return s;
     if (c != '\\') {
@@ -75,14 +81,30 @@ std::string JsonReader::string() {
     }
     if (at_ >= text_.size()) fail_here("an escape");
     switch (text_[at_++]) {
-      case '"': s += '"'; break;
-      case '\\': s += '\\'; break;
-      case '/': s += '/'; break;
-      case 'b': s += '\b'; break;
-      case 'f': s += '\f'; break;
-      case 'n': s += '\n'; break;
-      case 'r': s += '\r'; break;
-      case 't': s += '\t'; break;
+      case '"':
+        s += '"';
+        break;
+      case '\\':
+        s += '\\';
+        break;
+      case '/':
+        s += '/';
+        break;
+      case 'b':
+        s += '\b';
+        break;
+      case 'f':
+        s += '\f';
+        break;
+      case 'n':
+        s += '\n';
+        break;
+      case 'r':
+        s += '\r';
+        break;
+      case 't':
+        s += '\t';
+        break;
       case 'u': {
         uint32_t code = hex4();
         if (code >= 0xD800 && code < 0xDC00) {  // the first half of a pair
@@ -95,7 +117,8 @@ std::string JsonReader::string() {
         append_utf8(s, code);
         break;
       }
-      default: fail_here("an escape");
+      default:
+        fail_here("an escape");
     }
   }
 }
@@ -104,8 +127,8 @@ int64_t JsonReader::integer() {
   if (peek() < '0' || peek() > '9') fail_here("a number");
   int64_t value = 0;
   while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-    const bool overflow =
-        __builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, text_[at_] - '0', &value);
+    const bool overflow = __builtin_mul_overflow(value, 10, &value) ||
+                          __builtin_add_overflow(value, text_[at_] - '0', &value);
     if (overflow) fail_here("a number below 2^63");
     ++at_;
   }

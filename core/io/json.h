@@ -1,4 +1,5 @@
-// The JSON that safetensors headers are made of: objects, arrays, strings and whole numbers, and nothing else.
+// The JSON that safetensors headers are made of: objects, arrays, strings and whole numbers, and
+// nothing else.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace dt {
 
-// Reads a text from front to back. Every method throws kIo with the position when the text is not what is expected.
+// Reads a text from front to back. Every method throws kIo with the position when the text is not
+// what is expected.
 class JsonReader {
  public:
   explicit JsonReader(std::string_view text) : text_(text) {}

@@ -25,9 +25,9 @@ struct Entry {
 void append_entry(std::string& header, const std::string& name, const Tensor& x, int64_t begin) {
   std::string shape = text(x.sizes());
   shape.erase(std::remove(shape.begin(), shape.end(), ' '), shape.end());
-  append(header, text(header.size() > 1 ? "," : "", json_quote(name), ":{\"dtype\":\"", info(x.dtype()).safetensors,
-                      "\",\"shape\":", shape, ",\"data_offsets\":[", begin, ",", begin + x.numel() * x.item_bytes(),
-                      "]}"));
+  append(header, text(header.size() > 1 ? "," : "", json_quote(name), ":{\"dtype\":\"",
+                      info(x.dtype()).safetensors, "\",\"shape\":", shape, ",\"data_offsets\":[",
+                      begin, ",", begin + x.numel() * x.item_bytes(), "]}"));
 }
 
 Dims read_shape(JsonReader& json) {
@@ -91,8 +91,10 @@ std::vector<Entry> read_header(std::string_view text_of_header) {
       std::string name = json.string();
       json.expect(':');
       DT_CHECK(seen.insert(name).second, kIo, "the name '", name, "' appears twice");
-      if (name == "__metadata__") skip_metadata(json);
-      else entries.push_back(read_entry(json, std::move(name)));
+      if (name == "__metadata__")
+        skip_metadata(json);
+      else
+        entries.push_back(read_entry(json, std::move(name)));
     } while (json.accept(','));
     json.expect('}');
   }
@@ -104,32 +106,39 @@ DType dtype_named(const Entry& e) {
   for (int i = 1; i < kDTypeCount; ++i) {
     if (e.dtype == kDTypes[i].safetensors) return static_cast<DType>(i);
   }
-  fail(Code::kNotImplemented, "tensor '", e.name, "' has dtype ", e.dtype, ", which is not supported");
+  fail(Code::kNotImplemented, "tensor '", e.name, "' has dtype ", e.dtype,
+       ", which is not supported");
 }
 
 // The byte ranges must fit the shapes and cover the data without gaps or overlaps.
 void check_entries(const std::vector<Entry>& entries, int64_t data_bytes) {
   std::vector<const Entry*> by_place;
   for (const Entry& e : entries) by_place.push_back(&e);
-  std::sort(by_place.begin(), by_place.end(),
-            [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+  std::sort(by_place.begin(), by_place.end(), [](const Entry* a, const Entry* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
   int64_t next = 0;
   for (const Entry* e : by_place) {
     int64_t bytes;
-    const bool overflow = __builtin_mul_overflow(count_elements(e->sizes), info(dtype_named(*e)).bytes, &bytes);
-    DT_CHECK(e->begin == next && e->end >= e->begin && e->end <= data_bytes, kIo, "tensor '", e->name, "' claims bytes ",
-             e->begin, " to ", e->end, " of ", data_bytes, ", but the next free byte is ", next);
-    DT_CHECK(!overflow && e->end - e->begin == bytes, kIo, "tensor '", e->name, "' has ", e->end - e->begin,
-             " bytes, which does not fit its shape ", e->sizes, " of ", e->dtype);
+    const bool overflow =
+        __builtin_mul_overflow(count_elements(e->sizes), info(dtype_named(*e)).bytes, &bytes);
+    DT_CHECK(e->begin == next && e->end >= e->begin && e->end <= data_bytes, kIo, "tensor '",
+             e->name, "' claims bytes ", e->begin, " to ", e->end, " of ", data_bytes,
+             ", but the next free byte is ", next);
+    DT_CHECK(!overflow && e->end - e->begin == bytes, kIo, "tensor '", e->name, "' has ",
+             e->end - e->begin, " bytes, which does not fit its shape ", e->sizes, " of ",
+             e->dtype);
     next = e->end;
   }
-  DT_CHECK(next == data_bytes, kIo, "the file has ", data_bytes - next, " bytes that belong to no tensor");
+  DT_CHECK(next == data_bytes, kIo, "the file has ", data_bytes - next,
+           " bytes that belong to no tensor");
 }
 
 // Any byte but 0 and 1 is no bool: other code would read it in its own way.
 void check_bools(const Tensor& x, const std::string& name) {
   const auto* p = x.data_as<uint8_t>();
-  for (int64_t i = 0; i < x.numel(); ++i) DT_CHECK(p[i] <= 1, kIo, "tensor '", name, "' has a bool that is neither 0 nor 1");
+  for (int64_t i = 0; i < x.numel(); ++i)
+    DT_CHECK(p[i] <= 1, kIo, "tensor '", name, "' has a bool that is neither 0 nor 1");
 }
 
 // A blob that is read like a file.
@@ -138,8 +147,8 @@ class InputMemory {
   explicit InputMemory(Bytes bytes) : bytes_(bytes) {}
   int64_t size() const { return bytes_.size; }
   void read(int64_t offset, void* to, int64_t n) const {
-    DT_CHECK(offset >= 0 && n >= 0 && offset <= bytes_.size - n, kIo, "the data is too short: ", n, " bytes at ", offset,
-             " were expected, there are ", bytes_.size);
+    DT_CHECK(offset >= 0 && n >= 0 && offset <= bytes_.size - n, kIo, "the data is too short: ", n,
+             " bytes at ", offset, " were expected, there are ", bytes_.size);
     if (n) std::memcpy(to, static_cast<const char*>(bytes_.data) + offset, static_cast<size_t>(n));
   }
 
@@ -148,12 +157,13 @@ class InputMemory {
 };
 
 template <class Input>
-std::tuple<std::vector<std::string>, std::vector<Tensor>> load(Input& file, const std::string& what) {
+std::tuple<std::vector<std::string>, std::vector<Tensor>> load(Input& file,
+                                                               const std::string& what) {
   uint64_t length = 0;
   file.read(0, &length, sizeof length);
   const int64_t room = file.size() - static_cast<int64_t>(sizeof length);
-  DT_CHECK(length <= static_cast<uint64_t>(kMaxHeader) && static_cast<int64_t>(length) <= room, kIo, what,
-           " is no safetensors file: its header would have ", length, " bytes of ", room);
+  DT_CHECK(length <= static_cast<uint64_t>(kMaxHeader) && static_cast<int64_t>(length) <= room, kIo,
+           what, " is no safetensors file: its header would have ", length, " bytes of ", room);
   std::string header(length, '\0');
   file.read(sizeof length, header.data(), static_cast<int64_t>(length));
   const std::vector<Entry> entries = read_header(header);
@@ -173,11 +183,13 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> load(Input& file, cons
 
 }  // namespace
 
-void save_safetensors(const std::string& path, const std::vector<std::string>& names, TensorList tensors) {
-  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(), " names and ",
-           tensors.size(), " tensors");
+void save_safetensors(const std::string& path, const std::vector<std::string>& names,
+                      TensorList tensors) {
+  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(),
+           " names and ", tensors.size(), " tensors");
   const GradMode no_grad(false);
-  // Widest elements first, so that each tensor is aligned; then by name, so that equal content makes equal files.
+  // Widest elements first, so that each tensor is aligned; then by name, so that equal content
+  // makes equal files.
   std::vector<size_t> order(names.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -189,7 +201,8 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
   int64_t offset = 0;
   for (size_t i : order) {
     DT_CHECK(seen.insert(names[i]).second, kValueError, "the name '", names[i], "' appears twice");
-    DT_CHECK(names[i] != "__metadata__", kValueError, "'__metadata__' cannot be the name of a tensor");
+    DT_CHECK(names[i] != "__metadata__", kValueError,
+             "'__metadata__' cannot be the name of a tensor");
     append_entry(header, names[i], tensors[i], offset);
     offset += tensors[i].numel() * tensors[i].item_bytes();
   }
@@ -207,7 +220,8 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
   file.commit();
 }
 
-std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors(const std::string& path) {
+std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors(
+    const std::string& path) {
   InputFile file(path);
   return load(file, "'" + path + "'");
 }

@@ -12,7 +12,8 @@ Tensor Module::forward(const Tensor&, const Tensor&) {
 }
 
 void Module::fail_target(bool wanted) const {
-  fail(Code::kTypeError, kind_, wanted ? ".forward needs a target" : ".forward takes one input and no target");
+  fail(Code::kTypeError, kind_,
+       wanted ? ".forward needs a target" : ".forward takes one input and no target");
 }
 
 // Visits this module and everything below it, children after their parent.
@@ -59,9 +60,10 @@ Module::NamedTensors Module::state_dict() const {
   return list;
 }
 
-void Module::load_state_dict(const std::vector<std::string>& names, TensorList tensors, bool strict) {
-  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(), " names and ",
-           tensors.size(), " tensors");
+void Module::load_state_dict(const std::vector<std::string>& names, TensorList tensors,
+                             bool strict) {
+  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(),
+           " names and ", tensors.size(), " tensors");
   std::string problems;
   std::vector<bool> used(names.size());
   std::vector<std::pair<Tensor, Tensor>> loads;
@@ -73,22 +75,25 @@ void Module::load_state_dict(const std::vector<std::string>& names, TensorList t
     }
     used[i] = true;
     if (own.sizes() != tensors[i].sizes()) {
-      problems += text("\n\tsize mismatch for ", key, ": copying a param with shape ", tensors[i].sizes(),
-                       " from checkpoint, the shape in current model is ", own.sizes(), ".");
+      problems +=
+          text("\n\tsize mismatch for ", key, ": copying a param with shape ", tensors[i].sizes(),
+               " from checkpoint, the shape in current model is ", own.sizes(), ".");
     }
     loads.emplace_back(own, tensors[i]);
   }
   for (size_t i = 0; strict && i < names.size(); ++i) {
     if (!used[i]) problems += text("\n\tUnexpected key(s) in state_dict: \"", names[i], "\". ");
   }
-  DT_CHECK(problems.empty(), kRuntimeError, "Error(s) in loading state_dict for ", kind_, ":", problems);
+  DT_CHECK(problems.empty(), kRuntimeError, "Error(s) in loading state_dict for ", kind_, ":",
+           problems);
   const GradMode no_grad(false);
   for (auto& [own, value] : loads) copy_(own, value);
 }
 
 void Module::to(Device device, DType dtype) {
-  DT_CHECK(dtype == DType::kDefault || is_floating(dtype), kTypeError,
-           "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=", dtype);
+  DT_CHECK(
+      dtype == DType::kDefault || is_floating(dtype), kTypeError,
+      "nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=", dtype);
   const GradMode no_grad(false);
   for (const auto& [name, x] : state_dict()) {
     const Tensor data = x.detach();
@@ -113,7 +118,8 @@ void Module::requires_grad_(bool value) {
 void Module::add_state(const std::string& name, const Tensor& x, bool buffer) {
   DT_CHECK(!name.empty() && name.find('.') == std::string::npos, kValueError, "'", name,
            "' cannot be a name: it must not be empty or contain \".\"");
-  for (const State& s : state_) DT_CHECK(s.name != name, kValueError, "attribute '", name, "' already exists");
+  for (const State& s : state_)
+    DT_CHECK(s.name != name, kValueError, "attribute '", name, "' already exists");
   state_.push_back({name, x, buffer});
 }
 
@@ -125,7 +131,9 @@ void Module::register_parameter(const std::string& name, const Tensor& x) {
   add_state(name, x, false);
 }
 
-void Module::register_buffer(const std::string& name, const Tensor& x) { add_state(name, x, true); }
+void Module::register_buffer(const std::string& name, const Tensor& x) {
+  add_state(name, x, true);
+}
 
 bool Module::holds(const Module* m) const {
   if (this == m) return true;
@@ -139,13 +147,14 @@ void Module::register_module(const std::string& name, const Ref<Module>& child) 
   DT_CHECK(!name.empty() && name.find('.') == std::string::npos, kValueError, "'", name,
            "' cannot be a name: it must not be empty or contain \".\"");
   DT_CHECK(!child->holds(this), kValueError, "a module cannot contain itself");
-  for (const auto& [other, c] : children_) DT_CHECK(other != name, kValueError, "attribute '", name, "' already exists");
+  for (const auto& [other, c] : children_)
+    DT_CHECK(other != name, kValueError, "attribute '", name, "' already exists");
   children_.emplace_back(name, child);
 }
 
 const Ref<Module>& Module::child(int64_t i) const {
-  DT_CHECK(i >= 0 && i < child_count(), kIndexError, "index ", i, " is out of range: ", kind_, " has ", child_count(),
-           " children");
+  DT_CHECK(i >= 0 && i < child_count(), kIndexError, "index ", i, " is out of range: ", kind_,
+           " has ", child_count(), " children");
   return children_[i].second;
 }
 
@@ -156,8 +165,12 @@ Tensor Sequential::forward(const Tensor& input, const Tensor& target) {
   return x;
 }
 
-Ref<Module> make_container(const std::string& kind) { return Ref<Module>::adopt(new Module(kind)); }
-Ref<Module> make_sequential() { return Ref<Module>::adopt(new Sequential); }
+Ref<Module> make_container(const std::string& kind) {
+  return Ref<Module>::adopt(new Module(kind));
+}
+Ref<Module> make_sequential() {
+  return Ref<Module>::adopt(new Sequential);
+}
 
 void sequential_append(const Ref<Module>& sequential, const Ref<Module>& child) {
   auto* s = dynamic_cast<Sequential*>(sequential.get());

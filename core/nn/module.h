@@ -1,5 +1,5 @@
-// Modules: named parameters, buffers and children, with a forward. PyTorch's nn.Module for C, C++, Lua and other
-// languages; Python's own classes have the same names and the same state-dict keys.
+// Modules: named parameters, buffers and children, with a forward. PyTorch's nn.Module for C, C++,
+// Lua and other languages; Python's own classes have the same names and the same state-dict keys.
 #pragma once
 
 #include <string>
@@ -31,7 +31,8 @@ class Module : public RefCounted {
   NamedTensors named_buffers() const;
   // Parameters, then buffers, then the same of each child: the order of PyTorch's state_dict.
   NamedTensors state_dict() const;
-  // Copies the values in. With `strict`, every key must be there and no other. Nothing is changed if a check fails.
+  // Copies the values in. With `strict`, every key must be there and no other. Nothing is changed
+  // if a check fails.
   void load_state_dict(const std::vector<std::string>& names, TensorList tensors, bool strict);
 
   // Converts floating point state. The tensors stay the same objects, so optimizers keep working.

@@ -10,7 +10,8 @@
 namespace dt {
 namespace {
 
-Tensor copy_as(const Tensor& x, DType dtype, Device device, MemoryFormat format, const char* node_name) {
+Tensor copy_as(const Tensor& x, DType dtype, Device device, MemoryFormat format,
+               const char* node_name) {
   const Tensor y = make_empty_strided(x.sizes(), format_strides(x, format), dtype, device);
   copy_elements(y, x);
   if (!is_floating(dtype)) return y;
@@ -31,7 +32,8 @@ void copy_elements(const Tensor& y, const Tensor& x) {
 
 Dims format_strides(const Tensor& x, MemoryFormat format) {
   switch (format) {
-    case MemoryFormat::kContiguous: return contiguous_strides(x.sizes());
+    case MemoryFormat::kContiguous:
+      return contiguous_strides(x.sizes());
     case MemoryFormat::kChannelsLast:
       DT_CHECK(x.ndim() == 4, kRuntimeError, "required rank 4 tensor to use channels_last format");
       return channels_last_strides(x.sizes());
@@ -52,7 +54,8 @@ Tensor alias(const Tensor& x) {
 }
 
 Scalar item(const Tensor& x) {
-  DT_CHECK(x.numel() == 1, kRuntimeError, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
+  DT_CHECK(x.numel() == 1, kRuntimeError, "a Tensor with ", x.numel(),
+           " elements cannot be converted to Scalar");
   return visit(x.dtype(), [&](auto zero) { return Scalar(*x.data_as<decltype(zero)>()); });
 }
 
@@ -60,12 +63,14 @@ Tensor clone(const Tensor& input, MemoryFormat memory_format) {
   return copy_as(input, input.dtype(), input.device(), memory_format, "CloneBackward0");
 }
 
-Tensor to(const Tensor& input, Device device, DType dtype, bool, bool copy, MemoryFormat memory_format) {
+Tensor to(const Tensor& input, Device device, DType dtype, bool, bool copy,
+          MemoryFormat memory_format) {
   if (device.type == DeviceType::kDefault) device = input.device();
   if (dtype == DType::kDefault) dtype = input.dtype();
-  const bool right_format =
-      memory_format == MemoryFormat::kDefault || memory_format == MemoryFormat::kPreserve ||
-      (memory_format == MemoryFormat::kChannelsLast ? is_channels_last(input) : input.is_contiguous());
+  const bool right_format = memory_format == MemoryFormat::kDefault ||
+                            memory_format == MemoryFormat::kPreserve ||
+                            (memory_format == MemoryFormat::kChannelsLast ? is_channels_last(input)
+                                                                          : input.is_contiguous());
   if (!copy && right_format && device == input.device() && dtype == input.dtype()) return input;
   return copy_as(input, dtype, device, memory_format, "ToCopyBackward0");
 }
@@ -78,8 +83,8 @@ Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
 }
 
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool) {
-  DT_CHECK(broadcast_sizes(self.sizes(), src.sizes()) == self.sizes(), kRuntimeError, "The size of tensor a ",
-           self.sizes(), " must match the size of tensor b ", src.sizes());
+  DT_CHECK(broadcast_sizes(self.sizes(), src.sizes()) == self.sizes(), kRuntimeError,
+           "The size of tensor a ", self.sizes(), " must match the size of tensor b ", src.sizes());
   const bool overlaps = src.storage().get() == self.storage().get() && src.numel() > 0 &&
                         !(src.offset() == self.offset() && src.sizes() == self.sizes() &&
                           src.strides() == self.strides());
@@ -99,8 +104,8 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool) {
 const Tensor& fill_(const Tensor& self, const Operand& value) {
   if (!value.is_number()) {
     DT_CHECK(value.tensor().ndim() == 0, kRuntimeError,
-             "fill_ only supports 0-dimension value tensor but got tensor with ", value.tensor().ndim(),
-             " dimensions.");
+             "fill_ only supports 0-dimension value tensor but got tensor with ",
+             value.tensor().ndim(), " dimensions.");
     return copy_(self, value.tensor());
   }
   inplace(
@@ -117,6 +122,8 @@ const Tensor& fill_(const Tensor& self, const Operand& value) {
   return self;
 }
 
-const Tensor& zero_(const Tensor& self) { return fill_(self, 0); }
+const Tensor& zero_(const Tensor& self) {
+  return fill_(self, 0);
+}
 
 }  // namespace dt

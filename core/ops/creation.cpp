@@ -12,7 +12,8 @@ Tensor finish(Tensor y, bool requires_grad) {
   return y;
 }
 
-Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType dtype, Device device) {
+Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType dtype,
+              Device device) {
   const Tensor y = make_empty_strided(sizes, strides, dtype, device);
   if (y.numel() == 0) return y;
   const int64_t n = y.numel();
@@ -23,9 +24,12 @@ Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType
 
 DType dtype_of_number(const Scalar& v) {
   switch (v.category()) {
-    case Category::BOOL: return DType::BOOL;
-    case Category::INTEGER: return DType::INT64;
-    default: return context().default_dtype;
+    case Category::BOOL:
+      return DType::BOOL;
+    case Category::INTEGER:
+      return DType::INT64;
+    default:
+      return context().default_dtype;
   }
 }
 
@@ -42,18 +46,24 @@ struct Like {
 
 }  // namespace
 
-Tensor empty(IntList size, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+Tensor empty(IntList size, DType dtype, Device device, bool requires_grad,
+             MemoryFormat memory_format) {
   dtype = dtype_or_default(dtype);
   device = device_or_default(device);
-  if (memory_format != MemoryFormat::kChannelsLast) return finish(make_empty(size, dtype, device), requires_grad);
+  if (memory_format != MemoryFormat::kChannelsLast)
+    return finish(make_empty(size, dtype, device), requires_grad);
   DT_CHECK(size.size() == 4, kRuntimeError, "required rank 4 tensor to use channels_last format");
-  return finish(make_empty_strided(size, channels_last_strides(size), dtype, device), requires_grad);
+  return finish(make_empty_strided(size, channels_last_strides(size), dtype, device),
+                requires_grad);
 }
 
-Tensor full(IntList size, const Scalar& fill_value, DType dtype, Device device, bool requires_grad) {
+Tensor full(IntList size, const Scalar& fill_value, DType dtype, Device device,
+            bool requires_grad) {
   if (dtype == DType::kDefault) dtype = dtype_of_number(fill_value);
   count_elements(size);  // refuse negative sizes before strides are computed
-  return finish(filled(size, contiguous_strides(size), fill_value, dtype, device_or_default(device)), requires_grad);
+  return finish(
+      filled(size, contiguous_strides(size), fill_value, dtype, device_or_default(device)),
+      requires_grad);
 }
 
 Tensor zeros(IntList size, DType dtype, Device device, bool requires_grad) {
@@ -68,33 +78,39 @@ Tensor scalar_tensor(const Scalar& s, DType dtype, Device device, bool requires_
   return full({}, s, dtype_or_default(dtype), device, requires_grad);
 }
 
-Tensor from_numbers(Span<const double> data, std::optional<IntList> size, DType dtype, Device device,
-                    bool requires_grad) {
+Tensor from_numbers(Span<const double> data, std::optional<IntList> size, DType dtype,
+                    Device device, bool requires_grad) {
   const int64_t n = data.size();
   const Dims sizes(size.value_or(IntList(&n, 1)));
-  DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_numbers: shape ", sizes, " does not hold ", n, " numbers");
+  DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_numbers: shape ", sizes,
+           " does not hold ", n, " numbers");
   const GradMode off(false);
   const Tensor numbers = make_empty(sizes, DType::FLOAT64, kCpu);
   std::copy(data.begin(), data.end(), numbers.data_as<double>());
   return finish(to(numbers, device_or_default(device), dtype_or_default(dtype)), requires_grad);
 }
 
-Tensor empty_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+Tensor empty_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
+                  MemoryFormat memory_format) {
   const Like like(input, dtype, device, memory_format);
-  return finish(make_empty_strided(input.sizes(), like.strides, like.dtype, like.device), requires_grad);
+  return finish(make_empty_strided(input.sizes(), like.strides, like.dtype, like.device),
+                requires_grad);
 }
 
-Tensor full_like(const Tensor& input, const Scalar& fill_value, DType dtype, Device device, bool requires_grad,
-                 MemoryFormat memory_format) {
+Tensor full_like(const Tensor& input, const Scalar& fill_value, DType dtype, Device device,
+                 bool requires_grad, MemoryFormat memory_format) {
   const Like like(input, dtype, device, memory_format);
-  return finish(filled(input.sizes(), like.strides, fill_value, like.dtype, like.device), requires_grad);
+  return finish(filled(input.sizes(), like.strides, fill_value, like.dtype, like.device),
+                requires_grad);
 }
 
-Tensor zeros_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+Tensor zeros_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
+                  MemoryFormat memory_format) {
   return full_like(input, 0, dtype, device, requires_grad, memory_format);
 }
 
-Tensor ones_like(const Tensor& input, DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
+Tensor ones_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
+                 MemoryFormat memory_format) {
   return full_like(input, 1, dtype, device, requires_grad, memory_format);
 }
 
@@ -103,8 +119,8 @@ Tensor new_empty(const Tensor& self, IntList size, DType dtype, Device device, b
   return finish(make_empty(size, like.dtype, like.device), requires_grad);
 }
 
-Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, DType dtype, Device device,
-                bool requires_grad) {
+Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, DType dtype,
+                Device device, bool requires_grad) {
   const Like like(self, dtype, device, MemoryFormat::kPreserve);
   return full(size, fill_value, like.dtype, like.device, requires_grad);
 }
@@ -117,13 +133,14 @@ Tensor new_ones(const Tensor& self, IntList size, DType dtype, Device device, bo
   return new_full(self, size, 1, dtype, device, requires_grad);
 }
 
-Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype, Device device,
-              bool requires_grad) {
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype,
+              Device device, bool requires_grad) {
   const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
   if (dtype == DType::kDefault) dtype = floating ? context().default_dtype : DType::INT64;
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
   DT_CHECK(s != 0, kRuntimeError, "step must be nonzero");
-  DT_CHECK(std::isfinite(a) && std::isfinite(b), kRuntimeError, "unsupported range: ", start, " -> ", end);
+  DT_CHECK(std::isfinite(a) && std::isfinite(b), kRuntimeError, "unsupported range: ", start,
+           " -> ", end);
   DT_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), kRuntimeError,
            "upper bound and lower bound inconsistent with step sign");
   int64_t n;

@@ -9,7 +9,9 @@ namespace dt {
 namespace {
 
 // PyTorch lets a 1-d tensor without elements join anything.
-bool is_legacy_empty(const Tensor& x) { return x.ndim() == 1 && x.numel() == 0; }
+bool is_legacy_empty(const Tensor& x) {
+  return x.ndim() == 1 && x.numel() == 0;
+}
 
 const Tensor& shape_model(TensorList tensors) {
   for (const Tensor& x : tensors) {
@@ -19,11 +21,13 @@ const Tensor& shape_model(TensorList tensors) {
 }
 
 void check_joinable(const Tensor& first, const Tensor& x, int64_t number, int dim) {
-  DT_CHECK(x.ndim() == first.ndim(), kRuntimeError, "Tensors must have same number of dimensions: got ", first.ndim(),
-           " and ", x.ndim());
+  DT_CHECK(x.ndim() == first.ndim(), kRuntimeError,
+           "Tensors must have same number of dimensions: got ", first.ndim(), " and ", x.ndim());
   for (int d = 0; d < x.ndim(); ++d) {
-    DT_CHECK(d == dim || x.sizes()[d] == first.sizes()[d], kRuntimeError, "Sizes of tensors must match except in "
-             "dimension ", dim, ". Expected size ", first.sizes()[d], " but got size ", x.sizes()[d],
+    DT_CHECK(d == dim || x.sizes()[d] == first.sizes()[d], kRuntimeError,
+             "Sizes of tensors must match except in "
+             "dimension ",
+             dim, ". Expected size ", first.sizes()[d], " but got size ", x.sizes()[d],
              " for tensor number ", number, " in the list.");
   }
 }
@@ -60,7 +64,8 @@ Tensor cat(TensorList tensors, int64_t dim) {
   return record("CatBackward0", y, tensors, [d, lengths](BackwardCall& b) {
     int64_t start = 0;
     for (size_t i = 0; i < lengths.size(); ++i) {
-      if (b.wants(static_cast<int>(i))) b.results[i] = slice(b.grad(), d, start, start + lengths[i], 1);
+      if (b.wants(static_cast<int>(i)))
+        b.results[i] = slice(b.grad(), d, start, start + lengths[i], 1);
       start += lengths[i];
     }
   });
@@ -71,22 +76,27 @@ Tensor stack(TensorList tensors, int64_t dim) {
   const int d = wrap_dim(dim, tensors[0].ndim() + 1);
   std::vector<Tensor> rows;
   for (int64_t i = 0; i < tensors.size(); ++i) {
-    DT_CHECK(tensors[i].sizes() == tensors[0].sizes(), kRuntimeError, "stack expects each tensor to be equal size, but "
-             "got ", tensors[0].sizes(), " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
+    DT_CHECK(tensors[i].sizes() == tensors[0].sizes(), kRuntimeError,
+             "stack expects each tensor to be equal size, but "
+             "got ",
+             tensors[0].sizes(), " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
     rows.push_back(unsqueeze(tensors[i], d));
   }
   return cat(rows, d);
 }
 
-// Copies into [r0, s0, r1, s1, ...], whose dimensions merge in pairs: the input is broadcast along every r.
+// Copies into [r0, s0, r1, s1, ...], whose dimensions merge in pairs: the input is broadcast along
+// every r.
 Tensor repeat(const Tensor& input, IntList repeats) {
   const int n = static_cast<int>(repeats.size()), lead = n - input.ndim();
-  DT_CHECK(lead >= 0, kRuntimeError, "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+  DT_CHECK(lead >= 0, kRuntimeError,
+           "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
            "tensor");
   Dims shape, interleaved, wide, result;
   for (int d = 0; d < n; ++d) {
     const int64_t size = d < lead ? 1 : input.sizes()[d - lead];
-    DT_CHECK(repeats[d] >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", repeats[d]);
+    DT_CHECK(repeats[d] >= 0, kRuntimeError, "Trying to create tensor with negative dimension ",
+             repeats[d]);
     result.push_back(repeats[d] * size);
     if (d >= lead) {
       interleaved.push_back(1);
@@ -119,7 +129,8 @@ Tensor flip(const Tensor& input, IntList dims) {
     }
     run(DT_OP_copy, {y}, {View(input, input.sizes(), strides, offset)});
   }
-  return record("FlipBackward0", y, {input}, [d = Dims(dims)](BackwardCall& b) { b.results[0] = flip(b.grad(), d); });
+  return record("FlipBackward0", y, {input},
+                [d = Dims(dims)](BackwardCall& b) { b.results[0] = flip(b.grad(), d); });
 }
 
 }  // namespace dt

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMaxOperands = kMaxPointwiseInputs + 2;
 
-// The op's numbers as the kernel ABI wants them: the compute dtype, then each number as int64 and as double.
+// The op's numbers as the kernel ABI wants them: the compute dtype, then each number as int64 and
+// as double.
 struct Attributes {
   int64_t ints[1 + kMaxPointwiseNumbers];
   double floats[kMaxPointwiseNumbers];
@@ -83,12 +84,14 @@ Device common_device(Span<const Operand> inputs) {
 // Every tensor is dense, row-major and of the full size: the whole is one run of numbers.
 bool is_one_run(Span<const Operand> inputs, const Dims& sizes) {
   for (const Operand& x : inputs) {
-    if (!x.is_number() && !(x.tensor().impl()->contiguous && x.tensor().sizes() == sizes)) return false;
+    if (!x.is_number() && !(x.tensor().impl()->contiguous && x.tensor().sizes() == sizes))
+      return false;
   }
   return true;
 }
 
-void launch_one_run(const Operands& ops, const Tensor& out, DType common, const Attributes& attributes) {
+void launch_one_run(const Operands& ops, const Tensor& out, DType common,
+                    const Attributes& attributes) {
   const int64_t n = out.numel();
   const IntList sizes(&n, 1), strides(&kUnitStride, 1);
   View in[kMaxPointwiseInputs];
@@ -111,12 +114,14 @@ void launch(const Operands& ops, const Tensor& out, DType common, PointwiseNumbe
   layout.add(out);
   for (int i = 0; i < ops.row.inputs; ++i) {
     const Operand& x = ops.inputs[i];
-    if (x.is_number()) layout.add(x.number(), ops.number_dtype(i, common));
-    else layout.add(x.tensor());
+    if (x.is_number())
+      layout.add(x.number(), ops.number_dtype(i, common));
+    else
+      layout.add(x.tensor());
   }
   layout.finish();
-  run(ops.row.op, layout.views(0, 1), layout.views(1, ops.row.inputs), {attributes.ints, 1 + attributes.n},
-      {attributes.floats, attributes.n});
+  run(ops.row.op, layout.views(0, 1), layout.views(1, ops.row.inputs),
+      {attributes.ints, 1 + attributes.n}, {attributes.floats, attributes.n});
 }
 
 Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
@@ -126,7 +131,9 @@ Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
   return elementwise_strides(sizes, {tensors, inputs.size()});
 }
 
-Tensor number_tensor(const Scalar& number, DType dtype) { return full({}, number, dtype, kCpu); }
+Tensor number_tensor(const Scalar& number, DType dtype) {
+  return full({}, number, dtype, kCpu);
+}
 
 class PointwiseNode final : public Node {
  public:
@@ -134,8 +141,10 @@ class PointwiseNode final : public Node {
       : Node(row.node_name), row_(row) {
     for (int i = 0; i < row.inputs; ++i) {
       if (!(row.saves_input >> i & 1)) continue;
-      if (inputs[i].is_number()) number_input_[i] = inputs[i].number();
-      else input_[i] = Saved::input(inputs[i].tensor());
+      if (inputs[i].is_number())
+        number_input_[i] = inputs[i].number();
+      else
+        input_[i] = Saved::input(inputs[i].tensor());
     }
     for (int64_t i = 0; i < numbers.size(); ++i) numbers_[i] = numbers[i];
     number_count_ = static_cast<int>(numbers.size());
@@ -151,12 +160,16 @@ class PointwiseNode final : public Node {
     bool rest = false;
     for (int i = 0; i < row_.inputs; ++i) {
       if (!call.wants(i)) continue;
-      if (passes_grad(i)) call.results[i] = call.grad();
-      else rest = true;
+      if (passes_grad(i))
+        call.results[i] = call.grad();
+      else
+        rest = true;
     }
     if (!rest) return;
-    if (call.create_graph) by_formula(call);
-    else by_kernel(call);
+    if (call.create_graph)
+      by_formula(call);
+    else
+      by_kernel(call);
   }
 
   void release_saved() override {
@@ -179,7 +192,8 @@ class PointwiseNode final : public Node {
     for (int i = 0; i < row_.inputs; ++i) {
       g.wants[i] = call.wants(i) && !passes_grad(i);
       if (!(row_.saves_input >> i & 1)) continue;
-      g.input[i] = input_[i].defined() ? input_[i].get(this) : number_tensor(number_input_[i], dtype);
+      g.input[i] =
+          input_[i].defined() ? input_[i].get(this) : number_tensor(number_input_[i], dtype);
     }
     g.result = result_.get(this);
     for (int i = 0; i < number_count_; ++i) g.number[i] = numbers_[i].to_double();
@@ -218,13 +232,15 @@ class PointwiseNode final : public Node {
       }
     }
     for (int k = 0; k < n; ++k) {
-      if (operands[k].defined()) layout.add(operands[k]);
-      else layout.add(number[k], condition[k] ? DType::BOOL : grad.dtype());
+      if (operands[k].defined())
+        layout.add(operands[k]);
+      else
+        layout.add(number[k], condition[k] ? DType::BOOL : grad.dtype());
     }
     layout.finish();
     const Attributes attributes(grad.dtype(), {numbers_, number_count_});
-    run(row_.backward_op, layout.views(0, outs), layout.views(outs, n), {attributes.ints, 1 + attributes.n},
-        {attributes.floats, attributes.n});
+    run(row_.backward_op, layout.views(0, outs), layout.views(outs, n),
+        {attributes.ints, 1 + attributes.n}, {attributes.floats, attributes.n});
   }
 
   const PointwiseRow& row_;
@@ -238,7 +254,8 @@ class PointwiseNode final : public Node {
 bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out) {
   if (!grad_enabled() || row.backward_op < 0 || !is_floating(out)) return false;
   for (int i = 0; i < row.inputs; ++i) {
-    if (row.differentiable >> i & 1 && !inputs[i].is_number() && inputs[i].tensor().requires_grad()) return true;
+    if (row.differentiable >> i & 1 && !inputs[i].is_number() && inputs[i].tensor().requires_grad())
+      return true;
   }
   return false;
 }
@@ -250,7 +267,9 @@ void attach_edges(Node& node, const PointwiseRow& row, Span<const Operand> input
   }
 }
 
-bool can_cast(DType from, DType to) { return info(from).category <= info(to).category; }
+bool can_cast(DType from, DType to) {
+  return info(from).category <= info(to).category;
+}
 
 // PyTorch refuses operands that overlap the written tensor other than exactly.
 void check_overlap(const Tensor& self, Span<const Operand> inputs) {
@@ -258,11 +277,15 @@ void check_overlap(const Tensor& self, Span<const Operand> inputs) {
     if (inputs[i].is_number()) continue;
     const Tensor& x = inputs[i].tensor();
     if (x.storage().get() != self.storage().get() || x.numel() == 0 || self.numel() == 0) continue;
-    if (x.offset() == self.offset() && x.sizes() == self.sizes() && x.strides() == self.strides()) continue;
-    if (!is_dense(x.sizes(), x.strides()) || !is_dense(self.sizes(), self.strides())) continue;  // cannot tell
-    const bool apart = x.offset() + x.numel() <= self.offset() || self.offset() + self.numel() <= x.offset();
+    if (x.offset() == self.offset() && x.sizes() == self.sizes() && x.strides() == self.strides())
+      continue;
+    if (!is_dense(x.sizes(), x.strides()) || !is_dense(self.sizes(), self.strides()))
+      continue;  // cannot tell
+    const bool apart =
+        x.offset() + x.numel() <= self.offset() || self.offset() + self.numel() <= x.offset();
     DT_CHECK(apart, kRuntimeError,
-             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+             "unsupported operation: some elements of the input tensor and the written-to tensor "
+             "refer to a single "
              "memory location. Please clone() the tensor before performing the operation.");
   }
 }
@@ -296,7 +319,8 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseN
   const DType common = common_dtype(row, inputs);
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? DType::BOOL : common;
-  const Tensor y = make_empty_strided(sizes, output_strides(inputs, sizes), dtype, common_device(inputs));
+  const Tensor y =
+      make_empty_strided(sizes, output_strides(inputs, sizes), dtype, common_device(inputs));
   launch({row, inputs}, y, common, numbers);
   if (must_record(row, inputs, dtype)) {
     auto* node = new PointwiseNode(row, inputs, numbers);

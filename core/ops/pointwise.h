@@ -1,5 +1,6 @@
-// Elementwise ops. Each is a row of the schema; the generator writes a PointwiseRow and two one-line functions for it
-// (pointwise.gen.cpp), and everything else is here: broadcasting, promotion, memory, recording and both gradients.
+// Elementwise ops. Each is a row of the schema; the generator writes a PointwiseRow and two
+// one-line functions for it (pointwise.gen.cpp), and everything else is here: broadcasting,
+// promotion, memory, recording and both gradients.
 #pragma once
 
 #include "core/autograd/saved.h"
@@ -16,43 +17,47 @@ using PointwiseNumbers = Span<const Scalar>;
 // What a gradient formula sees when a graph of the backward is being built.
 struct PointwiseGradient {
   Tensor grad;
-  Tensor input[kMaxPointwiseInputs];  // only those that the row saves; a plain number is a 0-d tensor
-  Tensor result;                      // only if the row saves it
+  Tensor
+      input[kMaxPointwiseInputs];  // only those that the row saves; a plain number is a 0-d tensor
+  Tensor result;                   // only if the row saves it
   double number[kMaxPointwiseNumbers];
-  Tensor out[kMaxPointwiseInputs];    // to be filled where wants[i]
+  Tensor out[kMaxPointwiseInputs];  // to be filled where wants[i]
   bool wants[kMaxPointwiseInputs];
 };
 
 enum class OpClass : uint8_t {
-  kFloat,  // computes in floating point: integer inputs become the default dtype
-  kNumber, // any numbers
-  kInteger // integers and bool only
+  kFloat,   // computes in floating point: integer inputs become the default dtype
+  kNumber,  // any numbers
+  kInteger  // integers and bool only
 };
 
 struct PointwiseRow {
-  const char* name;           // "mul"
-  const char* node_name;      // "MulBackward0"
-  int op;                     // DT_OP_mul
-  int backward_op;            // DT_OP_mul_backward, or -1: not differentiable
+  const char* name;       // "mul"
+  const char* node_name;  // "MulBackward0"
+  int op;                 // DT_OP_mul
+  int backward_op;        // DT_OP_mul_backward, or -1: not differentiable
   OpClass op_class;
-  int inputs;                 // tensors and operands
-  uint8_t bool_inputs;        // bit i: input i is a condition: loaded as bool, outside promotion
+  int inputs;           // tensors and operands
+  uint8_t bool_inputs;  // bit i: input i is a condition: loaded as bool, outside promotion
   bool bool_out;
-  uint8_t differentiable;     // bit i: input i has a gradient formula
-  uint8_t saves_input;        // bit i: some formula mentions input i
+  uint8_t differentiable;  // bit i: input i has a gradient formula
+  uint8_t saves_input;     // bit i: some formula mentions input i
   bool saves_result;
   // How gradient i is found without a kernel: 0 = needs the kernel, 1 = it is `grad` itself,
   // 2 + k = grad times number k (so grad itself when that is 1).
   uint8_t passes[kMaxPointwiseInputs];
   void (*gradient)(PointwiseGradient&);  // the formulas over Tensors
-  const char* bool_error = nullptr;      // PyTorch's sentence when all inputs are bool; null: they may be
+  const char* bool_error =
+      nullptr;  // PyTorch's sentence when all inputs are bool; null: they may be
 };
 
-Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers = {});
+Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
+                 PointwiseNumbers numbers = {});
 // The result is written into inputs[0].
 void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers = {});
 
-// torch.result_type: dimensioned tensors, then 0-d tensors, then plain numbers, by category and width.
+// torch.result_type: dimensioned tensors, then 0-d tensors, then plain numbers, by category and
+// width.
 DType result_type(Span<const Operand> operands);
 
 }  // namespace dt

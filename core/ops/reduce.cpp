@@ -1,4 +1,5 @@
-// Reductions. Each kernel reads x and writes a result whose reduced dimensions have size 1; `Plan` finds which.
+// Reductions. Each kernel reads x and writes a result whose reduced dimensions have size 1; `Plan`
+// finds which.
 #include <cmath>
 #include <limits>
 
@@ -23,7 +24,8 @@ struct Plan {
     if (!all) {
       for (int64_t i : *dim) {
         const int d = wrap_dim(i, x.ndim());
-        DT_CHECK(!reduced[d] || x.ndim() == 0, kRuntimeError, "dim ", d, " appears multiple times in the list of dims");
+        DT_CHECK(!reduced[d] || x.ndim() == 0, kRuntimeError, "dim ", d,
+                 " appears multiple times in the list of dims");
         reduced[d] = true;
       }
     }
@@ -42,12 +44,15 @@ DType accumulate_dtype(const Tensor& x, DType wish) {
   return is_floating(x.dtype()) ? x.dtype() : DType::INT64;
 }
 
-int64_t compute(DType t) { return static_cast<int64_t>(info(t).compute); }
+int64_t compute(DType t) {
+  return static_cast<int64_t>(info(t).compute);
+}
 
-Tensor launch(int op, const Tensor& x, const Plan& plan, DType dtype, DType compute_dtype, Floats floats = {}) {
+Tensor launch(int op, const Tensor& x, const Plan& plan, DType dtype, DType compute_dtype,
+              Floats floats = {}) {
   const Tensor y = make_empty(plan.result_sizes, dtype, x.device());
-  run(op, {View(y, plan.kept_sizes, contiguous_strides(plan.kept_sizes), y.offset())}, {x}, {compute(compute_dtype)},
-      floats);
+  run(op, {View(y, plan.kept_sizes, contiguous_strides(plan.kept_sizes), y.offset())}, {x},
+      {compute(compute_dtype)}, floats);
   return y;
 }
 
@@ -57,20 +62,24 @@ Tensor spread(const Tensor& g, const Dims& kept_sizes, const Dims& sizes) {
 }
 
 void check_floating(const Tensor& x, const char* what) {
-  DT_CHECK(is_floating(x.dtype()), kRuntimeError, what, ": input dtype should be either floating point or complex. Got ",
-           x.dtype(), " instead.");
+  DT_CHECK(is_floating(x.dtype()), kRuntimeError, what,
+           ": input dtype should be either floating point or complex. Got ", x.dtype(),
+           " instead.");
 }
 
-Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
+Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList> dim,
+                bool keepdim) {
   const Plan plan(x, dim, keepdim);
-  DT_CHECK(plan.count > 0 || count_elements(plan.kept_sizes) == 0, kIndexError, "Expected reduction dim to have non-zero "
-           "size: input has size ", x.sizes());
+  DT_CHECK(plan.count > 0 || count_elements(plan.kept_sizes) == 0, kIndexError,
+           "Expected reduction dim to have non-zero "
+           "size: input has size ",
+           x.sizes());
   const Tensor y = launch(op, x, plan, x.dtype(), x.dtype());
   if (!needs_graph(x)) return y;
   // Ties share the gradient equally.
   return record(node, y, {x},
-                [x = Saved::input(x), y = Saved::output(y), kept = plan.kept_sizes, dims = Dims(dim.value_or(IntList()))](
-                    BackwardCall& b) {
+                [x = Saved::input(x), y = Saved::output(y), kept = plan.kept_sizes,
+                 dims = Dims(dim.value_or(IntList()))](BackwardCall& b) {
                   const Tensor input = x.get(b.node);
                   const Tensor best = spread(y.get(b.node), kept, input.sizes());
                   const Tensor hit = to_dtype(eq(input, best), input.dtype());
@@ -79,24 +88,26 @@ Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList
                 });
 }
 
-std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor& x, int64_t dim, bool keepdim) {
+std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor& x, int64_t dim,
+                                          bool keepdim) {
   const int d = wrap_dim(dim, x.ndim());
   if (x.ndim() == 0) {
     const Tensor at = zeros({}, DType::INT64, x.device());
     return {clone(x), at};
   }
   const Plan plan(x, IntList{d}, keepdim);
-  DT_CHECK(x.sizes()[d] > 0 || count_elements(plan.kept_sizes) == 0, kIndexError, "Expected reduction dim ", d,
-           " to have non-zero size.");
+  DT_CHECK(x.sizes()[d] > 0 || count_elements(plan.kept_sizes) == 0, kIndexError,
+           "Expected reduction dim ", d, " to have non-zero size.");
   const Tensor values = make_empty(plan.result_sizes, x.dtype(), x.device());
   const Tensor indices = make_empty(plan.result_sizes, DType::INT64, x.device());
   const Dims strides = contiguous_strides(plan.kept_sizes);
-  run(op, {View(values, plan.kept_sizes, strides, 0), View(indices, plan.kept_sizes, strides, 0)}, {x},
-      {compute(x.dtype()), d});
-  record(node, values, {x}, [d, indices, kept = plan.kept_sizes, sizes = x.sizes()](BackwardCall& b) {
-    const Tensor zero = zeros(sizes, b.grad().dtype(), b.grad().device());
-    b.results[0] = scatter(zero, d, reshape(indices, kept), reshape(b.grad(), kept));
-  });
+  run(op, {View(values, plan.kept_sizes, strides, 0), View(indices, plan.kept_sizes, strides, 0)},
+      {x}, {compute(x.dtype()), d});
+  record(node, values, {x},
+         [d, indices, kept = plan.kept_sizes, sizes = x.sizes()](BackwardCall& b) {
+           const Tensor zero = zeros(sizes, b.grad().dtype(), b.grad().device());
+           b.results[0] = scatter(zero, d, reshape(indices, kept), reshape(b.grad(), kept));
+         });
   return {values, indices};
 }
 
@@ -105,7 +116,8 @@ Tensor extremum_index(int op, const Tensor& x, std::optional<int64_t> dim, bool 
   if (dim) {
     return std::get<1>(extremum_along(op, "", x, *dim, keepdim));
   }
-  DT_CHECK(x.numel() > 0, kIndexError, "Expected reduction dim to be specified for input.numel() == 0. Specify the "
+  DT_CHECK(x.numel() > 0, kIndexError,
+           "Expected reduction dim to be specified for input.numel() == 0. Specify the "
            "reduction dim with the 'dim' argument.");
   const Tensor at = std::get<1>(extremum_along(op, "", reshape(x, {-1}), 0, false));
   return keepdim ? reshape(at, Dims(x.ndim(), 1)) : at;
@@ -134,21 +146,23 @@ Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType 
   const DType out = accumulate_dtype(input, dtype);
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(DT_OP_sum, input, plan, out, out);
-  return record("SumBackward0", y, {input}, [kept = plan.kept_sizes, sizes = input.sizes()](BackwardCall& b) {
-    b.results[0] = spread(b.grad(), kept, sizes);
-  });
+  return record("SumBackward0", y, {input},
+                [kept = plan.kept_sizes, sizes = input.sizes()](BackwardCall& b) {
+                  b.results[0] = spread(b.grad(), kept, sizes);
+                });
 }
 
 Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
   const DType out = dtype == DType::kDefault ? input.dtype() : dtype;
   DT_CHECK(is_floating(out), kRuntimeError,
-           "could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ", out);
+           "could not infer output dtype. Input dtype must be either a floating point or complex "
+           "dtype. Got: ",
+           out);
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(DT_OP_mean, input, plan, out, out);
   return record("MeanBackward0", y, {input},
-                [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](BackwardCall& b) {
-                  b.results[0] = spread(div(b.grad(), n), kept, sizes);
-                });
+                [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](
+                    BackwardCall& b) { b.results[0] = spread(div(b.grad(), n), kept, sizes); });
 }
 
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
@@ -165,14 +179,19 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType
   const auto composition = [d, sizes = plan.result_sizes](const std::vector<Tensor>& in) {
     return reshape(product_by_halves(in[0], d), sizes);
   };
-  return record("ProdBackward0", y, {x}, [composition, saved = std::vector<Saved>{Saved::input(x)}](BackwardCall& b) {
-    const GradMode grad(true);
-    backward_by_composition(b, saved, composition);
-  });
+  return record("ProdBackward0", y, {x},
+                [composition, saved = std::vector<Saved>{Saved::input(x)}](BackwardCall& b) {
+                  const GradMode grad(true);
+                  backward_by_composition(b, saved, composition);
+                });
 }
 
-Tensor max(const Tensor& input) { return extremum(DT_OP_amax, "MaxBackward1", input, {}, false); }
-Tensor min(const Tensor& input) { return extremum(DT_OP_amin, "MinBackward1", input, {}, false); }
+Tensor max(const Tensor& input) {
+  return extremum(DT_OP_amax, "MaxBackward1", input, {}, false);
+}
+Tensor min(const Tensor& input) {
+  return extremum(DT_OP_amin, "MinBackward1", input, {}, false);
+}
 Tensor amax(const Tensor& input, IntList dim, bool keepdim) {
   return extremum(DT_OP_amax, "AmaxBackward0", input, dim, keepdim);
 }
@@ -231,8 +250,10 @@ Tensor std(const Tensor& input, std::optional<IntList> dim, const std::optional<
 
 namespace {
 
-// d|x|_p/dx * g, with PyTorch's subgradients: 0 where the norm is 0; ties of an infinite norm share.
-Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p, const Dims& dims) {
+// d|x|_p/dx * g, with PyTorch's subgradients: 0 where the norm is 0; ties of an infinite norm
+// share.
+Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p,
+                     const Dims& dims) {
   if (p == 0) return zeros_like(x);
   if (p == 1) return mul(sign(x), g);
   if (std::isinf(p)) {
@@ -248,7 +269,8 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
 
 }  // namespace
 
-Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim, DType dtype) {
+Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim,
+            DType dtype) {
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
   check_floating(x, "linalg.vector_norm: Expected a floating point or complex tensor as input");
   const Plan plan(x, dim, keepdim);
@@ -282,14 +304,13 @@ Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
   if (x.ndim() == 0) return clone(x);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   run(DT_OP_cumsum, {y}, {x}, {compute(x.dtype()), d});
-  return record("CumsumBackward0", y, {x}, [d](BackwardCall& b) {
-    b.results[0] = flip(cumsum(flip(b.grad(), {d}), d), {d});
-  });
+  return record("CumsumBackward0", y, {x},
+                [d](BackwardCall& b) { b.results[0] = flip(cumsum(flip(b.grad(), {d}), d), {d}); });
 }
 
 bool equal(const Tensor& input, const Tensor& other) {
-  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, "Expected object of data type ", input.dtype(),
-           " but got data type ", other.dtype(), " for argument 'other'");
+  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, "Expected object of data type ",
+           input.dtype(), " but got data type ", other.dtype(), " for argument 'other'");
   if (input.sizes() != other.sizes()) return false;
   const GradMode no_grad(false);
   return item(all(eq(input, other))).to_bool();
@@ -297,16 +318,20 @@ bool equal(const Tensor& input, const Tensor& other) {
 
 // |input - other| <= atol + rtol * |other|, where both are finite or equal.
 Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, input.dtype(), " did not match ", other.dtype());
-  DT_CHECK(rtol >= 0 && atol >= 0, kRuntimeError, "rtol and atol must be greater than or equal to zero");
+  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, input.dtype(), " did not match ",
+           other.dtype());
+  DT_CHECK(rtol >= 0 && atol >= 0, kRuntimeError,
+           "rtol and atol must be greater than or equal to zero");
   const GradMode no_grad(false);
   Tensor close = eq(input, other);
-  if (equal_nan && is_floating(input.dtype())) close = logical_or(close, logical_and(isnan(input), isnan(other)));
+  if (equal_nan && is_floating(input.dtype()))
+    close = logical_or(close, logical_and(isnan(input), isnan(other)));
   if (rtol == 0 && atol == 0) return close;
   const DType wide = is_floating(input.dtype()) ? input.dtype() : context().default_dtype;
   const Tensor a = to_dtype(input, wide), b = to_dtype(other, wide);
   const Tensor difference = abs(sub(a, b));
-  const Tensor near = logical_and(isfinite(difference), le(difference, add(mul(abs(b), rtol), atol)));
+  const Tensor near =
+      logical_and(isfinite(difference), le(difference, add(mul(abs(b), rtol), atol)));
   return logical_or(close, near);
 }
 

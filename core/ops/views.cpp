@@ -1,4 +1,5 @@
-// Views: other looks at the same memory. Sizes and strides are found here; recording is make_view's.
+// Views: other looks at the same memory. Sizes and strides are found here; recording is
+// make_view's.
 #include "core/autograd/view.h"
 
 #include <algorithm>
@@ -26,17 +27,18 @@ Dims infer_sizes(IntList shape, int64_t numel) {
     }
   }
   if (unknown >= 0) {
-    DT_CHECK(known != 0, kRuntimeError, "cannot reshape tensor of ", numel, " elements into shape ", shape,
-             " because the unspecified dimension size -1 can be any value and is ambiguous");
+    DT_CHECK(known != 0, kRuntimeError, "cannot reshape tensor of ", numel, " elements into shape ",
+             shape, " because the unspecified dimension size -1 can be any value and is ambiguous");
     sizes[unknown] = numel / known;
     known *= sizes[unknown];
   }
-  DT_CHECK(known == numel, kRuntimeError, "shape '", shape, "' is invalid for input of size ", numel);
+  DT_CHECK(known == numel, kRuntimeError, "shape '", shape, "' is invalid for input of size ",
+           numel);
   return sizes;
 }
 
-// Strides that show x's elements under other sizes, if any do: dimensions are taken from the last; a run of old
-// dimensions that is one walk through memory may be cut up anew.
+// Strides that show x's elements under other sizes, if any do: dimensions are taken from the last;
+// a run of old dimensions that is one walk through memory may be cut up anew.
 std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
   if (x.impl()->contiguous || x.numel() == 0) return contiguous_strides(sizes);
   Dims strides(sizes.size(), 1);
@@ -92,25 +94,32 @@ Tensor view(const Tensor& input, IntList size) {
   const Dims sizes = infer_sizes(size, input.numel());
   const auto strides = view_strides(input, sizes);
   DT_CHECK(strides, kRuntimeError,
-           "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+           "view size is not compatible with input tensor's size and stride (at least one "
+           "dimension spans across two "
            "contiguous subspaces). Use .reshape(...) instead.");
   return view_as_sizes("ViewBackward0", input, sizes, *strides);
 }
 
-Tensor view_as(const Tensor& input, const Tensor& other) { return view(input, other.sizes()); }
+Tensor view_as(const Tensor& input, const Tensor& other) {
+  return view(input, other.sizes());
+}
 
 Tensor reshape(const Tensor& input, IntList shape) {
   const Dims sizes = infer_sizes(shape, input.numel());
-  if (const auto strides = view_strides(input, sizes)) return view_as_sizes("ViewBackward0", input, sizes, *strides);
+  if (const auto strides = view_strides(input, sizes))
+    return view_as_sizes("ViewBackward0", input, sizes, *strides);
   const Tensor x = clone(input, MemoryFormat::kContiguous);
   return view_as_sizes("ViewBackward0", x, sizes, contiguous_strides(sizes));
 }
 
-Tensor reshape_as(const Tensor& input, const Tensor& other) { return reshape(input, other.sizes()); }
+Tensor reshape_as(const Tensor& input, const Tensor& other) {
+  return reshape(input, other.sizes());
+}
 
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   const int first = wrap_dim(start_dim, input.ndim()), last = wrap_dim(end_dim, input.ndim());
-  DT_CHECK(first <= last, kRuntimeError, "flatten() has invalid args: start_dim cannot come after end_dim");
+  DT_CHECK(first <= last, kRuntimeError,
+           "flatten() has invalid args: start_dim cannot come after end_dim");
   if (input.ndim() == 0) return reshape(input, {1});
   if (first == last) return input;
   Dims sizes;
@@ -135,8 +144,10 @@ Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
 
 Tensor permute(const Tensor& input, IntList dims) {
   const int n = input.ndim();
-  DT_CHECK(dims.size() == n, kRuntimeError, "number of dimensions in the tensor input does not match the length of the "
-           "desired ordering of dimensions i.e. input.dim() = ", n, " is not equal to len(dims) = ", dims.size());
+  DT_CHECK(dims.size() == n, kRuntimeError,
+           "number of dimensions in the tensor input does not match the length of the "
+           "desired ordering of dimensions i.e. input.dim() = ",
+           n, " is not equal to len(dims) = ", dims.size());
   Dims order;
   bool seen[DT_MAX_DIMS] = {};
   for (int64_t dim : dims) {
@@ -156,7 +167,8 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
 }
 
 Tensor movedim(const Tensor& input, IntList source, IntList destination) {
-  DT_CHECK(source.size() == destination.size(), kRuntimeError, "Invalid source or destination dims: source (", source,
+  DT_CHECK(source.size() == destination.size(), kRuntimeError,
+           "Invalid source or destination dims: source (", source,
            " dims) should contain the same number of dims as destination (", destination, " dims)");
   const int n = input.ndim();
   Dims order(n, -1);
@@ -178,7 +190,8 @@ Tensor movedim(const Tensor& input, IntList source, IntList destination) {
 }
 
 Tensor t(const Tensor& input) {
-  DT_CHECK(input.ndim() <= 2, kRuntimeError, "t() expects a tensor with <= 2 dimensions, but self is ", input.ndim(), "D");
+  DT_CHECK(input.ndim() <= 2, kRuntimeError,
+           "t() expects a tensor with <= 2 dimensions, but self is ", input.ndim(), "D");
   return input.ndim() < 2 ? permute_to("TBackward0", input, input.ndim() ? Dims{0} : Dims{})
                           : permute_to("TBackward0", input, {1, 0});
 }
@@ -209,18 +222,22 @@ Tensor unsqueeze(const Tensor& input, int64_t dim) {
 Tensor expand(const Tensor& input, IntList size) {
   const int lead = static_cast<int>(size.size()) - input.ndim();
   DT_CHECK(lead >= 0, kRuntimeError, "the number of sizes provided (", size.size(),
-           ") must be greater or equal to the number of dimensions in the tensor (", input.ndim(), ")");
+           ") must be greater or equal to the number of dimensions in the tensor (", input.ndim(),
+           ")");
   Dims sizes(size), strides(sizes.size(), 0);
   for (int d = 0; d < sizes.size(); ++d) {
     const int64_t from = d < lead ? 1 : input.sizes()[d - lead];
     if (sizes[d] == -1) {
-      DT_CHECK(d >= lead, kRuntimeError, "The expanded size of the tensor (-1) isn't allowed in a leading, "
-               "non-existing dimension ", d);
+      DT_CHECK(d >= lead, kRuntimeError,
+               "The expanded size of the tensor (-1) isn't allowed in a leading, "
+               "non-existing dimension ",
+               d);
       sizes[d] = from;
     }
-    DT_CHECK(sizes[d] >= 0 && (from == sizes[d] || from == 1), kRuntimeError, "The expanded size of the tensor (",
-             sizes[d], ") must match the existing size (", from, ") at non-singleton dimension ", d,
-             ".  Target sizes: ", size, ".  Tensor sizes: ", input.sizes());
+    DT_CHECK(sizes[d] >= 0 && (from == sizes[d] || from == 1), kRuntimeError,
+             "The expanded size of the tensor (", sizes[d], ") must match the existing size (",
+             from, ") at non-singleton dimension ", d, ".  Target sizes: ", size,
+             ".  Tensor sizes: ", input.sizes());
     if (d >= lead && from == sizes[d]) strides[d] = input.strides()[d - lead];
   }
   ViewRecipe r;
@@ -229,14 +246,19 @@ Tensor expand(const Tensor& input, IntList size) {
   return make_view("ExpandBackward0", input, sizes, strides, input.offset(), r);
 }
 
-Tensor expand_as(const Tensor& input, const Tensor& other) { return expand(input, other.sizes()); }
-Tensor broadcast_to(const Tensor& input, IntList size) { return expand(input, size); }
+Tensor expand_as(const Tensor& input, const Tensor& other) {
+  return expand(input, other.sizes());
+}
+Tensor broadcast_to(const Tensor& input, IntList size) {
+  return expand(input, size);
+}
 
 Tensor select(const Tensor& input, int64_t dim, int64_t index) {
   DT_CHECK(input.ndim() > 0, kIndexError, "select() cannot be applied to a 0-dim tensor.");
   const int d = wrap_dim(dim, input.ndim());
   const int64_t n = input.sizes()[d];
-  DT_CHECK(index >= -n && index < n, kIndexError, "index ", index, " is out of bounds for dimension ", d, " with size ", n);
+  DT_CHECK(index >= -n && index < n, kIndexError, "index ", index,
+           " is out of bounds for dimension ", d, " with size ", n);
   ViewRecipe r;
   r.kind = ViewRecipe::kSelect;
   r.dim = d;
@@ -248,7 +270,8 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
   return make_view("SelectBackward0", input, sizes, strides, offset, r);
 }
 
-Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start,
+             std::optional<int64_t> end, int64_t step) {
   DT_CHECK(input.ndim() > 0, kIndexError, "slice() cannot be applied to a 0-dim tensor.");
   DT_CHECK(step > 0, kRuntimeError, "slice step must be positive");
   const int d = wrap_dim(dim, input.ndim());
@@ -260,7 +283,8 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std
   r.dim = d;
   r.start = first;
   r.step = step;
-  const int64_t length = last == first ? 0 : (last - first - 1) / step + 1;  // no overflow for a huge step
+  const int64_t length =
+      last == first ? 0 : (last - first - 1) / step + 1;  // no overflow for a huge step
   r.dims = {length};
   Dims sizes = input.sizes(), strides = input.strides();
   const int64_t offset = input.offset() + first * strides[d];
@@ -273,29 +297,33 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   DT_CHECK(input.ndim() > 0, kRuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
   const int64_t n = input.size(dim);
   DT_CHECK(length >= 0, kRuntimeError, "narrow(): length must be non-negative.");
-  DT_CHECK(start >= -n && start <= n, kIndexError, "start out of range (expected to be in range of [", -n, ", ", n,
-           "], but got ", start, ")");
+  DT_CHECK(start >= -n && start <= n, kIndexError,
+           "start out of range (expected to be in range of [", -n, ", ", n, "], but got ", start,
+           ")");
   if (start < 0) start += n;
-  DT_CHECK(start <= n - length, kRuntimeError, "start (", start, ") + length (", length, ") exceeds dimension size (", n,
-           ").");
+  DT_CHECK(start <= n - length, kRuntimeError, "start (", start, ") + length (", length,
+           ") exceeds dimension size (", n, ").");
   return slice(input, dim, start, start + length, 1);
 }
 
-Tensor as_strided(const Tensor& input, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
+Tensor as_strided(const Tensor& input, IntList size, IntList stride,
+                  std::optional<int64_t> storage_offset) {
   DT_CHECK(size.size() == stride.size(), kRuntimeError, "mismatch in length of strides and shape");
   const int64_t start = storage_offset.value_or(input.offset());
   DT_CHECK(start >= 0, kRuntimeError, "Tensor: invalid storage offset ", start);
   int64_t last = start;
   bool fits = true;
   for (int64_t d = 0; d < size.size(); ++d) {
-    DT_CHECK(stride[d] >= 0, kRuntimeError, "as_strided: Negative strides are not supported at the moment, got strides: ",
-             stride);
+    DT_CHECK(stride[d] >= 0, kRuntimeError,
+             "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
     int64_t reach;
-    fits &= !__builtin_mul_overflow(size[d] - 1, stride[d], &reach) && !__builtin_add_overflow(last, reach, &last);
+    fits &= !__builtin_mul_overflow(size[d] - 1, stride[d], &reach) &&
+            !__builtin_add_overflow(last, reach, &last);
   }
   const int64_t capacity = input.storage()->bytes() / input.item_bytes();
-  DT_CHECK(count_elements(size) == 0 || (fits && last < capacity), kRuntimeError, "setStorage: sizes ", size, ", strides ",
-           stride, ", storage offset ", start, " are out of bounds for storage of ", capacity, " elements");
+  DT_CHECK(count_elements(size) == 0 || (fits && last < capacity), kRuntimeError,
+           "setStorage: sizes ", size, ", strides ", stride, ", storage offset ", start,
+           " are out of bounds for storage of ", capacity, " elements");
   ViewRecipe r;
   r.kind = ViewRecipe::kAsStrided;
   r.dims = size;
@@ -318,7 +346,9 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
     sizes.push_back(input.sizes()[d]);
     strides.push_back(input.strides()[d]);
   }
-  const int64_t first = length == 0 ? 0 : offset >= 0 ? offset * input.strides()[b] : -offset * input.strides()[a];
+  const int64_t first = length == 0   ? 0
+                        : offset >= 0 ? offset * input.strides()[b]
+                                      : -offset * input.strides()[a];
   sizes.push_back(length);
   strides.push_back(input.strides()[a] + input.strides()[b]);
   ViewRecipe r;
@@ -334,9 +364,12 @@ std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, i
   const int64_t n = input.size(dim);
   int64_t total = 0;
   for (int64_t size : split_sizes) {
-    DT_CHECK(size >= 0, kRuntimeError, "split_with_sizes expects split_sizes have only non-negative entries, but got "
-             "split_sizes=", split_sizes);
-    DT_CHECK(!__builtin_add_overflow(total, size, &total), kRuntimeError, "split_sizes add up to too much");
+    DT_CHECK(size >= 0, kRuntimeError,
+             "split_with_sizes expects split_sizes have only non-negative entries, but got "
+             "split_sizes=",
+             split_sizes);
+    DT_CHECK(!__builtin_add_overflow(total, size, &total), kRuntimeError,
+             "split_sizes add up to too much");
   }
   DT_CHECK(total == n, kRuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", n,
            " (input tensor's size at dimension ", dim, "), but got split_sizes=", split_sizes);
@@ -351,12 +384,16 @@ std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, i
 
 std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
   DT_CHECK(input.ndim() > 0, kRuntimeError, "split expects at least a 1-dimensional tensor");
-  DT_CHECK(split_size >= 0, kRuntimeError, "split expects split_size be non-negative, but got split_size=", split_size);
+  DT_CHECK(split_size >= 0, kRuntimeError,
+           "split expects split_size be non-negative, but got split_size=", split_size);
   const int64_t n = input.size(dim);
-  DT_CHECK(split_size > 0 || n == 0, kRuntimeError, "split_size can only be 0 if dimension size is 0, but got dimension "
-           "size of ", n);
+  DT_CHECK(split_size > 0 || n == 0, kRuntimeError,
+           "split_size can only be 0 if dimension size is 0, but got dimension "
+           "size of ",
+           n);
   std::vector<int64_t> sizes;
-  for (int64_t start = 0; start < n; start += split_size) sizes.push_back(std::min(split_size, n - start));
+  for (int64_t start = 0; start < n; start += split_size)
+    sizes.push_back(std::min(split_size, n - start));
   if (sizes.empty()) sizes.push_back(0);
   return split_with_sizes(input, sizes, dim);
 }
@@ -365,7 +402,9 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   DT_CHECK(input.ndim() > 0, kRuntimeError, "chunk expects at least a 1-dimensional tensor");
   DT_CHECK(chunks > 0, kRuntimeError, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   const int64_t n = input.size(dim);
-  if (n == 0) return split_with_sizes(input, std::vector<int64_t>(std::min<int64_t>(chunks, 1 << 20), 0), dim);
+  if (n == 0)
+    return split_with_sizes(input, std::vector<int64_t>(std::min<int64_t>(chunks, 1 << 20), 0),
+                            dim);
   return split(input, n / chunks + (n % chunks != 0), dim);
 }
 

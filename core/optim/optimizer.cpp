@@ -28,7 +28,8 @@ void ParamGroup::set(const char* name, double value) {
   fail(Code::kValueError, "this optimizer has no '", name, "'");
 }
 
-Optimizer::Optimizer(TensorList params, std::vector<Hyper> hyper, std::vector<const char*> slot_names)
+Optimizer::Optimizer(TensorList params, std::vector<Hyper> hyper,
+                     std::vector<const char*> slot_names)
     : slot_names_(std::move(slot_names)) {
   DT_CHECK(!params.empty(), kValueError, "optimizer got an empty parameter list");
   ParamGroup first;
@@ -43,7 +44,8 @@ void Optimizer::fill(ParamGroup& group, TensorList params) const {
     DT_CHECK(p.is_leaf(), kValueError, "can't optimize a non-leaf Tensor");
     for (const ParamGroup& g : groups_) {
       for (const ParamState& s : g.params) {
-        DT_CHECK(!s.param.is_same(p), kValueError, "some parameters appear in more than one parameter group");
+        DT_CHECK(!s.param.is_same(p), kValueError,
+                 "some parameters appear in more than one parameter group");
       }
     }
     group.params.push_back({p, std::vector<Tensor>(slot_names_.size())});
@@ -67,8 +69,10 @@ void Optimizer::zero_grad(bool set_to_none) {
     for (ParamState& s : g.params) {
       const Tensor grad = s.param.grad();
       if (!grad.defined()) continue;
-      if (set_to_none) s.param.set_grad(Tensor());
-      else s.param.set_grad(zeros_like(grad));
+      if (set_to_none)
+        s.param.set_grad(Tensor());
+      else
+        s.param.set_grad(zeros_like(grad));
     }
   }
 }
@@ -105,23 +109,25 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> Optimizer::state_dict(
 }
 
 void Optimizer::load_state_dict(const std::vector<std::string>& names, TensorList tensors) {
-  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(), " names and ",
-           tensors.size(), " tensors");
+  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(),
+           " names and ", tensors.size(), " tensors");
   std::map<std::string, std::pair<Tensor*, Tensor>> slots;  // by key: the slot and its parameter
   int64_t number = 0;
   for (ParamGroup& g : groups_) {
     for (ParamState& s : g.params) {
-      for (size_t k = 0; k < s.slots.size(); ++k) slots[text(number, ".", slot_names_[k])] = {&s.slots[k], s.param};
+      for (size_t k = 0; k < s.slots.size(); ++k)
+        slots[text(number, ".", slot_names_[k])] = {&s.slots[k], s.param};
       ++number;
     }
   }
   std::vector<std::pair<Tensor*, Tensor>> loads;  // nothing is changed before all names are found
   for (size_t i = 0; i < names.size(); ++i) {
     const auto found = slots.find(names[i]);
-    DT_CHECK(found != slots.end(), kRuntimeError, "unexpected key '", names[i], "' in the optimizer's state");
+    DT_CHECK(found != slots.end(), kRuntimeError, "unexpected key '", names[i],
+             "' in the optimizer's state");
     const auto& [slot, param] = found->second;
-    DT_CHECK(tensors[i].sizes() == param.sizes() || tensors[i].ndim() == 0, kRuntimeError, "'", names[i], "' has size ",
-             tensors[i].sizes(), ", the parameter ", param.sizes());
+    DT_CHECK(tensors[i].sizes() == param.sizes() || tensors[i].ndim() == 0, kRuntimeError, "'",
+             names[i], "' has size ", tensors[i].sizes(), ", the parameter ", param.sizes());
     loads.emplace_back(slot, clone(tensors[i].detach()));
   }
   for (auto& [slot, value] : loads) *slot = value;
@@ -129,7 +135,9 @@ void Optimizer::load_state_dict(const std::vector<std::string>& names, TensorLis
 
 namespace {
 
-Tensor zeros_as(const Tensor& p) { return zeros_like(p.detach()); }
+Tensor zeros_as(const Tensor& p) {
+  return zeros_like(p.detach());
+}
 
 std::vector<Tensor> params_of(const std::vector<ParamState*>& active) {
   std::vector<Tensor> list;
@@ -143,13 +151,18 @@ std::vector<Tensor> slot_of(const std::vector<ParamState*>& active, int k) {
   return list;
 }
 
-void check_not_negative(double v, const char* what) { DT_CHECK(v >= 0, kValueError, "Invalid ", what, ": ", v); }
+void check_not_negative(double v, const char* what) {
+  DT_CHECK(v >= 0, kValueError, "Invalid ", what, ": ", v);
+}
 
 class Sgd final : public Optimizer {
  public:
   Sgd(TensorList params, const SgdOptions& o)
       : Optimizer(params,
-                  {{"lr", o.lr}, {"momentum", o.momentum}, {"dampening", o.dampening}, {"weight_decay", o.weight_decay}},
+                  {{"lr", o.lr},
+                   {"momentum", o.momentum},
+                   {"dampening", o.dampening},
+                   {"weight_decay", o.weight_decay}},
                   {"momentum_buffer"}),
         nesterov_(o.nesterov),
         maximize_(o.maximize) {
@@ -176,8 +189,9 @@ class Sgd final : public Optimizer {
       if (first && has_momentum) {
         for (ParamState* s : part) s->slots[0] = zeros_as(s->param);
       }
-      sgd_step(params_of(part), part_grads, has_momentum ? slot_of(part, 0) : std::vector<Tensor>(), g.get("lr"),
-               g.get("momentum"), g.get("dampening"), g.get("weight_decay"), nesterov_, maximize_, first);
+      sgd_step(params_of(part), part_grads, has_momentum ? slot_of(part, 0) : std::vector<Tensor>(),
+               g.get("lr"), g.get("momentum"), g.get("dampening"), g.get("weight_decay"), nesterov_,
+               maximize_, first);
     }
   }
 
@@ -193,17 +207,24 @@ class Adam final : public Optimizer {
  public:
   Adam(TensorList params, const AdamSettings& o)
       : Optimizer(params,
-                  {{"lr", o.lr}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"eps", o.eps}, {"weight_decay", o.weight_decay}},
-                  o.amsgrad ? std::vector<const char*>{"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
-                            : std::vector<const char*>{"step", "exp_avg", "exp_avg_sq"}),
+                  {{"lr", o.lr},
+                   {"beta1", o.beta1},
+                   {"beta2", o.beta2},
+                   {"eps", o.eps},
+                   {"weight_decay", o.weight_decay}},
+                  o.amsgrad
+                      ? std::vector<const char*>{"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}
+                      : std::vector<const char*>{"step", "exp_avg", "exp_avg_sq"}),
         amsgrad_(o.amsgrad),
         maximize_(o.maximize),
         decoupled_(o.decoupled) {
     check_not_negative(o.lr, "learning rate");
     check_not_negative(o.eps, "epsilon value");
     check_not_negative(o.weight_decay, "weight_decay value");
-    DT_CHECK(o.beta1 >= 0 && o.beta1 < 1, kValueError, "Invalid beta parameter at index 0: ", o.beta1);
-    DT_CHECK(o.beta2 >= 0 && o.beta2 < 1, kValueError, "Invalid beta parameter at index 1: ", o.beta2);
+    DT_CHECK(o.beta1 >= 0 && o.beta1 < 1, kValueError,
+             "Invalid beta parameter at index 0: ", o.beta1);
+    DT_CHECK(o.beta2 >= 0 && o.beta2 < 1, kValueError,
+             "Invalid beta parameter at index 1: ", o.beta2);
   }
 
  private:
@@ -214,8 +235,9 @@ class Adam final : public Optimizer {
       for (size_t k = 1; k < s->slots.size(); ++k) s->slots[k] = zeros_as(s->param);
     }
     adam_step(params_of(active), grads, slot_of(active, 1), slot_of(active, 2),
-              amsgrad_ ? slot_of(active, 3) : std::vector<Tensor>(), slot_of(active, 0), g.get("lr"), g.get("beta1"),
-              g.get("beta2"), g.get("eps"), g.get("weight_decay"), amsgrad_, maximize_, decoupled_);
+              amsgrad_ ? slot_of(active, 3) : std::vector<Tensor>(), slot_of(active, 0),
+              g.get("lr"), g.get("beta1"), g.get("beta2"), g.get("eps"), g.get("weight_decay"),
+              amsgrad_, maximize_, decoupled_);
   }
 
   bool amsgrad_, maximize_, decoupled_;
@@ -227,7 +249,9 @@ class StepLr final : public LrScheduler {
       : LrScheduler(std::move(o)), step_size_(step_size), gamma_(gamma) {}
 
  private:
-  double next_lr(int64_t epoch, double lr, double) const override { return epoch % step_size_ == 0 ? lr * gamma_ : lr; }
+  double next_lr(int64_t epoch, double lr, double) const override {
+    return epoch % step_size_ == 0 ? lr * gamma_ : lr;
+  }
 
   int64_t step_size_;
   double gamma_;
@@ -245,7 +269,9 @@ class CosineAnnealingLr final : public LrScheduler {
     if ((epoch - 1 - t_max_) % (2 * t_max_) == 0) {
       return lr + (initial_lr - eta_min_) * (1 - std::cos(pi / t_max_)) / 2;
     }
-    return (1 + std::cos(pi * epoch / t_max_)) / (1 + std::cos(pi * (epoch - 1) / t_max_)) * (lr - eta_min_) + eta_min_;
+    return (1 + std::cos(pi * epoch / t_max_)) / (1 + std::cos(pi * (epoch - 1) / t_max_)) *
+               (lr - eta_min_) +
+           eta_min_;
   }
 
   int64_t t_max_;
@@ -254,7 +280,9 @@ class CosineAnnealingLr final : public LrScheduler {
 
 }  // namespace
 
-Ref<Optimizer> make_sgd(TensorList params, const SgdOptions& o) { return Ref<Optimizer>::adopt(new Sgd(params, o)); }
+Ref<Optimizer> make_sgd(TensorList params, const SgdOptions& o) {
+  return Ref<Optimizer>::adopt(new Sgd(params, o));
+}
 
 Ref<Optimizer> make_adam(TensorList params, const AdamOptions& o) {
   return Ref<Optimizer>::adopt(new Adam(
@@ -279,7 +307,8 @@ Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size
   return Ref<LrScheduler>::adopt(new StepLr(optimizer, step_size, gamma));
 }
 
-Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max, double eta_min) {
+Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max,
+                                          double eta_min) {
   DT_CHECK(t_max > 0, kValueError, "T_max must be positive, got ", t_max);
   return Ref<LrScheduler>::adopt(new CosineAnnealingLr(optimizer, t_max, eta_min));
 }

@@ -18,7 +18,8 @@ struct Hyper {
 
 struct ParamState {
   Tensor param;
-  std::vector<Tensor> slots;  // as the optimizer's slot_names; undefined until the first step that has a gradient
+  std::vector<Tensor>
+      slots;  // as the optimizer's slot_names; undefined until the first step that has a gradient
 };
 
 struct ParamGroup {
@@ -38,21 +39,25 @@ class Optimizer : public RefCounted {
   // The new group takes the first group's numbers; change them with set.
   void add_param_group(TensorList params);
   void zero_grad(bool set_to_none);
-  // Parameters without a gradient are left out. On an error earlier groups have been stepped, later ones not.
+  // Parameters without a gradient are left out. On an error earlier groups have been stepped, later
+  // ones not.
   void step();
 
   int64_t group_count() const { return static_cast<int64_t>(groups_.size()); }
   ParamGroup& group(int64_t i);
 
-  // State as named tensors: "0.exp_avg" is the slot of parameter number 0, counted through all groups.
+  // State as named tensors: "0.exp_avg" is the slot of parameter number 0, counted through all
+  // groups.
   std::tuple<std::vector<std::string>, std::vector<Tensor>> state_dict() const;
   void load_state_dict(const std::vector<std::string>& names, TensorList tensors);
 
  protected:
   Optimizer(TensorList params, std::vector<Hyper> hyper, std::vector<const char*> slot_names);
 
-  // Steps the parameters that have gradients, whose slots are filled in here where they are missing.
-  virtual void step_group(ParamGroup& group, std::vector<ParamState*>& active, TensorList grads) = 0;
+  // Steps the parameters that have gradients, whose slots are filled in here where they are
+  // missing.
+  virtual void step_group(ParamGroup& group, std::vector<ParamState*>& active,
+                          TensorList grads) = 0;
 
   const std::vector<const char*> slot_names_;
 
@@ -90,6 +95,7 @@ class LrScheduler : public RefCounted {
 };
 
 Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size, double gamma);
-Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max, double eta_min);
+Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max,
+                                          double eta_min);
 
 }  // namespace dt

@@ -13,11 +13,11 @@ namespace {
 class Lists {
  public:
   Lists(TensorList params, TensorList grads) : params_(params) {
-    DT_CHECK(grads.size() == params.size(), kRuntimeError, "got ", params.size(), " parameters and ", grads.size(),
-             " gradients");
+    DT_CHECK(grads.size() == params.size(), kRuntimeError, "got ", params.size(),
+             " parameters and ", grads.size(), " gradients");
     for (int64_t i = 0; i < params.size(); ++i) {
-      DT_CHECK(is_floating(params[i].dtype()), kRuntimeError, "parameter ", i, " has dtype ", params[i].dtype(),
-               ", expected a floating point one");
+      DT_CHECK(is_floating(params[i].dtype()), kRuntimeError, "parameter ", i, " has dtype ",
+               params[i].dtype(), ", expected a floating point one");
       DT_CHECK(is_dense(params[i].sizes(), params[i].strides()), kRuntimeError, "parameter ", i,
                " is not dense: its elements overlap or leave holes");
       out_.push_back(flat(params[i]));
@@ -27,19 +27,20 @@ class Lists {
 
   // A list of per-parameter state, updated in place.
   void add_state(TensorList state, const char* what) {
-    DT_CHECK(state.size() == params_.size(), kRuntimeError, "got ", params_.size(), " parameters and ", state.size(), " ",
-             what, " tensors");
+    DT_CHECK(state.size() == params_.size(), kRuntimeError, "got ", params_.size(),
+             " parameters and ", state.size(), " ", what, " tensors");
     for (int64_t i = 0; i < state.size(); ++i) {
-      DT_CHECK(state[i].strides() == params_[i].strides() || state[i].numel() <= 1, kRuntimeError, what, " ", i,
-               " has strides ", state[i].strides(), ", the parameter ", params_[i].strides());
+      DT_CHECK(state[i].strides() == params_[i].strides() || state[i].numel() <= 1, kRuntimeError,
+               what, " ", i, " has strides ", state[i].strides(), ", the parameter ",
+               params_[i].strides());
       out_.push_back(flat(like_param(i, state[i], what)));
     }
     written_.insert(written_.end(), state.begin(), state.end());
   }
 
   void add_steps(TensorList steps) {
-    DT_CHECK(steps.size() == params_.size(), kRuntimeError, "got ", params_.size(), " parameters and ", steps.size(),
-             " step tensors");
+    DT_CHECK(steps.size() == params_.size(), kRuntimeError, "got ", params_.size(),
+             " parameters and ", steps.size(), " step tensors");
     for (const Tensor& step : steps) {
       DT_CHECK(step.numel() == 1 && step.dtype() == DType::FLOAT32, kRuntimeError,
                "a step must be one float32 number, got size ", step.sizes(), " of ", step.dtype());
@@ -64,8 +65,9 @@ class Lists {
 
   const Tensor& like_param(int64_t i, const Tensor& x, const char* what) {
     const Tensor& p = params_[i];
-    DT_CHECK(x.sizes() == p.sizes() && x.dtype() == p.dtype(), kRuntimeError, what, " ", i, " has size ", x.sizes(),
-             " and dtype ", x.dtype(), ", the parameter ", p.sizes(), " and ", p.dtype());
+    DT_CHECK(x.sizes() == p.sizes() && x.dtype() == p.dtype(), kRuntimeError, what, " ", i,
+             " has size ", x.sizes(), " and dtype ", x.dtype(), ", the parameter ", p.sizes(),
+             " and ", p.dtype());
     if (x.strides() == p.strides() || x.numel() <= 1) return x;
     const Tensor same = make_empty_strided(p.sizes(), p.strides(), p.dtype(), p.device());
     copy_elements(same, x);
@@ -79,17 +81,19 @@ class Lists {
 
 }  // namespace
 
-void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, double lr, double momentum,
-              double dampening, double weight_decay, bool nesterov, bool maximize, bool first_step) {
+void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, double lr,
+              double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
+              bool first_step) {
   const GradMode no_grad(false);
   Lists lists(params, grads);
   if (momentum != 0) lists.add_state(momentum_buffers, "momentum_buffer");
-  lists.launch(DT_OP_sgd, {nesterov, maximize, first_step}, {lr, momentum, dampening, weight_decay});
+  lists.launch(DT_OP_sgd, {nesterov, maximize, first_step},
+               {lr, momentum, dampening, weight_decay});
 }
 
 void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-               TensorList max_exp_avg_sqs, TensorList steps, double lr, double beta1, double beta2, double eps,
-               double weight_decay, bool amsgrad, bool maximize, bool decoupled) {
+               TensorList max_exp_avg_sqs, TensorList steps, double lr, double beta1, double beta2,
+               double eps, double weight_decay, bool amsgrad, bool maximize, bool decoupled) {
   const GradMode no_grad(false);
   Lists lists(params, grads);
   lists.add_state(exp_avgs, "exp_avg");
@@ -99,7 +103,8 @@ void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorL
   lists.launch(DT_OP_adam, {amsgrad, maximize, decoupled}, {lr, beta1, beta2, eps, weight_decay});
 }
 
-Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type, bool error_if_nonfinite) {
+Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
+                       bool error_if_nonfinite) {
   const GradMode no_grad(false);
   std::vector<Tensor> grads, norms;
   for (const Tensor& p : params) {
@@ -111,8 +116,10 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type, boo
   if (grads.empty()) return zeros({});
   const Tensor total = norm(stack(norms), norm_type);
   if (error_if_nonfinite) {
-    DT_CHECK(std::isfinite(item(total).to_double()), kRuntimeError, "The total norm of order ", norm_type,
-             " for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error and scale "
+    DT_CHECK(std::isfinite(item(total).to_double()), kRuntimeError, "The total norm of order ",
+             norm_type,
+             " for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
+             "this error and scale "
              "the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`");
   }
   const Tensor factor = clamp_max(mul(reciprocal(add(total, 1e-6)), max_norm), 1.0);

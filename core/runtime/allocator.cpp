@@ -15,13 +15,13 @@ namespace dt {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-constexpr int64_t kSmallLimit = 1 << 20;      // larger blocks come straight from mmap
+constexpr int64_t kSmallLimit = 1 << 20;  // larger blocks come straight from mmap
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int kSmallClasses = 64;
 constexpr int64_t kThreadCacheBytes = 256 << 10;  // per class and thread
 
-// Small sizes are rounded to one of four steps per doubling (64, 128, 192, 256, 320, ...), so that at most a quarter
-// of a block is waste.
+// Small sizes are rounded to one of four steps per doubling (64, 128, 192, 256, 320, ...), so that
+// at most a quarter of a block is waste.
 struct SizeClass {
   int index;
   int64_t bytes;
@@ -32,7 +32,8 @@ SizeClass size_class(int64_t bytes) {
     const int64_t units = bytes <= kAlignment ? 1 : (bytes + kAlignment - 1) / kAlignment;
     return {static_cast<int>(units - 1), units * kAlignment};
   }
-  const int log = 63 - __builtin_clzll(static_cast<uint64_t>(bytes - 1));  // 2^log < bytes <= 2^(log+1)
+  const int log =
+      63 - __builtin_clzll(static_cast<uint64_t>(bytes - 1));  // 2^log < bytes <= 2^(log+1)
   const int64_t step = int64_t{1} << (log - 2);
   const int64_t rounded = (bytes + step - 1) / step * step;
   const int quarter = static_cast<int>((rounded - (int64_t{1} << log)) / step);  // 1 to 4
@@ -83,8 +84,9 @@ struct Shared {
 
 Shared& shared() {
   static Shared& s = *new Shared;
-  static const int at_fork = pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
-                                            [] { shared().mutex.unlock(); });
+  static const int at_fork =
+      pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
+                     [] { shared().mutex.unlock(); });
   (void)at_fork;
   return s;
 }
@@ -124,7 +126,8 @@ void* take_cached_small(int index) {
   return s.small[index].pop();
 }
 
-// A cached block may be up to a quarter larger than asked: `cpu_free` finds its true size in front of it.
+// A cached block may be up to a quarter larger than asked: `cpu_free` finds its true size in front
+// of it.
 void* take_cached_large(int64_t bytes, int64_t* block_bytes) {
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
@@ -150,7 +153,8 @@ LargeHeader* header_of(void* block) {
 
 void* map_large(int64_t bytes) {
   const int64_t mapping_bytes = bytes + 2 * kHugePage;
-  void* mapping = mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapping =
+      mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return nullptr;
   const auto first = reinterpret_cast<uintptr_t>(mapping) + kAlignment;
   auto* block = reinterpret_cast<char*>((first + kHugePage - 1) / kHugePage * kHugePage);
@@ -251,7 +255,8 @@ void cpu_free(void* block, int64_t bytes) noexcept {
 
 MemoryStats cpu_memory_stats() {
   Shared& s = shared();
-  return {s.allocated.load(), s.peak.load(), s.reserved.load(), s.allocations.load(), s.hits.load()};
+  return {s.allocated.load(), s.peak.load(), s.reserved.load(), s.allocations.load(),
+          s.hits.load()};
 }
 
 void cpu_reset_peak() {
@@ -266,8 +271,8 @@ void cpu_empty_cache() {
   s.large.clear();
   s.large_cached = 0;
   for (int c = 0; c < kSmallClasses; ++c) {
-    const int64_t bytes = c < 4 ? (c + 1) * kAlignment
-                                : (int64_t{1} << (8 + (c - 4) / 4)) / 4 * (5 + (c - 4) % 4);
+    const int64_t bytes =
+        c < 4 ? (c + 1) * kAlignment : (int64_t{1} << (8 + (c - 4) / 4)) / 4 * (5 + (c - 4) % 4);
     while (void* block = s.small[c].pop()) {
       std::free(block);
       s.reserved.fetch_sub(bytes, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// The CPU's caching allocator. Freed blocks are kept for reuse, because fresh pages cost more than most ops: a first
-// touch of 64 MiB takes 4 times as long as adding the numbers in it.
+// The CPU's caching allocator. Freed blocks are kept for reuse, because fresh pages cost more than
+// most ops: a first touch of 64 MiB takes 4 times as long as adding the numbers in it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ struct MemoryStats {
   int64_t cache_hits = 0;      // of these, how many came from the cache
 };
 
-// 64-byte aligned, not cleared. Throws kOutOfMemory after the cache was given back and a second try failed.
+// 64-byte aligned, not cleared. Throws kOutOfMemory after the cache was given back and a second try
+// failed.
 void* cpu_allocate(int64_t bytes);
 // `bytes` is what was asked for.
 void cpu_free(void* block, int64_t bytes) noexcept;
@@ -24,8 +25,9 @@ void cpu_reset_peak();
 // Returns cached blocks to the system: all that no thread keeps for itself.
 void cpu_empty_cache();
 
-// Called when memory runs out, on the allocating thread, before the error: a garbage-collected host frees what it can
-// and returns true to have the allocation tried again. One hook per process; null removes it.
+// Called when memory runs out, on the allocating thread, before the error: a garbage-collected host
+// frees what it can and returns true to have the allocation tried again. One hook per process; null
+// removes it.
 using MemoryHook = bool (*)(void* context);
 void set_memory_hook(MemoryHook hook, void* context);
 

@@ -20,7 +20,9 @@ const char* const kOpNames[] = {
 #undef DT_OP
 };
 
-int32_t device_number(Device d) { return d.type == DeviceType::kCuda ? 1 + d.index : 0; }
+int32_t device_number(Device d) {
+  return d.type == DeviceType::kCuda ? 1 + d.index : 0;
+}
 
 void fill(dt_view* v, IntList sizes, IntList strides) {
   v->ndim = static_cast<int32_t>(sizes.size());
@@ -30,10 +32,12 @@ void fill(dt_view* v, IntList sizes, IntList strides) {
   }
 }
 
-// The parts of x86-64-v3 that __builtin_cpu_supports cannot ask for with every compiler: F16C, MOVBE, LZCNT.
+// The parts of x86-64-v3 that __builtin_cpu_supports cannot ask for with every compiler: F16C,
+// MOVBE, LZCNT.
 bool has_small_v3_features() {
   unsigned a, b, c, d, extended_c;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid(0x80000001, &a, &b, &extended_c, &d)) return false;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid(0x80000001, &a, &b, &extended_c, &d))
+    return false;
   return (c >> 29 & 1) && (c >> 22 & 1) && (extended_c >> 5 & 1);
 }
 
@@ -41,7 +45,8 @@ bool cpu_has(char level) {
   __builtin_cpu_init();
   const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
   const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_small_v3_features();
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                  has_small_v3_features();
   if (level == '2') return v2;
   if (level == '3') return v3;
   return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -57,7 +62,8 @@ dt_backend make_cpu_backend() {
     DT_CHECK(known, kValueError, "DT_CPU_ISA must be v2, v3 or v4, got '", wish, "'");
     level = wish[1];
   }
-  DT_CHECK(cpu_has(level), kRuntimeError, "this processor cannot run the x86-64-v", level, " kernels");
+  DT_CHECK(cpu_has(level), kRuntimeError, "this processor cannot run the x86-64-v", level,
+           " kernels");
   dt_backend table = {};
   level == '4' ? dt_cpu_v4(&table) : level == '3' ? dt_cpu_v3(&table) : dt_cpu_v2(&table);
   return table;
@@ -87,14 +93,17 @@ const dt_backend& backend_of(int op, Span<const View> out, Span<const View> in) 
 [[noreturn]] void report_index(const dt_call& call, const dt_fault& fault) {
   switch (call.op) {
     case DT_OP_cross_entropy:
-    case DT_OP_cross_entropy_backward: fail(Code::kIndexError, "Target ", fault.index, " is out of bounds.");
+    case DT_OP_cross_entropy_backward:
+      fail(Code::kIndexError, "Target ", fault.index, " is out of bounds.");
     case DT_OP_gather:
     case DT_OP_scatter:
     case DT_OP_index_select:
     case DT_OP_index_add:
-      fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension ", call.ints[0], " with size ",
+      fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension ",
+           call.ints[0], " with size ", fault.size);
+    default:
+      fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension with size ",
            fault.size);
-    default: fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension with size ", fault.size);
   }
 }
 
@@ -102,7 +111,8 @@ const dt_backend& backend_of(int op, Span<const View> out, Span<const View> in) 
   const int op = call.op;
   if (result == DT_KERNEL_INDEX) report_index(call, fault);
   if (result == DT_KERNEL_UNSUPPORTED) {
-    fail(Code::kNotImplemented, "\"", op_name(op), "\" not implemented for these dtypes on this device");
+    fail(Code::kNotImplemented, "\"", op_name(op),
+         "\" not implemented for these dtypes on this device");
   }
   fail(Code::kRuntimeError, op_name(op), ": ", fault.message);
 }
@@ -155,8 +165,12 @@ int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& ca
 
 }  // namespace
 
-const char* op_name(int op) { return kOpNames[op]; }
-const char* cpu_isa() { return cpu_backend().name; }
+const char* op_name(int op) {
+  return kOpNames[op];
+}
+const char* cpu_isa() {
+  return cpu_backend().name;
+}
 
 View::View(const Tensor& t) {
   dtype = static_cast<int32_t>(t.dtype());
@@ -179,15 +193,18 @@ View::View(const Scalar& value, DType type, IntList sizes) {
   immediate = 1;
   device = -1;
   data = nullptr;
-  if (is_floating(type)) number.f = value.to_double();
-  else number.i = type == DType::BOOL ? value.to_bool() : value.to_int64();
+  if (is_floating(type))
+    number.f = value.to_double();
+  else
+    number.i = type == DType::BOOL ? value.to_bool() : value.to_int64();
   fill(this, sizes, Dims(static_cast<int>(sizes.size()), 0));
 }
 
 void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {
   const dt_backend& backend = backend_of(op, out, in);
   dt_kernel* kernel = backend.kernel[op];
-  DT_CHECK(kernel, kNotImplemented, op_name(op), ": the ", backend.name, " backend has no such kernel");
+  DT_CHECK(kernel, kNotImplemented, op_name(op), ": the ", backend.name,
+           " backend has no such kernel");
   dt_fault fault;
   fault.message[0] = '\0';
   const dt_stream stream = {parallel, num_threads(), 0, &fault, nullptr};

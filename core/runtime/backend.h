@@ -1,4 +1,5 @@
-// The choke point: everything that computes goes through `run`. Tracing, NaN checks and error text live here, once.
+// The choke point: everything that computes goes through `run`. Tracing, NaN checks and error text
+// live here, once.
 #pragma once
 
 #include "core/base/span.h"
@@ -28,7 +29,8 @@ using Floats = Span<const double>;
 
 inline constexpr int64_t kUnitStride = 1;  // of a run of elements
 
-// Runs the kernel of `op` on the operands' device. Throws if the backend has none, or if it reports an error.
+// Runs the kernel of `op` on the operands' device. Throws if the backend has none, or if it reports
+// an error.
 void run(int op, Span<const View> out, Span<const View> in, IntList ints = {}, Floats floats = {});
 
 const char* op_name(int op);

@@ -12,8 +12,9 @@ std::string build_info() {
 #else
   const char* compiler = "gcc " __VERSION__;
 #endif
-  return text("dumbtorch ", DT_VERSION, "\ncompiler: ", compiler, "\ncpu kernels: x86-64-v2, v3, v4; in use: x86-64-",
-              cpu_isa(), "\nthreads: ", num_threads(), "\n");
+  return text("dumbtorch ", DT_VERSION, "\ncompiler: ", compiler,
+              "\ncpu kernels: x86-64-v2, v3, v4; in use: x86-64-", cpu_isa(),
+              "\nthreads: ", num_threads(), "\n");
 }
 
 }  // namespace dt

@@ -3,7 +3,8 @@
 namespace dt {
 namespace {
 
-// A plain pointer, so that reading it is one load: initial-exec TLS needs no call, also in a shared library.
+// A plain pointer, so that reading it is one load: initial-exec TLS needs no call, also in a shared
+// library.
 __attribute__((tls_model("initial-exec"))) thread_local Context* current = nullptr;
 
 struct Owner {
@@ -25,7 +26,9 @@ Context& make_current() {
 
 }  // namespace
 
-Context& context() { return __builtin_expect(current != nullptr, 1) ? *current : make_current(); }
+Context& context() {
+  return __builtin_expect(current != nullptr, 1) ? *current : make_current();
+}
 
 Ref<Context> swap_context(Ref<Context> next) {
   context();

@@ -1,5 +1,6 @@
-// What is in force for the code that runs now: grad mode, defaults, random state. One object per thread, and a binding
-// whose tasks move between threads (goroutines, coroutines) can swap in its own.
+// What is in force for the code that runs now: grad mode, defaults, random state. One object per
+// thread, and a binding whose tasks move between threads (goroutines, coroutines) can swap in its
+// own.
 #pragma once
 
 #include "core/base/device.h"
@@ -30,15 +31,20 @@ struct Context : RefCounted {
 
 // The current thread's context.
 Context& context();
-// Makes `next` current on this thread and returns what was. A null `next` restores the thread's own.
+// Makes `next` current on this thread and returns what was. A null `next` restores the thread's
+// own.
 Ref<Context> swap_context(Ref<Context> next);
 
-inline bool grad_enabled() { return context().grad_enabled; }
+inline bool grad_enabled() {
+  return context().grad_enabled;
+}
 
 // Sets grad mode for a block.
 class GradMode {
  public:
-  explicit GradMode(bool enabled) : before_(context().grad_enabled) { context().grad_enabled = enabled; }
+  explicit GradMode(bool enabled) : before_(context().grad_enabled) {
+    context().grad_enabled = enabled;
+  }
   ~GradMode() { context().grad_enabled = before_; }
   GradMode(const GradMode&) = delete;
 
@@ -46,7 +52,9 @@ class GradMode {
   bool before_;
 };
 
-inline DType dtype_or_default(DType t) { return t == DType::kDefault ? context().default_dtype : t; }
+inline DType dtype_or_default(DType t) {
+  return t == DType::kDefault ? context().default_dtype : t;
+}
 inline Device device_or_default(Device d) {
   return d.type == DeviceType::kDefault ? context().default_device : d;
 }

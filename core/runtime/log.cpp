@@ -47,8 +47,10 @@ void log(LogLevel level, const std::string& message) {
     std::lock_guard<std::mutex> lock(sink_mutex());
     sink = current_sink();
   }
-  if (sink) sink->call(sink->context, level, message.c_str());
-  else if (level == LogLevel::kTrace) std::fprintf(stderr, "dumbtorch: %s\n", message.c_str());
+  if (sink)
+    sink->call(sink->context, level, message.c_str());
+  else if (level == LogLevel::kTrace)
+    std::fprintf(stderr, "dumbtorch: %s\n", message.c_str());
 }
 
 }  // namespace dt

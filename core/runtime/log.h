@@ -1,5 +1,5 @@
-// Where messages go: to the sink that a program sets, else nowhere but, for what an environment variable asked for
-// (DT_TRACE=1), to standard error.
+// Where messages go: to the sink that a program sets, else nowhere but, for what an environment
+// variable asked for (DT_TRACE=1), to standard error.
 #pragma once
 
 #include <cstdint>

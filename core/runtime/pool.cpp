@@ -23,7 +23,9 @@ constexpr uint64_t kNoTile = 0xffffffff;
 
 thread_local bool inside_parallel = false;
 
-void pause() { __builtin_ia32_pause(); }
+void pause() {
+  __builtin_ia32_pause();
+}
 
 int default_threads() {
   if (const char* text = std::getenv("DT_NUM_THREADS")) {
@@ -50,8 +52,9 @@ class Pool {
   void work(uint64_t seen);
   bool claim_and_run(uint64_t job);
 
-  // The ticket is (job number << 32) + next free tile. A worker that claims a tile knows that the job cannot end before
-  // that tile is done, so body_ and context_ are safe to read then, and only then.
+  // The ticket is (job number << 32) + next free tile. A worker that claims a tile knows that the
+  // job cannot end before that tile is done, so body_ and context_ are safe to read then, and only
+  // then.
   std::atomic<uint64_t> ticket_{0};
   std::atomic<int64_t> done_{0};
   std::atomic<int64_t> tiles_{0};
@@ -69,7 +72,8 @@ class Pool {
 
 Pool& pool() {
   static Pool& p = *new Pool;  // never destroyed: workers may outlive static destructors
-  static const int at_fork = pthread_atfork(nullptr, nullptr, [] { pool().forget_workers_after_fork(); });
+  static const int at_fork =
+      pthread_atfork(nullptr, nullptr, [] { pool().forget_workers_after_fork(); });
   (void)at_fork;
   return p;
 }
@@ -78,7 +82,9 @@ Pool& pool() {
 bool Pool::claim_and_run(uint64_t job) {
   uint64_t t = ticket_.load(std::memory_order_acquire);
   do {
-    if (t >> 32 != job || static_cast<int64_t>(t & kNoTile) >= tiles_.load(std::memory_order_relaxed)) return false;
+    if (t >> 32 != job ||
+        static_cast<int64_t>(t & kNoTile) >= tiles_.load(std::memory_order_relaxed))
+      return false;
   } while (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel));
   body_(context_, static_cast<int64_t>(t & kNoTile));
   done_.fetch_add(1, std::memory_order_release);
@@ -122,7 +128,8 @@ void Pool::start_workers() {
 void Pool::run(int64_t tiles, void (*body)(void*, int64_t), void* context) {
   if (!workers_) start_workers();
   const uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-  ticket_.store(((job - 1) << 32) | kNoTile);  // no late worker takes the new job's tiles_ for the old job's
+  ticket_.store(((job - 1) << 32) |
+                kNoTile);  // no late worker takes the new job's tiles_ for the old job's
   body_ = body;
   context_ = context;
   done_.store(0, std::memory_order_relaxed);
@@ -136,8 +143,10 @@ void Pool::run(int64_t tiles, void (*body)(void*, int64_t), void* context) {
   while (claim_and_run(job)) {
   }
   for (int i = 0; done_.load(std::memory_order_acquire) < tiles; ++i) {
-    if (i < 10000) pause();
-    else std::this_thread::yield();
+    if (i < 10000)
+      pause();
+    else
+      std::this_thread::yield();
   }
   inside_parallel = false;
 }
@@ -174,7 +183,8 @@ void Pool::forget_workers_after_fork() {
 
 void parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
   Pool& p = pool();
-  bool free_pool = tiles > 1 && tiles < static_cast<int64_t>(kNoTile) && !inside_parallel && p.threads() > 1;
+  bool free_pool =
+      tiles > 1 && tiles < static_cast<int64_t>(kNoTile) && !inside_parallel && p.threads() > 1;
   free_pool = free_pool && p.try_acquire();
   if (!free_pool) {
     for (int64_t i = 0; i < tiles; ++i) body(context, i);
@@ -184,7 +194,9 @@ void parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
   p.release();
 }
 
-int num_threads() { return inside_parallel ? 1 : pool().threads(); }
+int num_threads() {
+  return inside_parallel ? 1 : pool().threads();
+}
 
 void set_num_threads(int n) {
   DT_CHECK(n >= 1, kValueError, "set_num_threads expects a positive number, got ", n);

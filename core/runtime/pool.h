@@ -1,13 +1,14 @@
-// The thread pool. The calling thread takes part; tiles come from one atomic counter, so a slow or absent worker delays
-// nobody; workers spin briefly for the next job, then sleep.
+// The thread pool. The calling thread takes part; tiles come from one atomic counter, so a slow or
+// absent worker delays nobody; workers spin briefly for the next job, then sleep.
 #pragma once
 
 #include <cstdint>
 
 namespace dt {
 
-// Calls body(context, tile) once for each tile in [0, tiles), and returns when all are done. Runs serially inside
-// another parallel call, when the pool is busy with another thread's work, and after num_threads was set to 1.
+// Calls body(context, tile) once for each tile in [0, tiles), and returns when all are done. Runs
+// serially inside another parallel call, when the pool is busy with another thread's work, and
+// after num_threads was set to 1.
 void parallel(int64_t tiles, void (*body)(void* context, int64_t tile), void* context);
 
 int num_threads();

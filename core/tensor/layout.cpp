@@ -5,20 +5,22 @@
 namespace dt {
 namespace {
 
-// Whether dimension b of the operands lies inside dimension a (walks memory faster). The first operand that can tell
-// decides; broadcast dimensions cannot tell. 0 when none can.
+// Whether dimension b of the operands lies inside dimension a (walks memory faster). The first
+// operand that can tell decides; broadcast dimensions cannot tell. 0 when none can.
 int compare_dims(const Dims* strides, int operands, const Dims& sizes, int a, int b) {
   for (int k = 0; k < operands; ++k) {
     if (strides[k].size() == 0) continue;
     const int64_t sa = strides[k][a], sb = strides[k][b];
     if (sa == 0 || sb == 0) continue;
     if (sa != sb) return sa > sb ? 1 : -1;
-    if (sizes[a] != sizes[b]) return sizes[a] > sizes[b] ? -1 : 1;  // equal strides: the smaller dimension goes inside
+    if (sizes[a] != sizes[b])
+      return sizes[a] > sizes[b] ? -1 : 1;  // equal strides: the smaller dimension goes inside
   }
   return 0;
 }
 
-// Dimensions from the slowest to the fastest, by insertion: dimensions that nothing tells apart keep their order.
+// Dimensions from the slowest to the fastest, by insertion: dimensions that nothing tells apart
+// keep their order.
 void memory_order(const Dims* strides, int operands, const Dims& sizes, int* order) {
   const int n = sizes.size();
   for (int d = 0; d < n; ++d) order[d] = d;

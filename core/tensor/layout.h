@@ -1,5 +1,6 @@
-// The common iteration space of elementwise operands: broadcast, ordered by memory, with mergeable dimensions merged.
-// It does shapes and strides only: promotion, allocation and checks belong to the op.
+// The common iteration space of elementwise operands: broadcast, ordered by memory, with mergeable
+// dimensions merged. It does shapes and strides only: promotion, allocation and checks belong to
+// the op.
 #pragma once
 
 #include "core/runtime/backend.h"
@@ -7,13 +8,16 @@
 
 namespace dt {
 
-// Strides with which a tensor of `sizes` and `strides` walks the larger shape `over` (0 where it is broadcast).
+// Strides with which a tensor of `sizes` and `strides` walks the larger shape `over` (0 where it is
+// broadcast).
 Dims broadcast_strides(IntList sizes, IntList strides, IntList over);
 
-// The strides that PyTorch gives to the result of an elementwise op: dense, with the inputs' order of dimensions.
+// The strides that PyTorch gives to the result of an elementwise op: dense, with the inputs' order
+// of dimensions.
 Dims elementwise_strides(const Dims& sizes, TensorList inputs);
 
-// Makes operand views of one iteration space. Add the outputs first, then the inputs, then call `finish`.
+// Makes operand views of one iteration space. Add the outputs first, then the inputs, then call
+// `finish`.
 class Layout {
  public:
   static constexpr int kMaxOperands = 8;

@@ -22,7 +22,8 @@ std::string formatted(const char* format, double v) {
   return buffer;
 }
 
-// How numbers are written: all in one style and one width, found from the values that will be shown.
+// How numbers are written: all in one style and one width, found from the values that will be
+// shown.
 class Style {
  public:
   Style(const Tensor& shown) : floating_(is_floating(shown.dtype())) {
@@ -46,8 +47,10 @@ class Style {
   template <class T>
   std::string operator()(T v) const {
     std::string s;
-    if constexpr (std::is_floating_point_v<T>) s = number(v);
-    else append(s, v);
+    if constexpr (std::is_floating_point_v<T>)
+      s = number(v);
+    else
+      append(s, v);
     return std::string(width_ > s.size() ? width_ - s.size() : 0, ' ') + s;
   }
   int width() const { return static_cast<int>(width_); }
@@ -131,14 +134,16 @@ std::string body_text(const Tensor& x, int indent, bool summarize, const Style& 
   for (int64_t i : positions(x.sizes()[0], summarize)) {
     parts.push_back(i < 0 ? "..." : body_text(select(x, 0, i), indent + 1, summarize, style));
   }
-  return "[" + join(parts, "," + std::string(x.ndim() - 1, '\n') + std::string(indent + 1, ' ')) + "]";
+  return "[" + join(parts, "," + std::string(x.ndim() - 1, '\n') + std::string(indent + 1, ' ')) +
+         "]";
 }
 
 // The elements that a summary shows, as a dense tensor.
 Tensor summarized(Tensor x) {
   for (int d = 0; d < x.ndim(); ++d) {
     const int64_t n = x.sizes()[d];
-    if (n > 2 * kEdgeItems) x = cat({slice(x, d, 0, kEdgeItems, 1), slice(x, d, n - kEdgeItems, n, 1)}, d);
+    if (n > 2 * kEdgeItems)
+      x = cat({slice(x, d, 0, kEdgeItems, 1), slice(x, d, n - kEdgeItems, n, 1)}, d);
   }
   return contiguous(x);
 }
@@ -152,12 +157,15 @@ std::vector<std::string> suffixes(const Tensor& x) {
     sizes.back() = ')';
     list.push_back("size=" + sizes);
   }
-  const bool usual = x.dtype() == context().default_dtype || x.dtype() == DType::INT64 || x.dtype() == DType::BOOL;
+  const bool usual =
+      x.dtype() == context().default_dtype || x.dtype() == DType::INT64 || x.dtype() == DType::BOOL;
   if (!usual || (x.numel() == 0 && x.dtype() != context().default_dtype)) {
     list.push_back(text("dtype=torch.", x.dtype()));
   }
-  if (const Ref<Node> node = x.grad_fn()) list.push_back(text("grad_fn=<", node->name, ">"));
-  else if (x.requires_grad()) list.push_back("requires_grad=True");
+  if (const Ref<Node> node = x.grad_fn())
+    list.push_back(text("grad_fn=<", node->name, ">"));
+  else if (x.requires_grad())
+    list.push_back("requires_grad=True");
   return list;
 }
 

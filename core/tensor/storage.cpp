@@ -16,14 +16,16 @@ static_assert(sizeof(Storage) <= kHeaderBytes, "the data must stay 64-byte align
 }  // namespace
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
-  DT_CHECK(device.type == DeviceType::kCpu, kRuntimeError, "device '", device, "' is not available: this library has no "
+  DT_CHECK(device.type == DeviceType::kCpu, kRuntimeError, "device '", device,
+           "' is not available: this library has no "
            "CUDA backend");
   void* block = cpu_allocate(bytes + kHeaderBytes);
   void* data = static_cast<char*>(block) + kHeaderBytes;
   return Ref<Storage>::adopt(new (block) Storage(data, bytes, device, nullptr, nullptr));
 }
 
-Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, Deleter deleter, void* context) {
+Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, Deleter deleter,
+                           void* context) {
   static const auto leave_alone = [](void*) {};
   void* header = std::malloc(sizeof(Storage));
   if (!header) {

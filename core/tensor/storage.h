@@ -15,9 +15,11 @@ class Storage : public RefCounted {
 
   // Fresh memory from the device's caching allocator, 64-byte aligned, not cleared.
   static Ref<Storage> allocate(int64_t bytes, Device device);
-  // Memory that belongs to somebody else (NumPy, DLPack, the user): deleter(context) runs once, when the last tensor
-  // that looks at it is gone, and also when this function fails. A null deleter leaves the memory alone.
-  static Ref<Storage> wrap(void* data, int64_t bytes, Device device, Deleter deleter, void* context);
+  // Memory that belongs to somebody else (NumPy, DLPack, the user): deleter(context) runs once,
+  // when the last tensor that looks at it is gone, and also when this function fails. A null
+  // deleter leaves the memory alone.
+  static Ref<Storage> wrap(void* data, int64_t bytes, Device device, Deleter deleter,
+                           void* context);
   static void destroy(Storage* storage);
 
   void* data() const { return data_; }

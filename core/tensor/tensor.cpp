@@ -28,12 +28,14 @@ TensorImpl::TensorImpl(Ref<Storage> s, int64_t at, const Dims& n, const Dims& st
   if (numel == 0) contiguous = true;
 }
 
-// A view holds the tensor it was made from, so a long chain of views is freed link by link, not by recursion.
+// A view holds the tensor it was made from, so a long chain of views is freed link by link, not by
+// recursion.
 void TensorImpl::destroy(TensorImpl* impl) {
   while (impl) {
     TensorImpl* parent = nullptr;
     if (impl->autograd.view) {
-      impl->autograd.view->base = nullptr;  // never the last reference: the chain of parents ends there
+      impl->autograd.view->base =
+          nullptr;  // never the last reference: the chain of parents ends there
       parent = impl->autograd.view->parent.detach();
     }
     delete impl;
@@ -61,8 +63,8 @@ Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, D
                  !__builtin_add_overflow(last, reach, &last),
              kRuntimeError, "strides ", strides, " reach beyond what an int64 can count");
   }
-  DT_CHECK(!__builtin_mul_overflow(last, info(dtype).bytes, &bytes), kRuntimeError, "a tensor of size ", sizes,
-           " has more bytes than an int64 can count");
+  DT_CHECK(!__builtin_mul_overflow(last, info(dtype).bytes, &bytes), kRuntimeError,
+           "a tensor of size ", sizes, " has more bytes than an int64 can count");
   return Tensor(Ref<TensorImpl>::adopt(
       new TensorImpl(Storage::allocate(bytes, device), 0, sizes, strides, dtype)));
 }
@@ -76,7 +78,8 @@ Tensor make_empty(const Dims& sizes, DType dtype, Device device) {
 }
 
 Tensor make_alias(const Tensor& x, const Dims& sizes, const Dims& strides, int64_t offset) {
-  return Tensor(Ref<TensorImpl>::adopt(new TensorImpl(x.storage(), offset, sizes, strides, x.dtype())));
+  return Tensor(
+      Ref<TensorImpl>::adopt(new TensorImpl(x.storage(), offset, sizes, strides, x.dtype())));
 }
 
 Dims channels_last_strides(IntList sizes) {

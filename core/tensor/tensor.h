@@ -19,9 +19,9 @@ namespace dt {
 class Node;
 class Tensor;
 struct TensorImpl;
-struct ViewInfo;   // autograd/view.h: which tensor this is a view of, and how it was made
-struct HookList;   // autograd/hooks.h
-struct RetainCell; // autograd/hooks.h
+struct ViewInfo;    // autograd/view.h: which tensor this is a view of, and how it was made
+struct HookList;    // autograd/hooks.h
+struct RetainCell;  // autograd/hooks.h
 void destroy_node(Node* node);
 
 // What the gradient engine knows about a tensor. Replaced under `lock`: threads may share a handle.
@@ -49,11 +49,17 @@ struct TensorImpl : RefCounted {
   Dims sizes, strides;     // strides count elements
   Autograd autograd;
 
-  TensorImpl(Ref<Storage> storage, int64_t offset, const Dims& sizes, const Dims& strides, DType dtype);
+  TensorImpl(Ref<Storage> storage, int64_t offset, const Dims& sizes, const Dims& strides,
+             DType dtype);
   static void destroy(TensorImpl* impl);
 };
 
-enum class MemoryFormat : int32_t { kDefault = 0, kContiguous = 1, kPreserve = 2, kChannelsLast = 3 };
+enum class MemoryFormat : int32_t {
+  kDefault = 0,
+  kContiguous = 1,
+  kPreserve = 2,
+  kChannelsLast = 3
+};
 
 class Tensor {
  public:
@@ -88,17 +94,17 @@ class Tensor {
   }
 
   // ---- autograd (autograd/variable.cpp)
-  bool requires_grad() const;         // takes part in a graph: set by the user or made from such a tensor
+  bool requires_grad() const;  // takes part in a graph: set by the user or made from such a tensor
   const Tensor& set_requires_grad(bool value) const;
   bool is_leaf() const;
-  Ref<Node> grad_fn() const;          // null for leaves
-  Tensor grad() const;                // undefined when there is none
+  Ref<Node> grad_fn() const;  // null for leaves
+  Tensor grad() const;        // undefined when there is none
   void set_grad(const Tensor& grad) const;
   void retain_grad() const;
-  // Looks at other's memory from now on, as `x.data = other`; the history stays. The caller makes sure that no other
-  // thread uses this tensor meanwhile.
+  // Looks at other's memory from now on, as `x.data = other`; the history stays. The caller makes
+  // sure that no other thread uses this tensor meanwhile.
   void set_data(const Tensor& other) const;
-  Tensor detach() const;              // shares memory and version, not the graph
+  Tensor detach() const;  // shares memory and version, not the graph
   uint32_t version() const { return impl_->storage->version(); }
 
  private:
@@ -134,6 +140,7 @@ Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, D
 Tensor make_alias(const Tensor& x, const Dims& sizes, const Dims& strides, int64_t offset);
 
 Dims channels_last_strides(IntList sizes);
-bool is_dense(IntList sizes, IntList strides);  // non-overlapping, without holes, in any dimension order
+bool is_dense(IntList sizes,
+              IntList strides);  // non-overlapping, without holes, in any dimension order
 
 }  // namespace dt

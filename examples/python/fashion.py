@@ -21,14 +21,27 @@ from dumbtorch.utils.data import DataLoader, TensorDataset, read_idx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_DATA = "/usr/share/datasets/fashion-mnist"
-CLOTHES = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+CLOTHES = (
+    "T-shirt",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+)
 
 
 def find_idx(folder: pathlib.Path, name: str) -> str:
     for candidate in (folder / name, folder / f"{name}.gz"):
         if candidate.exists():
             return str(candidate)
-    sys.exit(f"{folder} has neither {name} nor {name}.gz (DATA=dir names a folder with the four IDX files)")
+    sys.exit(
+        f"{folder} has neither {name} nor {name}.gz (DATA=dir names a folder with the four IDX files)"
+    )
 
 
 def load(folder: pathlib.Path, part: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -81,7 +94,9 @@ def train_epoch(model, optimizer, loader, title: str, losses: list[float]) -> No
         right += output.argmax(1).eq(target).sum().item()
         rate = seen / (time.perf_counter() - bar.started)
         mean = sum(losses[-100:]) / len(losses[-100:])
-        bar.update(step, f"loss {mean:.4f}  accuracy {100 * right / seen:5.2f} %  {rate:,.0f} images/s")
+        bar.update(
+            step, f"loss {mean:.4f}  accuracy {100 * right / seen:5.2f} %  {rate:,.0f} images/s"
+        )
 
 
 def predict(model, images: torch.Tensor) -> torch.Tensor:
@@ -128,18 +143,26 @@ def check_in_c(model_file: pathlib.Path, folder: pathlib.Path, answers: torch.Te
     if result.returncode:
         sys.exit(f"{program.name} failed: {result.stderr.strip()}")
     same = [int(line) for line in result.stdout.split()] == answers.tolist()
-    print(f"examples/c/predict.c gives {'the same' if same else 'DIFFERENT'} answers for all {len(answers):,} test images")
+    print(
+        f"examples/c/predict.c gives {'the same' if same else 'DIFFERENT'} answers for all {len(answers):,} test images"
+    )
     if not same:
         sys.exit(1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", default=os.environ.get("DATA") or DEFAULT_DATA, help="folder with the four IDX files")
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("DATA") or DEFAULT_DATA,
+        help="folder with the four IDX files",
+    )
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", default=str(ROOT / "demo-out"), help="folder for the pictures and the model")
+    parser.add_argument(
+        "--out", default=str(ROOT / "demo-out"), help="folder for the pictures and the model"
+    )
     options = parser.parse_args()
     folder, out = pathlib.Path(options.data), pathlib.Path(options.out)
     out.mkdir(parents=True, exist_ok=True)

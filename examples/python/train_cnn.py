@@ -1,6 +1,6 @@
 """The CNN of the demo, written out by hand; examples/c, cpp and lua hold the same program and print the same losses.
 
-    python train_cnn.py [folder with the four IDX files] [steps]
+python train_cnn.py [folder with the four IDX files] [steps]
 """
 
 import sys
@@ -13,7 +13,9 @@ folder = sys.argv[1] if len(sys.argv) > 1 else "/usr/share/datasets/fashion-mnis
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 100
 batch = 64
 
-images = read_idx(f"{folder}/train-images-idx3-ubyte.gz").to(dtype=torch.float32).div(255).unsqueeze(1)
+images = (
+    read_idx(f"{folder}/train-images-idx3-ubyte.gz").to(dtype=torch.float32).div(255).unsqueeze(1)
+)
 labels = read_idx(f"{folder}/train-labels-idx1-ubyte.gz").to(dtype=torch.int64)
 
 torch.manual_seed(0)

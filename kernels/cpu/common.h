@@ -9,7 +9,8 @@
 namespace dt::cpu {
 namespace {
 
-// Work below this many element operations (about 20 microseconds) is not worth waking other threads for.
+// Work below this many element operations (about 20 microseconds) is not worth waking other threads
+// for.
 constexpr int64_t kSerialWork = 32768;
 
 template <class T>
@@ -22,10 +23,12 @@ constexpr T max(T a, T b) {
   return a < b ? b : a;
 }
 
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
-// Calls body(tile) for each tile in [0, tiles): from several threads when `work`, the number of element operations in
-// all tiles together, is worth it.
+// Calls body(tile) for each tile in [0, tiles): from several threads when `work`, the number of
+// element operations in all tiles together, is worth it.
 template <class Body>
 inline void parallel_for(const dt_stream* stream, int64_t tiles, int64_t work, const Body& body) {
   if (tiles <= 1 || stream->threads <= 1 || work < kSerialWork) {
@@ -64,8 +67,9 @@ constexpr int64_t bytes_of(int32_t dtype) {
   }
 }
 
-// A kernel that needs scratch memory is often one function: with `bytes` it only says how much, without it runs. Both
-// uses see the same plan that way. These are the table's two entries for such a function.
+// A kernel that needs scratch memory is often one function: with `bytes` it only says how much,
+// without it runs. Both uses see the same plan that way. These are the table's two entries for such
+// a function.
 using PlannedKernel = int32_t(const dt_stream* stream, const dt_call* call, int64_t* bytes);
 
 template <PlannedKernel* kKernel>

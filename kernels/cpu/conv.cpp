@@ -120,8 +120,8 @@ struct BackwardInput {
     return bytes;
   }
   static void run(const dt_stream* stream, const dt_call* call) {
-    for_each_phase(
-        call, [&](const Correlation<T>& k) { run_correlation(stream, k, call->workspace); });
+    for_each_phase(call,
+                   [&](const Correlation<T>& k) { run_correlation(stream, k, call->workspace); });
   }
 };
 

@@ -50,6 +50,7 @@ struct MaxPool {
     typename Lanes<Position, kWidth>::type position = {};
   };
 
+  // kWidth elements that lie `step` apart.
   template <int kWidth>
   static void gather(const T* from, int64_t step, typename Lanes<Value, kWidth>::type* value) {
     T elements[kWidth];
@@ -61,16 +62,38 @@ struct MaxPool {
     }
   }
 
-  // The largest of kWidth windows that begin `step` apart: the first element, then larger ones and
-  // NaN.
+  // Each second of 2 * kWidth elements, from the first (`odd` = 0) or the second on: as the halves
+  // of integers of twice the width, which vectors narrow at once.
   template <int kWidth>
+  static void every_second(const T* from, int odd, typename Lanes<Value, kWidth>::type* value) {
+    typename Lanes<uint64_t, kWidth>::type pairs;
+    __builtin_memcpy(&pairs, from, sizeof pairs);
+    const auto halves =
+        __builtin_convertvector(pairs >> 32 * odd, typename Lanes<uint32_t, kWidth>::type);
+    __builtin_memcpy(value, &halves, sizeof *value);
+  }
+
+  // Whether windows lie so that `every_second` reads elements of the windows only.
+  static bool has_pairs(int64_t step, const Taps& taps) {
+    return sizeof(T) == 4 && sizeof(Value) == 4 && step == 2 && taps.col_end - taps.col_begin > 1;
+  }
+
+  // The largest of kWidth windows that begin `step` apart: the first element, then larger ones and
+  // NaN. With kPairs the step is 2, and a tap is read together with its neighbour on the right or,
+  // if it is the last one, on the left.
+  template <int kWidth, bool kPairs>
   void largest(const T* corner, int64_t step, const Taps& taps, Best<kWidth>* best) const {
     for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
       for (int64_t s = taps.col_begin; s < taps.col_end; ++s) {
+        const T* from =
+            corner + r * pool.rows.dilation * x.h_step + s * pool.cols.dilation * x.w_step;
         typename Lanes<Value, kWidth>::type value;
-        gather<kWidth>(
-            corner + r * pool.rows.dilation * x.h_step + s * pool.cols.dilation * x.w_step, step,
-            &value);
+        if constexpr (kPairs) {
+          const int odd = s + 1 == taps.col_end;
+          every_second<kWidth>(from - odd, odd, &value);
+        } else {
+          gather<kWidth>(from, step, &value);
+        }
         const auto where =
             static_cast<Position>(r * pool.rows.dilation * x.w + s * pool.cols.dilation) +
             typename Lanes<Position, kWidth>::type{};
@@ -82,26 +105,37 @@ struct MaxPool {
     }
   }
 
+  // Writes what `largest` found; with kDense the results lie side by side.
+  template <int kWidth, bool kDense>
+  static void write(const Best<kWidth>& best, T* to, int64_t y_step, int64_t* index,
+                    int64_t index_step, int64_t origin, int64_t next) {
+    Value value[kWidth];
+    Position position[kWidth];
+    __builtin_memcpy(value, &best.value, sizeof value);
+    __builtin_memcpy(position, &best.position, sizeof position);
+    if (kDense) y_step = index_step = 1;
+    for (int i = 0; i < kWidth; ++i) to[i * y_step] = static_cast<T>(value[i]);
+    for (int i = 0; i < kWidth; ++i) index[i * index_step] = origin + i * next + position[i];
+  }
+
   template <int kWidth>
   void block(const T* corner, const Taps& taps, int64_t n, int64_t c, int64_t p, int64_t q) const {
     const bool along_channels = channels_last(x);
     const int64_t step = along_channels ? 1 : pool.cols.stride * x.w_step;
     Best<kWidth> best;
-    if (step == 1) {
-      largest<kWidth>(corner, 1, taps, &best);
-    } else if (step == 2) {
-      largest<kWidth>(corner, 2, taps, &best);
+    if (has_pairs(step, taps)) {
+      largest<kWidth, true>(corner, 2, taps, &best);
+    } else if (step == 1) {
+      largest<kWidth, false>(corner, 1, taps, &best);
     } else {
-      largest<kWidth>(corner, step, taps, &best);
+      largest<kWidth, false>(corner, step, taps, &best);
     }
-    T* to = y.at(n, c, p, q);
-    int64_t* index = indices.at(n, c, p, q);
     const int64_t y_step = along_channels ? y.c_step : y.w_step;
     const int64_t index_step = along_channels ? indices.c_step : indices.w_step;
     const int64_t origin = pool.rows.start(p) * x.w + pool.cols.start(q),
                   next = along_channels ? 0 : pool.cols.stride;
-    for (int i = 0; i < kWidth; ++i) to[i * y_step] = static_cast<T>(best.value[i]);
-    for (int i = 0; i < kWidth; ++i) index[i * index_step] = origin + i * next + best.position[i];
+    const auto put = y_step == 1 && index_step == 1 ? write<kWidth, true> : write<kWidth, false>;
+    put(best, y.at(n, c, p, q), y_step, indices.at(n, c, p, q), index_step, origin, next);
   }
 
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {

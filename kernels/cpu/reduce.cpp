@@ -29,8 +29,8 @@ int32_t reduce(const dt_stream* stream, const dt_call* call, const Job& job, int
   return DT_KERNEL_OK;
 }
 
-// The arithmetic type for an operation on numbers. Integers are signed or, for sums that wrap around,
-// unsigned; where Narrow is as wide as Wide, a narrow result is what is left of a wide one.
+// The arithmetic type for an operation on numbers. Integers are signed or, for sums that wrap
+// around, unsigned; where Narrow is as wide as Wide, a narrow result is what is left of a wide one.
 template <template <class> class Op, class Narrow, class Wide>
 int32_t reduce_numbers(const dt_stream* stream, const dt_call* call, const Job& job,
                        int64_t* bytes) {

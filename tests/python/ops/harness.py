@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import zlib
 
+import dumbtorch
 import numpy as np
 import pytest
-
-import dumbtorch
 from layouts import arrange
 from table import Row
 
@@ -27,7 +26,9 @@ def tensors(library, row: Row, dtype: str, layout: str, grad: bool):
     leaves, arguments = [], []
     for i, array in zip(row.inputs, arrays(row, dtype)):
         stored, view = arrange(array, layout if array.ndim and array.size else "contiguous")
-        leaf = library.tensor(stored.tolist(), dtype=getattr(library, str(stored.dtype))).reshape(stored.shape)
+        leaf = library.tensor(stored.tolist(), dtype=getattr(library, str(stored.dtype))).reshape(
+            stored.shape
+        )
         if grad and i.kind == "value":
             leaf.requires_grad_()
             leaves.append(leaf)
@@ -45,9 +46,13 @@ def to_numpy(t) -> np.ndarray:
 
 
 def assert_close(ours, theirs, row: Row, what: str) -> None:
-    assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: shape {tuple(ours.shape)}, PyTorch {tuple(theirs.shape)}"
+    assert tuple(ours.shape) == tuple(theirs.shape), (
+        f"{what}: shape {tuple(ours.shape)}, PyTorch {tuple(theirs.shape)}"
+    )
     name = str(theirs.dtype).removeprefix("torch.")
-    assert str(ours.dtype).removeprefix("torch.") == name, f"{what}: dtype {ours.dtype}, PyTorch {name}"
+    assert str(ours.dtype).removeprefix("torch.") == name, (
+        f"{what}: dtype {ours.dtype}, PyTorch {name}"
+    )
     a, b = to_numpy(ours), to_numpy(theirs)
     if name not in TOLERANCE:
         np.testing.assert_array_equal(a, b, err_msg=what)
@@ -55,7 +60,9 @@ def assert_close(ours, theirs, row: Row, what: str) -> None:
     tolerance = row.rtol.get(name, TOLERANCE[name])
     finite = np.abs(b[np.isfinite(b)])
     scale = max(1.0, finite.max()) if finite.size else 1.0
-    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True, err_msg=what)
+    np.testing.assert_allclose(
+        a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True, err_msg=what
+    )
 
 
 def weights(shape, order: int) -> np.ndarray:
@@ -68,7 +75,9 @@ def scalar_of(library, outputs: list, order: int):
     for y in outputs:
         if y is None or not y.dtype.is_floating_point or not y.requires_grad:
             continue
-        w = library.tensor(weights(tuple(y.shape), order).tolist(), dtype=y.dtype).reshape(tuple(y.shape))
+        w = library.tensor(weights(tuple(y.shape), order).tolist(), dtype=y.dtype).reshape(
+            tuple(y.shape)
+        )
         part = (y * w).sum()
         total = part if total is None else total + part
     return total
@@ -93,4 +102,14 @@ def zero_if_none(g, like):
     return like.detach() * 0 if g is None else g
 
 
-__all__ = ["as_list", "arrays", "assert_close", "derivatives", "dumbtorch", "scalar_of", "tensors", "to_numpy", "torch"]
+__all__ = [
+    "as_list",
+    "arrays",
+    "assert_close",
+    "derivatives",
+    "dumbtorch",
+    "scalar_of",
+    "tensors",
+    "to_numpy",
+    "torch",
+]

@@ -8,9 +8,12 @@ LAYOUTS = ("contiguous", "transposed", "sliced", "expanded")
 
 
 def applies(layout: str, sizes: tuple[int, ...]) -> bool:
-    return {"contiguous": True, "transposed": len(sizes) >= 2, "sliced": len(sizes) >= 1, "expanded": len(sizes) >= 1}[
-        layout
-    ]
+    return {
+        "contiguous": True,
+        "transposed": len(sizes) >= 2,
+        "sliced": len(sizes) >= 1,
+        "expanded": len(sizes) >= 1,
+    }[layout]
 
 
 def arrange(array: np.ndarray, layout: str) -> tuple[np.ndarray, callable]:

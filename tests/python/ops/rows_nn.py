@@ -30,7 +30,13 @@ row("mv", lambda t, a, b: t.mv(a, b), value(2, 3), value(3))
 row("dot", lambda t, a, b: t.dot(a, b), value(7), value(7), dtypes=NUMBERS)
 for c in ((2, 4), (4,), (2, 1), ()):
     row("addmm", lambda t, c, a, b: t.addmm(c, a, b), value(*c), value(2, 3), value(3, 4))
-row("addmm", lambda t, c, a, b: t.addmm(c, a, b, beta=0.5, alpha=2), value(2, 4), value(2, 3), value(3, 4))
+row(
+    "addmm",
+    lambda t, c, a, b: t.addmm(c, a, b, beta=0.5, alpha=2),
+    value(2, 4),
+    value(2, 3),
+    value(3, 4),
+)
 for x in ((5,), (3, 5), (2, 3, 5), (0, 5)):
     row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(*x), value(4, 5), value(4))
     row("linear", lambda t, x, w: F(t).linear(x, w), value(*x), value(4, 5))
@@ -64,7 +70,11 @@ for sizes, arguments in (
     row("max_pool2d_with_indices", lambda t, x, k=arguments: F(t).max_pool2d(x, return_indices=True, **k), value(*sizes),
         orders=1)  # fmt: skip
 row("max_pool2d", lambda t, x: F(t).max_pool2d(x, 3, 2, dilation=2), value(2, 2, 9, 9))
-row("avg_pool2d", lambda t, x: F(t).avg_pool2d(x, 3, 2, 1, count_include_pad=False), value(2, 2, 7, 7))
+row(
+    "avg_pool2d",
+    lambda t, x: F(t).avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    value(2, 2, 7, 7),
+)
 row("avg_pool2d", lambda t, x: F(t).avg_pool2d(x, 2, divisor_override=3), value(2, 2, 6, 6))
 
 # ---- normalisation and softmax
@@ -79,12 +89,27 @@ for sizes in ((4, 3), (4, 3, 5), (3, 2, 4, 4)):
 for sizes in ((4, 6), (2, 3, 6), (6,)):
     row("layer_norm", lambda t, x, w, b: F(t).layer_norm(x, (6,), w, b), value(*sizes), value(6), value(6),
         rtol=NORM, torch_orders=2)  # fmt: skip
-row("layer_norm", lambda t, x: F(t).layer_norm(x, (3, 4)), value(2, 3, 4), rtol=NORM, torch_orders=2)
-for sizes, dim in (((5,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 3, 4), 1), ((0, 3), 1), ((20, 300), 1)):
+row(
+    "layer_norm", lambda t, x: F(t).layer_norm(x, (3, 4)), value(2, 3, 4), rtol=NORM, torch_orders=2
+)
+for sizes, dim in (
+    ((5,), 0),
+    ((3, 5), 1),
+    ((3, 5), 0),
+    ((2, 3, 4), 1),
+    ((0, 3), 1),
+    ((20, 300), 1),
+):
     orders = 3 if sizes != (20, 300) else 1
     row("softmax", lambda t, x, d=dim: F(t).softmax(x, d), value(*sizes), orders=orders)
     row("log_softmax", lambda t, x, d=dim: F(t).log_softmax(x, d), value(*sizes), orders=orders)
-row("softmax", lambda t, x: t.softmax(x, 0, dtype=t.float64), value(3, 2), dtypes=("float32", "int64"), orders=0)
+row(
+    "softmax",
+    lambda t, x: t.softmax(x, 0, dtype=t.float64),
+    value(3, 2),
+    dtypes=("float32", "int64"),
+    orders=0,
+)
 row("embedding", lambda t, i, w: F(t).embedding(i, w), index(2, 3, below=5), value(5, 4), orders=2)
 row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, below=5), value(5, 4), orders=2,
     differentiable=False)  # fmt: skip
@@ -96,7 +121,13 @@ for reduction in ("mean", "sum", "none"):
     k = {"reduction": reduction}
     for sizes in ((), (5,), (3, 4)):
         row("mse_loss", lambda t, x, y, k=k: F(t).mse_loss(x, y, **k), value(*sizes), value(*sizes))
-        row("l1_loss", lambda t, x, y, k=k: F(t).l1_loss(x, y, **k), value(*sizes), value(*sizes), orders=2)
+        row(
+            "l1_loss",
+            lambda t, x, y, k=k: F(t).l1_loss(x, y, **k),
+            value(*sizes),
+            value(*sizes),
+            orders=2,
+        )
         row("binary_cross_entropy", lambda t, x, y, k=k: F(t).binary_cross_entropy(x, y, **k),
             value(*sizes, low=0.1, high=0.9), fixed(*sizes, low=0.1, high=0.9), orders=2)  # fmt: skip
         row("binary_cross_entropy_with_logits", lambda t, x, y, k=k: F(t).binary_cross_entropy_with_logits(x, y, **k),
@@ -109,14 +140,30 @@ for reduction in ("mean", "sum", "none"):
     for sizes, target in (((4, 5), (4,)), ((5,), ()), ((2, 5, 3), (2, 3)), ((300, 40), (300,))):
         classes = sizes[0] if len(sizes) == 1 else sizes[1]
         few = 3 if sizes != (300, 40) else 1
-        row("nll_loss", lambda t, x, y, k=k: F(t).nll_loss(x, y, **k), value(*sizes), index(*target, below=classes), orders=few)
+        row(
+            "nll_loss",
+            lambda t, x, y, k=k: F(t).nll_loss(x, y, **k),
+            value(*sizes),
+            index(*target, below=classes),
+            orders=few,
+        )
         row("cross_entropy", lambda t, x, y, k=k: F(t).cross_entropy(x, y, **k), value(*sizes), index(*target, below=classes),
             orders=few)  # fmt: skip
         row("cross_entropy", lambda t, x, y, w, k=k: F(t).cross_entropy(x, y, w, ignore_index=1, **k), value(*sizes),
             index(*target, below=classes), fixed(classes, low=0.5), orders=few)  # fmt: skip
         row("nll_loss", lambda t, x, y, w, k=k: F(t).nll_loss(x, y, w, ignore_index=1, **k), value(*sizes),
             index(*target, below=classes), fixed(classes, low=0.5), orders=few)  # fmt: skip
-    row("cross_entropy", lambda t, x, y, k=k: F(t).cross_entropy(x, y, label_smoothing=0.2, **k), value(4, 5), index(4, below=5))
+    row(
+        "cross_entropy",
+        lambda t, x, y, k=k: F(t).cross_entropy(x, y, label_smoothing=0.2, **k),
+        value(4, 5),
+        index(4, below=5),
+    )
     row("cross_entropy", lambda t, x, y, w, k=k: F(t).cross_entropy(x, y, w, label_smoothing=0.2, ignore_index=2, **k),
         value(4, 5), index(4, below=5), fixed(5, low=0.5))  # fmt: skip
-    row("cross_entropy", lambda t, x, y, k=k: F(t).cross_entropy(x, y, **k), value(4, 5), value(4, 5, low=0, high=1))
+    row(
+        "cross_entropy",
+        lambda t, x, y, k=k: F(t).cross_entropy(x, y, **k),
+        value(4, 5),
+        value(4, 5, low=0, high=1),
+    )

@@ -7,10 +7,20 @@ F = lambda t: t.nn.functional  # noqa: E731
 ROWS: list[Row] = []
 
 
-def unary(op, call, *, dtypes=FLOATS + INTEGERS, low=-2.0, high=2.0, inplace=None, orders=3, **more):
+def unary(
+    op, call, *, dtypes=FLOATS + INTEGERS, low=-2.0, high=2.0, inplace=None, orders=3, **more
+):
     for sizes in ((), (0,), (5,), (3, 4), (2, 3, 4), (700,)):
         ROWS.append(
-            Row(op, call, (value(*sizes, low=low, high=high),), dtypes, min(orders, 3 if len(sizes) < 3 else 1), inplace, **more)
+            Row(
+                op,
+                call,
+                (value(*sizes, low=low, high=high),),
+                dtypes,
+                min(orders, 3 if len(sizes) < 3 else 1),
+                inplace,
+                **more,
+            )
         )
 
 
@@ -27,7 +37,13 @@ unary("log1p", lambda t, x: x.log1p(), low=-0.5, high=3.0, inplace=lambda t, x: 
 unary("sqrt", lambda t, x: x.sqrt(), low=0.3, high=4.0, inplace=lambda t, x: x.sqrt_())
 unary("rsqrt", lambda t, x: x.rsqrt(), low=0.5, high=4.0, inplace=lambda t, x: x.rsqrt_())
 unary("square", lambda t, x: x.square(), inplace=lambda t, x: x.square_())
-unary("reciprocal", lambda t, x: x.reciprocal(), low=0.5, high=4.0, inplace=lambda t, x: x.reciprocal_())
+unary(
+    "reciprocal",
+    lambda t, x: x.reciprocal(),
+    low=0.5,
+    high=4.0,
+    inplace=lambda t, x: x.reciprocal_(),
+)
 unary("sin", lambda t, x: x.sin(), dtypes=ALL, inplace=lambda t, x: x.sin_())
 unary("cos", lambda t, x: x.cos(), inplace=lambda t, x: x.cos_())
 unary("tanh", lambda t, x: x.tanh(), inplace=lambda t, x: x.tanh_())
@@ -41,7 +57,12 @@ unary("leaky_relu", lambda t, x: F(t).leaky_relu(x, 0.1), dtypes=FLOATS)
 unary("elu", lambda t, x: F(t).elu(x, 0.7), dtypes=FLOATS)
 unary("softplus", lambda t, x: F(t).softplus(x, 2.0, 3.0), dtypes=FLOATS)
 unary("logsigmoid", lambda t, x: F(t).logsigmoid(x), dtypes=FLOATS)
-unary("clamp", lambda t, x: x.clamp(-1, 1), dtypes=FLOATS + ("int64", "int32"), inplace=lambda t, x: x.clamp_(-1, 1))
+unary(
+    "clamp",
+    lambda t, x: x.clamp(-1, 1),
+    dtypes=FLOATS + ("int64", "int32"),
+    inplace=lambda t, x: x.clamp_(-1, 1),
+)
 unary("clamp", lambda t, x: x.clamp(min=0), inplace=lambda t, x: x.clamp_(min=0))
 unary("clamp", lambda t, x: t.clamp(x, max=0.5), inplace=lambda t, x: x.clamp_(max=0.5))
 unary("clamp_min", lambda t, x: t.clamp_min(x, 0), inplace=lambda t, x: x.clamp_min_(0))
@@ -52,14 +73,36 @@ unary("isfinite", lambda t, x: t.isfinite(x), orders=0)
 unary("logical_not", lambda t, x: t.logical_not(x), dtypes=ALL, orders=0)
 unary("bitwise_not", lambda t, x: ~x, dtypes=INTEGERS + ("bool",), orders=0)
 
-BROADCASTS = (((), ()), ((5,), (5,)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((2, 3, 4), ()), ((0, 3), (3,)), ((2, 3, 4), (3, 1)))
+BROADCASTS = (
+    ((), ()),
+    ((5,), (5,)),
+    ((3, 4), (4,)),
+    ((3, 1), (1, 4)),
+    ((2, 3, 4), ()),
+    ((0, 3), (3,)),
+    ((2, 3, 4), (3, 1)),
+)
 
 
-def binary(op, call, *, dtypes=NUMBERS, low=-2.0, high=2.0, low2=None, high2=None, inplace=None, orders=3, **more):
+def binary(
+    op,
+    call,
+    *,
+    dtypes=NUMBERS,
+    low=-2.0,
+    high=2.0,
+    low2=None,
+    high2=None,
+    inplace=None,
+    orders=3,
+    **more,
+):
     low2, high2 = (low if low2 is None else low2), (high if high2 is None else high2)
     for a, b in BROADCASTS:
         for x, y in ((a, b), (b, a)) if a != b else ((a, b),):
-            fits = len(x) >= len(y) and all(m == n or n == 1 for m, n in zip(reversed(x), reversed(y)))
+            fits = len(x) >= len(y) and all(
+                m == n or n == 1 for m, n in zip(reversed(x), reversed(y))
+            )
             ROWS.append(
                 Row(op, call, (value(*x, low=low, high=high), value(*y, low=low2, high=high2)), dtypes, orders,
                     inplace if fits else None, **more)
@@ -73,13 +116,38 @@ binary("rsub", lambda t, a, b: t.rsub(a, b))
 binary("mul", lambda t, a, b: a * b, dtypes=ALL, inplace=lambda t, a, b: a.mul_(b))
 binary("div", lambda t, a, b: a / b, low2=0.5, high2=3.0, inplace=lambda t, a, b: a.div_(b))
 binary("true_divide", lambda t, a, b: t.true_divide(a, b), low2=0.5, high2=3.0)
-binary("div", lambda t, a, b: t.div(a, b, rounding_mode="floor"), low=-8, high=8, low2=1, high2=3, orders=1)
-binary("div", lambda t, a, b: t.div(a, b, rounding_mode="trunc"), low=-8, high=8, low2=1, high2=3, orders=1)
+binary(
+    "div",
+    lambda t, a, b: t.div(a, b, rounding_mode="floor"),
+    low=-8,
+    high=8,
+    low2=1,
+    high2=3,
+    orders=1,
+)
+binary(
+    "div",
+    lambda t, a, b: t.div(a, b, rounding_mode="trunc"),
+    low=-8,
+    high=8,
+    low2=1,
+    high2=3,
+    orders=1,
+)
 binary("floor_divide", lambda t, a, b: a // b, low=-8, high=8, low2=1, high2=3, orders=0)
 binary("remainder", lambda t, a, b: a % b, low=-8, high=8, low2=1, high2=3, orders=1)
 binary("pow", lambda t, a, b: a**b, low=0.4, high=2.0, dtypes=FLOATS, rtol={"float32": 1e-4},
        inplace=lambda t, a, b: a.pow_(b))  # fmt: skip
-binary("pow", lambda t, a, b: a**b, low=-3, high=3, low2=0, high2=3, dtypes=("int64", "int32"), orders=0)
+binary(
+    "pow",
+    lambda t, a, b: a**b,
+    low=-3,
+    high=3,
+    low2=0,
+    high2=3,
+    dtypes=("int64", "int32"),
+    orders=0,
+)
 binary("maximum", lambda t, a, b: t.maximum(a, b))
 binary("minimum", lambda t, a, b: t.minimum(a, b))
 binary("logical_and", lambda t, a, b: t.logical_and(a, b), dtypes=ALL, orders=0)
@@ -106,8 +174,17 @@ unary("pow", lambda t, x: x**-1.5, low=0.5, high=3.0, dtypes=FLOATS, rtol={"floa
 unary("gt", lambda t, x: x > 0.5, dtypes=ALL, orders=0)
 
 for sizes, cond in (((3, 4), (3, 4)), ((3, 4), (4,)), ((), ()), ((2, 3), (3, 2, 3)), ((0,), (0,))):
-    ROWS.append(Row("where", lambda t, c, a, b: t.where(c, a, b), (mask(*cond), value(*sizes), value(*sizes)), ALL))
-    ROWS.append(Row("where", lambda t, c, a: t.where(c, a, 0.0), (mask(*cond), value(*sizes)), FLOATS))
+    ROWS.append(
+        Row(
+            "where",
+            lambda t, c, a, b: t.where(c, a, b),
+            (mask(*cond), value(*sizes), value(*sizes)),
+            ALL,
+        )
+    )
+    ROWS.append(
+        Row("where", lambda t, c, a: t.where(c, a, 0.0), (mask(*cond), value(*sizes)), FLOATS)
+    )
     if sizes == cond or len(cond) < len(sizes):
         ROWS.append(
             Row("masked_fill", lambda t, x, m: x.masked_fill(m, 2), (value(*sizes), mask(*cond)), NUMBERS,

@@ -13,7 +13,13 @@ def row(op, call, *inputs, dtypes=("float32", "float64", "int64", "bool"), order
 for sizes in ((), (0,), (3,), (2, 3), (2, 3, 4)):
     row("clone", lambda t, x: x.clone(), value(*sizes), dtypes=ALL)
     row("contiguous", lambda t, x: x.contiguous(), value(*sizes))
-    row("copy_", lambda t, x, y: (x * 1).copy_(y), value(*sizes, low=0), value(*sizes, low=0), dtypes=FLOATS)
+    row(
+        "copy_",
+        lambda t, x, y: (x * 1).copy_(y),
+        value(*sizes, low=0),
+        value(*sizes, low=0),
+        dtypes=FLOATS,
+    )
     row("fill_", lambda t, x: (x * 1).fill_(3), value(*sizes), dtypes=NUMBERS)
     row("zero_", lambda t, x: (x * 1).zero_(), value(*sizes), dtypes=NUMBERS)
     for name in ("zeros_like", "ones_like"):
@@ -53,7 +59,12 @@ row("select", lambda t, x: x.select(1, -2), V)
 row("narrow", lambda t, x: x.narrow(2, 1, 2), V)
 row("slice", lambda t, x: x[:, 1:, ::3], V)
 row("slice", lambda t, x: x[5:2], value(4, 2))
-row("as_strided", lambda t, x: x.contiguous().as_strided((2, 3), (1, 2), 1), value(3, 4), layouts=False)
+row(
+    "as_strided",
+    lambda t, x: x.contiguous().as_strided((2, 3), (1, 2), 1),
+    value(3, 4),
+    layouts=False,
+)
 row("as_strided", lambda t, x: x.contiguous().as_strided((3, 3), (1, 1)), value(5), layouts=False)
 row("diagonal", lambda t, x: x.diagonal(), value(3, 4))
 row("diagonal", lambda t, x: x.diagonal(-1, 0, 2), V)
@@ -96,8 +107,20 @@ row("masked_select", lambda t, x, m: x.masked_select(m), value(3, 4), mask(3, 4)
 row("masked_select", lambda t, x, m: x.masked_select(m), value(3, 4), mask(4), layouts=False)
 row("nonzero", lambda t, x: x.nonzero(), value(3, 4), orders=0, dtypes=ALL)
 row("nonzero", lambda t, x: x.nonzero(), value(), orders=0, dtypes=ALL)
-row("one_hot", lambda t, i: t.nn.functional.one_hot(i, 6), index(2, 3, below=5), orders=0, dtypes=("int64",))
-row("one_hot", lambda t, i: t.nn.functional.one_hot(i), index(4, below=5), orders=0, dtypes=("int64",))
+row(
+    "one_hot",
+    lambda t, i: t.nn.functional.one_hot(i, 6),
+    index(2, 3, below=5),
+    orders=0,
+    dtypes=("int64",),
+)
+row(
+    "one_hot",
+    lambda t, i: t.nn.functional.one_hot(i),
+    index(4, below=5),
+    orders=0,
+    dtypes=("int64",),
+)
 for sizes in ((3, 4), (2, 4, 3), (1, 1)):
     for k in (-1, 0, 2):
         row("tril", lambda t, x, k=k: x.tril(k), value(*sizes))
@@ -116,7 +139,14 @@ def reduction(op, method, *, empty=True, dtypes=NUMBERS, orders=3, several=True,
         for keepdim in (False, True):
             if dim is None:
                 if not keepdim:
-                    row(op, lambda t, x: getattr(x, method)(), value(*sizes), dtypes=dtypes, orders=few, **more)
+                    row(
+                        op,
+                        lambda t, x: getattr(x, method)(),
+                        value(*sizes),
+                        dtypes=dtypes,
+                        orders=few,
+                        **more,
+                    )
             else:
                 row(op, lambda t, x, d=dim, k=keepdim: getattr(x, method)(dim=d, keepdim=k), value(*sizes), dtypes=dtypes,
                     orders=few, **more)  # fmt: skip
@@ -132,22 +162,73 @@ reduction("all", "all", dtypes=ALL, orders=0)
 reduction("var", "var", dtypes=FLOATS, empty=False)
 reduction("std", "std", dtypes=FLOATS, empty=False)
 row("sum", lambda t, x: x.sum(dtype=t.float64), value(3, 4), dtypes=("float32", "int32"), orders=0)
-row("prod", lambda t, x: (x * t.tensor([1.0, 0.0, 1.0], dtype=x.dtype)).prod(), value(3), dtypes=FLOATS)
-row("prod", lambda t, x: (x * t.tensor([0.0, 0.0, 1.0], dtype=x.dtype)).prod(), value(3), dtypes=FLOATS)
+row(
+    "prod",
+    lambda t, x: (x * t.tensor([1.0, 0.0, 1.0], dtype=x.dtype)).prod(),
+    value(3),
+    dtypes=FLOATS,
+)
+row(
+    "prod",
+    lambda t, x: (x * t.tensor([0.0, 0.0, 1.0], dtype=x.dtype)).prod(),
+    value(3),
+    dtypes=FLOATS,
+)
 row("var", lambda t, x: t.var(x, dim=1, correction=0), value(3, 5), dtypes=FLOATS)
 for p in (2, 1, 3, 0.5, float("inf")):
-    row("norm", lambda t, x, p=p: x.norm(p), value(3, 4, low=0.3), dtypes=FLOATS, rtol={"float32": 1e-4})
-    row("norm", lambda t, x, p=p: x.norm(p, dim=1), value(3, 4, low=0.3), dtypes=FLOATS, rtol={"float32": 1e-4})
+    row(
+        "norm",
+        lambda t, x, p=p: x.norm(p),
+        value(3, 4, low=0.3),
+        dtypes=FLOATS,
+        rtol={"float32": 1e-4},
+    )
+    row(
+        "norm",
+        lambda t, x, p=p: x.norm(p, dim=1),
+        value(3, 4, low=0.3),
+        dtypes=FLOATS,
+        rtol={"float32": 1e-4},
+    )
 for name in ("max", "min"):
     row(name, lambda t, x, n=name: getattr(x, n)(), value(3, 4), dtypes=NUMBERS)
     for dim in (0, 1):
-        row(f"{name}_dim", lambda t, x, n=name, d=dim: getattr(x, n)(dim=d), value(3, 4), dtypes=FLOATS)
-        row(f"{name}_dim", lambda t, x, n=name, d=dim: getattr(x, n)(dim=d, keepdim=True)[0], value(3, 4), dtypes=NUMBERS)
-        row(f"arg{name}", lambda t, x, n=name, d=dim: getattr(x, f"arg{n}")(dim=d), value(30, 40), dtypes=FLOATS, orders=0)
-    row(f"arg{name}", lambda t, x, n=name: getattr(x, f"arg{n}")(), value(3, 4), dtypes=FLOATS, orders=0)
+        row(
+            f"{name}_dim",
+            lambda t, x, n=name, d=dim: getattr(x, n)(dim=d),
+            value(3, 4),
+            dtypes=FLOATS,
+        )
+        row(
+            f"{name}_dim",
+            lambda t, x, n=name, d=dim: getattr(x, n)(dim=d, keepdim=True)[0],
+            value(3, 4),
+            dtypes=NUMBERS,
+        )
+        row(
+            f"arg{name}",
+            lambda t, x, n=name, d=dim: getattr(x, f"arg{n}")(dim=d),
+            value(30, 40),
+            dtypes=FLOATS,
+            orders=0,
+        )
+    row(
+        f"arg{name}",
+        lambda t, x, n=name: getattr(x, f"arg{n}")(),
+        value(3, 4),
+        dtypes=FLOATS,
+        orders=0,
+    )
 row("logsumexp", lambda t, x: x.logsumexp(1), value(3, 4), dtypes=FLOATS)
 row("logsumexp", lambda t, x: x.logsumexp((0, 2), keepdim=True), V, dtypes=FLOATS)
 for dim in (0, 1, -1):
     row("cumsum", lambda t, x, d=dim: x.cumsum(d), value(3, 4), dtypes=ALL)
 row("cumsum", lambda t, x: x.cumsum(0), value(), dtypes=FLOATS + INTEGERS)
-row("isclose", lambda t, x, y: t.isclose(x, y, rtol=0.5), value(3, 4), value(3, 4), dtypes=FLOATS, orders=0)
+row(
+    "isclose",
+    lambda t, x, y: t.isclose(x, y, rtol=0.5),
+    value(3, 4),
+    value(3, 4),
+    dtypes=FLOATS,
+    orders=0,
+)

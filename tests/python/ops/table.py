@@ -46,7 +46,9 @@ class Row:
     torch_orders: int = 3  # how many of them PyTorch gets right
     differentiable: bool = True  # False: the gradient is not the derivative, by definition
     layouts: bool = True  # whether inputs are also given as views
-    rtol: dict[str, float] = field(default_factory=dict)  # where an op's own accuracy is less than usual
+    rtol: dict[str, float] = field(
+        default_factory=dict
+    )  # where an op's own accuracy is less than usual
 
     @property
     def id(self) -> str:

@@ -20,11 +20,17 @@ from rows import ROWS
 
 
 def layouts_of(row):
-    return [x for x in LAYOUTS if x == "contiguous" or (row.layouts and any(applies(x, i.sizes) for i in row.inputs))]
+    return [
+        x
+        for x in LAYOUTS
+        if x == "contiguous" or (row.layouts and any(applies(x, i.sizes) for i in row.inputs))
+    ]
 
 
 def parametrize(rows):
-    return pytest.mark.parametrize("row", [pytest.param(r, id=f"{k}-{r.id}") for k, r in enumerate(rows)])
+    return pytest.mark.parametrize(
+        "row", [pytest.param(r, id=f"{k}-{r.id}") for k, r in enumerate(rows)]
+    )
 
 
 @parametrize(ROWS)
@@ -33,7 +39,9 @@ def test_values(row):
         for layout in layouts_of(row):
             _, ours = tensors(dumbtorch, row, dtype, layout, grad=False)
             _, theirs = tensors(torch, row, dtype, layout, grad=False)
-            results = zip(as_list(row.call(dumbtorch, *ours)), as_list(row.call(torch, *theirs)), strict=True)
+            results = zip(
+                as_list(row.call(dumbtorch, *ours)), as_list(row.call(torch, *theirs)), strict=True
+            )
             for k, (y, expected) in enumerate(results):
                 assert_close(y, expected, row, f"{dtype}, {layout}, output {k}")
 
@@ -76,7 +84,9 @@ def check_gradients(row, layout):
         for k, (g, expected) in enumerate(zip(a, b)):
             if g is None or expected is None:  # one library may know that a derivative is zero
                 known = g if g is not None else expected
-                assert known is None or not np.any(to_numpy(known)), f"{layout}, order {order}, input {k}"
+                assert known is None or not np.any(to_numpy(known)), (
+                    f"{layout}, order {order}, input {k}"
+                )
                 continue
             assert_close(g, expected, row, f"{layout}, gradient of order {order}, input {k}")
 
@@ -91,15 +101,23 @@ def test_gradients_against_finite_differences(row):
         current = as_list(row.call(dumbtorch, *arguments))
         for k in range(1, order):
             scalar = scalar_of(dumbtorch, current, k)
-            current = list(dumbtorch.autograd.grad(scalar, leaves, create_graph=True, allow_unused=True))
+            current = list(
+                dumbtorch.autograd.grad(scalar, leaves, create_graph=True, allow_unused=True)
+            )
         scalar = scalar_of(dumbtorch, current, order)
         return 0.0 if scalar is None else scalar.item()
 
     grads = derivatives(dumbtorch, row, "float64", "contiguous", row.orders)
     for order, gradient in enumerate(grads, 1):
-        slope = sum(float((to_numpy(g) * d).sum()) for g, d in zip(gradient, directions(row)) if g is not None)
+        slope = sum(
+            float((to_numpy(g) * d).sum())
+            for g, d in zip(gradient, directions(row))
+            if g is not None
+        )
         quotient = (scalar_at(step, order) - scalar_at(-step, order)) / (2 * step)
-        assert slope == pytest.approx(quotient, rel=2e-5, abs=2e-5 * max(1.0, abs(quotient)), nan_ok=True), f"order {order}"
+        assert slope == pytest.approx(
+            quotient, rel=2e-5, abs=2e-5 * max(1.0, abs(quotient)), nan_ok=True
+        ), f"order {order}"
 
 
 def directions(row) -> list[np.ndarray]:
@@ -112,7 +130,9 @@ def shifted(row, amount: float):
     for i, array in zip(row.inputs, arrays(row, "float64")):
         if i.kind == "value":
             array = array + amount * next(along)
-        x = dumbtorch.tensor(array.tolist(), dtype=getattr(dumbtorch, str(array.dtype))).reshape(array.shape)
+        x = dumbtorch.tensor(array.tolist(), dtype=getattr(dumbtorch, str(array.dtype))).reshape(
+            array.shape
+        )
         if i.kind == "value":
             leaves.append(x.requires_grad_())
         arguments.append(x)
@@ -133,7 +153,9 @@ def check_fast_backward(row, dtype):
         scalar = scalar_of(dumbtorch, as_list(row.call(dumbtorch, *arguments)), 1)
         if scalar is None:
             return
-        results.append(dumbtorch.autograd.grad(scalar, leaves, create_graph=create_graph, allow_unused=True))
+        results.append(
+            dumbtorch.autograd.grad(scalar, leaves, create_graph=create_graph, allow_unused=True)
+        )
     for k, (fast, formula) in enumerate(zip(*results)):
         assert (fast is None) == (formula is None)
         if fast is not None:

@@ -3484,7 +3484,7 @@ def generator_new(device=None):
     return Generator.own(out)
 
 
-def sum(input, dim=None, keepdim=False, *, dtype=None):
+def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """Sum of elements.
 
     Args:
@@ -3492,6 +3492,10 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_sum(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
@@ -3500,7 +3504,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     return wrap(out)
 
 
-def mean(input, dim=None, keepdim=False, *, dtype=None):
+def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """Mean of elements.
 
     Args:
@@ -3508,6 +3512,10 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_mean(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
@@ -3516,7 +3524,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     return wrap(out)
 
 
-def prod(input, dim=None, keepdim=False, *, dtype=None):
+def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """Product of elements.
 
     Args:
@@ -3524,6 +3532,10 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         out = lib.py_prod(input._h, dim is not None, 0 if dim is None else dim, keepdim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -3540,7 +3552,7 @@ def max(input):
     return wrap(out)
 
 
-def max_dim(input, dim, keepdim=False):
+def max_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Largest element along a dimension, and where it is.
 
     Args:
@@ -3550,6 +3562,10 @@ def max_dim(input, dim, keepdim=False):
     Returns:
         The largest elements and the positions of the first of them (int64).
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         out = ffi_new("int64_t[2]")
         status = lib.py_max_dim(input._h, dim, keepdim, out)
@@ -3569,7 +3585,7 @@ def min(input):
     return wrap(out)
 
 
-def min_dim(input, dim, keepdim=False):
+def min_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Smallest element along a dimension, and where it is.
 
     Args:
@@ -3579,6 +3595,10 @@ def min_dim(input, dim, keepdim=False):
     Returns:
         The smallest elements and the positions of the first of them (int64).
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         out = ffi_new("int64_t[2]")
         status = lib.py_min_dim(input._h, dim, keepdim, out)
@@ -3589,13 +3609,17 @@ def min_dim(input, dim, keepdim=False):
     return min_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def amax(input, dim=(), keepdim=False):
+def amax(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
     """Largest element over dimensions. Equal elements share the gradient.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c = int_list(dim, 1)
         out = lib.py_amax(input._h, dim_c, len(dim_c), keepdim)
@@ -3604,13 +3628,17 @@ def amax(input, dim=(), keepdim=False):
     return wrap(out)
 
 
-def amin(input, dim=(), keepdim=False):
+def amin(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
     """Smallest element over dimensions. Equal elements share the gradient.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c = int_list(dim, 1)
         out = lib.py_amin(input._h, dim_c, len(dim_c), keepdim)
@@ -3619,13 +3647,17 @@ def amin(input, dim=(), keepdim=False):
     return wrap(out)
 
 
-def argmax(input, dim=None, keepdim=False):
+def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Position of the first largest element (int64).
 
     Args:
         dim: The dimension to reduce; absent means the flattened input.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         out = lib.py_argmax(input._h, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
@@ -3633,13 +3665,17 @@ def argmax(input, dim=None, keepdim=False):
     return wrap(out)
 
 
-def argmin(input, dim=None, keepdim=False):
+def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Position of the first smallest element (int64).
 
     Args:
         dim: The dimension to reduce; absent means the flattened input.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         out = lib.py_argmin(input._h, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
@@ -3647,7 +3683,7 @@ def argmin(input, dim=None, keepdim=False):
     return wrap(out)
 
 
-def var(input, dim=None, *, correction=None, keepdim=False):
+def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None):
     """Variance of elements.
 
     Args:
@@ -3656,6 +3692,10 @@ def var(input, dim=None, *, correction=None, keepdim=False):
             absent means 1, for a sample.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
@@ -3665,7 +3705,7 @@ def var(input, dim=None, *, correction=None, keepdim=False):
     return wrap(out)
 
 
-def std(input, dim=None, *, correction=None, keepdim=False):
+def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None):
     """Standard deviation of elements.
 
     Args:
@@ -3674,6 +3714,10 @@ def std(input, dim=None, *, correction=None, keepdim=False):
             absent means 1, for a sample.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
@@ -3683,7 +3727,7 @@ def std(input, dim=None, *, correction=None, keepdim=False):
     return wrap(out)
 
 
-def norm(input, p=2, dim=None, keepdim=False, *, dtype=None):
+def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """Vector norm: (sum |x|^p)^(1/p).
 
     Args:
@@ -3693,6 +3737,10 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         p_kind, p_i, p_f = read_scalar(p)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -3702,13 +3750,17 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None):
     return wrap(out)
 
 
-def any(input, dim=None, keepdim=False):
+def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Whether any element is nonzero.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_any(input._h, dim_c, dim_c_n, keepdim)
@@ -3717,13 +3769,17 @@ def any(input, dim=None, keepdim=False):
     return wrap(out)
 
 
-def all(input, dim=None, keepdim=False):
+def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Whether all elements are nonzero.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_all(input._h, dim_c, dim_c_n, keepdim)
@@ -3732,13 +3788,17 @@ def all(input, dim=None, keepdim=False):
     return wrap(out)
 
 
-def logsumexp(input, dim, keepdim=False):
+def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """log of the sum of exp, without overflow.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
         keepdim: Whether reduced dimensions stay, with size 1.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     try:
         dim_c = int_list(dim, 1)
         out = lib.py_logsumexp(input._h, dim_c, len(dim_c), keepdim)

@@ -40,14 +40,18 @@ def normal(mean, std=1.0, size=None, *, generator=None, **options):
     return noise * std + mean
 
 
-def max(input, dim=None, keepdim=False, *, other=None):
+def max(input, dim=None, keepdim=False, *, other=None, axis=None):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
-    return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, dim, keepdim, other)
+    return _extreme(
+        _ops.max, _ops.max_dim, _ops.maximum, input, dim if axis is None else axis, keepdim, other
+    )
 
 
-def min(input, dim=None, keepdim=False, *, other=None):
+def min(input, dim=None, keepdim=False, *, other=None, axis=None):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
-    return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, dim, keepdim, other)
+    return _extreme(
+        _ops.min, _ops.min_dim, _ops.minimum, input, dim if axis is None else axis, keepdim, other
+    )
 
 
 def _extreme(whole, along, of_two, x, dim, keepdim, other):

@@ -1,16 +1,13 @@
 """Layers (generated from the schema), containers and the base class."""
 
-from . import layers, special
+from . import layers
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403
 from .module import Module
-
-# These take the places of the generated ones that they derive from.
-Conv2d = special.Conv2d
-MaxPool2d = special.MaxPool2d
-AvgPool2d = special.AvgPool2d
+from .special import AvgPool2d, Conv2d, MaxPool2d  # take the places of the generated ones
 
 __all__ = [
-    "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
-    *layers.__all__,
+    "AvgPool2d", "Conv2d", "MaxPool2d", "Module", "ModuleDict", "ModuleList", "ParameterDict",
+    "ParameterList", "Sequential",
 ]  # fmt: skip
+__all__ += layers.__all__

@@ -1,0 +1,85 @@
+"""The package as a whole: nothing of the C API is missing, stubs say what is there, import is
+quick.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import dumbtorch as dt
+from dumbtorch import _ops
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADER = ROOT / "capi" / "include" / "dumbtorch.h"
+PACKAGE = Path(dt.__file__).parent
+
+# What Python wraps by hand: errors, contexts, memory, text.
+BY_HAND = {
+    "context_new", "context_swap", "set_log", "bytes_data", "string_list_get", "tensor_read",
+    "tensor_write", "from_data", "from_blob", "to_dlpack", "from_dlpack", "error_set",
+    "error_code", "tensor_list_get", "tensor_list_len", "string_list_len",
+}  # fmt: skip
+
+
+def handle_methods():
+    for kind in vars(_ops).values():
+        if isinstance(kind, type) and issubclass(kind, _ops.Handle) and kind is not _ops.Handle:
+            name = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+            for method in vars(kind):
+                yield f"{name}_{method}"
+                yield method
+
+
+def test_every_function_exists():
+    functions = set(re.findall(r"dt_status dt_(\w+)\(", HEADER.read_text()))
+    known = set(vars(_ops)) | {f"{n}_" for n in vars(_ops)} | set(handle_methods()) | BY_HAND
+    assert len(functions) > 200
+    assert sorted(functions - known - {n.rstrip("_") for n in known}) == []
+
+
+def names_in(path):
+    """The names that a stub declares at its top."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield from (a.asname or a.name for a in node.names)
+        elif isinstance(node, ast.AnnAssign):
+            yield node.target.id
+
+
+def test_stubs_say_what_is_there():
+    for name in names_in(PACKAGE / "__init__.pyi"):
+        assert hasattr(dt, name), name
+    for name in names_in(PACKAGE / "nn" / "functional.pyi"):
+        assert hasattr(dt.nn.functional, name) or name == "Tensor", name
+    stub = ast.parse((PACKAGE / "_tensor.pyi").read_text())
+    tensor = next(n for n in stub.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
+    declared = {n.name for n in tensor.body}
+    assert all(hasattr(dt.Tensor, name) for name in declared)
+    public = {n for n in vars(dt.Tensor) if not n.startswith("_")}
+    aliases = set(dt._ALIASES)
+    assert public - declared - aliases == set()
+
+
+def test_import_time():
+    """At most 0.15 s of processor time, the interpreter's own start included."""
+    code = "import dumbtorch, time; print(time.process_time())"
+    times = []
+    for _ in range(3):
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        times.append(float(run.stdout))
+    assert min(times) < 0.15
+
+
+def test_live_handles():
+    before = dt.live_handles("tensor")
+    x = dt.ones(2)
+    assert dt.live_handles("tensor") == before + 1
+    del x
+    assert dt.live_handles("tensor") == before
+    assert dt.live_handles("nonsense") == -1
