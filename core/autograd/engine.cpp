@@ -289,7 +289,9 @@ Tensor sum_to(const Tensor& x, const Dims& sizes) {
   for (int d = 0; d < x.ndim(); ++d) {
     if (d < extra || (sizes[d - extra] == 1 && x.sizes()[d] != 1)) dims.push_back(d);
   }
-  const Tensor y = dims.empty() ? x : sum(x, IntList(dims), true);
+  // Leading dimensions alone go away with the sum; the result is then no view, and may become
+  // .grad.
+  const Tensor y = dims.empty() ? x : sum(x, IntList(dims), dims.size() > extra);
   return y.sizes() == sizes ? y : reshape(y, sizes);
 }
 

@@ -16,8 +16,8 @@ void destroy_node(Node* node) {
 // Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued
 // and deleted by the outermost call, so that a graph a million nodes deep needs no deep stack.
 void Node::destroy(Node* node) {
-  thread_local Node* dead = nullptr;
-  thread_local bool draining = false;
+  __attribute__((tls_model("initial-exec"))) thread_local Node* dead = nullptr;
+  __attribute__((tls_model("initial-exec"))) thread_local bool draining = false;
   node->next_dead_ = dead;
   dead = node;
   if (draining) return;

@@ -8,6 +8,7 @@
 #include "core/autograd/hooks.h"
 #include "core/base/ref.h"
 #include "core/base/small_list.h"
+#include "core/runtime/allocator.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -45,7 +46,7 @@ struct BackwardCall {
   bool wants(int i) const { return wanted[i]; }
 };
 
-class Node : public RefCounted {
+class Node : public RefCounted, public Pooled {
  public:
   explicit Node(const char* name) : name(name), seq(next_seq()) {}
   virtual ~Node() = default;

@@ -159,7 +159,7 @@ Tensor folded_matmul(const Tensor& a, const Tensor& b) {
 
 // The bias's gradient is the sum of the rows; the engine sums to unusual shapes.
 Tensor bias_gradient(const Tensor& g, int bias_ndim) {
-  return bias_ndim == 1 && g.size(1) > 1 ? sum(g, {{0}}) : g;
+  return bias_ndim == 1 ? sum(g, {{0}}) : g;
 }
 
 // input [n, in] @ weight^T [in, out] + bias, in one kernel call.

@@ -81,11 +81,13 @@ void Optimizer::step() {
   for (ParamGroup& g : groups_) {
     std::vector<ParamState*> active;
     std::vector<Tensor> grads;
+    active.reserve(g.params.size());
+    grads.reserve(g.params.size());
     for (ParamState& s : g.params) {
       const Tensor grad = s.param.grad();
       if (!grad.defined()) continue;
       active.push_back(&s);
-      grads.push_back(grad.detach());
+      grads.push_back(grad);
     }
     if (!active.empty()) step_group(g, active, grads);
   }
@@ -141,12 +143,14 @@ Tensor zeros_as(const Tensor& p) {
 
 std::vector<Tensor> params_of(const std::vector<ParamState*>& active) {
   std::vector<Tensor> list;
+  list.reserve(active.size());
   for (const ParamState* s : active) list.push_back(s->param);
   return list;
 }
 
 std::vector<Tensor> slot_of(const std::vector<ParamState*>& active, int k) {
   std::vector<Tensor> list;
+  list.reserve(active.size());
   for (const ParamState* s : active) list.push_back(s->slots[k]);
   return list;
 }

@@ -15,6 +15,8 @@ class Lists {
   Lists(TensorList params, TensorList grads) : params_(params) {
     DT_CHECK(grads.size() == params.size(), kRuntimeError, "got ", params.size(),
              " parameters and ", grads.size(), " gradients");
+    out_.reserve(static_cast<size_t>(params.size() * kMaxLists));
+    in_.reserve(static_cast<size_t>(params.size()));
     for (int64_t i = 0; i < params.size(); ++i) {
       DT_CHECK(is_floating(params[i].dtype()), kRuntimeError, "parameter ", i, " has dtype ",
                params[i].dtype(), ", expected a floating point one");
@@ -57,6 +59,8 @@ class Lists {
   }
 
  private:
+  static constexpr int64_t kMaxLists = 5;  // of Adam: parameters, three states, steps
+
   // Dense tensors with equal strides are runs of elements in the same order.
   static View flat(const Tensor& x) {
     const int64_t n = x.numel();

@@ -77,7 +77,7 @@ struct Shared {
   int64_t large_cached = 0;
   int64_t large_limit = sysconf(_SC_PHYS_PAGES) * int64_t{sysconf(_SC_PAGESIZE)} / 4;
 
-  std::atomic<int64_t> allocated{0}, peak{0}, reserved{0}, allocations{0}, hits{0};
+  std::atomic<int64_t> allocated{0}, peak{0}, reserved{0};
   std::atomic<MemoryHook> hook{nullptr};
   std::atomic<void*> hook_context{nullptr};
 };
@@ -96,8 +96,9 @@ struct ThreadCache {
   FreeList small[kSmallClasses];
   ~ThreadCache();
 };
-thread_local ThreadCache* thread_cache = nullptr;
-thread_local bool thread_ended = false;
+// Initial-exec TLS is read without a call, also in a shared library.
+__attribute__((tls_model("initial-exec"))) thread_local ThreadCache* thread_cache = nullptr;
+__attribute__((tls_model("initial-exec"))) thread_local bool thread_ended = false;
 
 ThreadCache::~ThreadCache() {
   thread_cache = nullptr;
@@ -169,12 +170,10 @@ void unmap_large(void* block) {
   munmap(header.mapping, header.mapping_bytes);
 }
 
-void* allocate_block(int64_t bytes, bool* hit) {
-  *hit = true;
+void* allocate_block(int64_t bytes) {
   if (bytes <= kSmallLimit) {
     const SizeClass c = size_class(bytes);
     if (void* block = take_cached_small(c.index)) return block;
-    *hit = false;
     void* block = std::aligned_alloc(kAlignment, c.bytes);
     if (block) shared().reserved.fetch_add(c.bytes, std::memory_order_relaxed);
     return block;
@@ -182,22 +181,32 @@ void* allocate_block(int64_t bytes, bool* hit) {
   const int64_t wanted = large_bytes(bytes);
   int64_t block_bytes = 0;
   if (void* block = take_cached_large(wanted, &block_bytes)) return block;
-  *hit = false;
   void* block = map_large(wanted);
   if (block) shared().reserved.fetch_add(wanted, std::memory_order_relaxed);
   return block;
 }
 
+void free_small(void* block, int64_t bytes) noexcept {
+  const SizeClass c = size_class(bytes);
+  ThreadCache* cache = this_thread_cache();
+  if (cache && (cache->small[c.index].count + 1) * c.bytes <= kThreadCacheBytes) {
+    cache->small[c.index].push(block);
+    return;
+  }
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  s.small[c.index].push(block);
+}
+
 // What the user must free before another try can succeed.
 void* allocate_after_pressure(int64_t bytes) {
   Shared& s = shared();
-  bool hit;
   cpu_empty_cache();
-  void* block = allocate_block(bytes, &hit);
+  void* block = allocate_block(bytes);
   if (!block) {
     if (MemoryHook hook = s.hook.load(); hook && hook(s.hook_context.load())) {
       cpu_empty_cache();
-      block = allocate_block(bytes, &hit);
+      block = allocate_block(bytes);
     }
   }
   DT_CHECK(block, kOutOfMemory, "can't allocate memory: you tried to allocate ", bytes, " bytes");
@@ -208,18 +217,12 @@ void* allocate_after_pressure(int64_t bytes) {
 
 void* cpu_allocate(int64_t bytes) {
   Shared& s = shared();
-  bool hit;
-  void* block = bytes < (int64_t{1} << 62) ? allocate_block(bytes, &hit) : nullptr;
-  if (!block) {
-    hit = false;
-    block = allocate_after_pressure(bytes);
-  }
+  void* block = bytes < (int64_t{1} << 62) ? allocate_block(bytes) : nullptr;
+  if (!block) block = allocate_after_pressure(bytes);
   const int64_t now = s.allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   int64_t peak = s.peak.load(std::memory_order_relaxed);
   while (now > peak && !s.peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
-  s.allocations.fetch_add(1, std::memory_order_relaxed);
-  if (hit) s.hits.fetch_add(1, std::memory_order_relaxed);
   return block;
 }
 
@@ -227,17 +230,7 @@ void cpu_free(void* block, int64_t bytes) noexcept {
   if (!block) return;
   Shared& s = shared();
   s.allocated.fetch_sub(bytes, std::memory_order_relaxed);
-  if (bytes <= kSmallLimit) {
-    const SizeClass c = size_class(bytes);
-    ThreadCache* cache = this_thread_cache();
-    if (cache && (cache->small[c.index].count + 1) * c.bytes <= kThreadCacheBytes) {
-      cache->small[c.index].push(block);
-      return;
-    }
-    std::lock_guard<std::mutex> lock(s.mutex);
-    s.small[c.index].push(block);
-    return;
-  }
+  if (bytes <= kSmallLimit) return free_small(block, bytes);
   const int64_t block_bytes = header_of(block)->block_bytes;
   {
     std::lock_guard<std::mutex> lock(s.mutex);
@@ -253,10 +246,27 @@ void cpu_free(void* block, int64_t bytes) noexcept {
   unmap_large(block);
 }
 
+// AddressSanitizer sees what happens to an object only if the object has memory of its own.
+#if defined(__SANITIZE_ADDRESS__)
+void* Pooled::operator new(size_t bytes) {
+  return ::operator new(bytes);
+}
+void Pooled::operator delete(void* object, size_t) noexcept {
+  ::operator delete(object);
+}
+#else
+void* Pooled::operator new(size_t bytes) {
+  void* block = allocate_block(static_cast<int64_t>(bytes));
+  return block ? block : allocate_after_pressure(static_cast<int64_t>(bytes));
+}
+void Pooled::operator delete(void* object, size_t bytes) noexcept {
+  free_small(object, static_cast<int64_t>(bytes));
+}
+#endif
+
 MemoryStats cpu_memory_stats() {
   Shared& s = shared();
-  return {s.allocated.load(), s.peak.load(), s.reserved.load(), s.allocations.load(),
-          s.hits.load()};
+  return {s.allocated.load(), s.peak.load(), s.reserved.load()};
 }
 
 void cpu_reset_peak() {

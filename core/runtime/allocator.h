@@ -2,6 +2,7 @@
 // most ops: a first touch of 64 MiB takes 4 times as long as adding the numbers in it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace dt {
@@ -10,8 +11,6 @@ struct MemoryStats {
   int64_t allocated = 0;       // bytes in use now
   int64_t peak_allocated = 0;  // the most there ever was, since the last reset
   int64_t reserved = 0;        // bytes held from the system: in use or cached
-  int64_t allocations = 0;     // blocks handed out
-  int64_t cache_hits = 0;      // of these, how many came from the cache
 };
 
 // 64-byte aligned, not cleared. Throws kOutOfMemory after the cache was given back and a second try
@@ -19,6 +18,14 @@ struct MemoryStats {
 void* cpu_allocate(int64_t bytes);
 // `bytes` is what was asked for.
 void cpu_free(void* block, int64_t bytes) noexcept;
+
+// Memory of the objects that every op makes, tensors and graph nodes: from the same cache, but not
+// counted, since statistics are about tensors' data. Inherit to use it.
+class Pooled {
+ public:
+  static void* operator new(size_t bytes);
+  static void operator delete(void* object, size_t bytes) noexcept;
+};
 
 MemoryStats cpu_memory_stats();
 void cpu_reset_peak();

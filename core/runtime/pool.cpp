@@ -21,7 +21,8 @@ constexpr auto kSpin = std::chrono::microseconds(30);
 constexpr int kMaxThreads = 1024;
 constexpr uint64_t kNoTile = 0xffffffff;
 
-thread_local bool inside_parallel = false;
+// Initial-exec TLS is read without a call, also in a shared library.
+__attribute__((tls_model("initial-exec"))) thread_local bool inside_parallel = false;
 
 void pause() {
   __builtin_ia32_pause();

@@ -12,6 +12,7 @@
 #include "core/base/lock.h"
 #include "core/base/ref.h"
 #include "core/base/scalar.h"
+#include "core/runtime/allocator.h"
 #include "core/tensor/storage.h"
 
 namespace dt {
@@ -40,7 +41,7 @@ struct Autograd {
   ~Autograd();
 };
 
-struct TensorImpl : RefCounted {
+struct TensorImpl : RefCounted, Pooled {
   Ref<Storage> storage;
   int64_t offset = 0;  // of element [0, ..., 0], in elements
   int64_t numel = 0;

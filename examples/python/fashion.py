@@ -175,11 +175,13 @@ def main() -> None:
 
     torch.manual_seed(options.seed)
     model = make_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.002)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.epochs)
     loader = DataLoader(TensorDataset(images, labels), batch_size=options.batch, shuffle=True)
     losses: list[float] = []
     for epoch in range(1, options.epochs + 1):
         train_epoch(model, optimizer, loader, f"epoch {epoch}/{options.epochs}", losses)
+        schedule.step()
         answers = predict(model, test_images)
         accuracy = answers.eq(test_labels).to(dtype=torch.float32).mean().item()
         print(f"epoch {epoch}/{options.epochs} test accuracy {100 * accuracy:.2f} %")

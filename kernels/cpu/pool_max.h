@@ -1,6 +1,7 @@
 // Maximum pooling and its gradient.
 #pragma once
 
+#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/pool_window.h"
 
 namespace dt::cpu {
@@ -38,11 +39,14 @@ template <class T>
 struct MaxPool {
   using Value = typename MaxTypes<T>::Value;
   using Position = typename MaxTypes<T>::Position;
+  static constexpr int kWidest = kVectorBytes / sizeof(Value);
+  static constexpr bool kNarrow = sizeof(T) == 4 && sizeof(Value) == 4;  // see every_second
 
   Pool pool;
   Images<const T> x;
   Images<T> y;
   Images<int64_t> indices;
+  bool halving = false;
 
   template <int kWidth>
   struct Best {
@@ -75,7 +79,7 @@ struct MaxPool {
 
   // Whether windows lie so that `every_second` reads elements of the windows only.
   static bool has_pairs(int64_t step, const Taps& taps) {
-    return sizeof(T) == 4 && sizeof(Value) == 4 && step == 2 && taps.col_end - taps.col_begin > 1;
+    return step == 2 && taps.col_end - taps.col_begin > 1;
   }
 
   // The largest of kWidth windows that begin `step` apart: the first element, then larger ones and
@@ -105,6 +109,15 @@ struct MaxPool {
     }
   }
 
+  template <int kWidth>
+  void find_largest(const T* corner, int64_t step, const Taps& taps, Best<kWidth>* best) const {
+    if constexpr (kNarrow) {
+      if (has_pairs(step, taps)) return largest<kWidth, true>(corner, 2, taps, best);
+    }
+    if (step == 1) return largest<kWidth, false>(corner, 1, taps, best);
+    largest<kWidth, false>(corner, step, taps, best);
+  }
+
   // Writes what `largest` found; with kDense the results lie side by side.
   template <int kWidth, bool kDense>
   static void write(const Best<kWidth>& best, T* to, int64_t y_step, int64_t* index,
@@ -123,13 +136,7 @@ struct MaxPool {
     const bool along_channels = channels_last(x);
     const int64_t step = along_channels ? 1 : pool.cols.stride * x.w_step;
     Best<kWidth> best;
-    if (has_pairs(step, taps)) {
-      largest<kWidth, true>(corner, 2, taps, &best);
-    } else if (step == 1) {
-      largest<kWidth, false>(corner, 1, taps, &best);
-    } else {
-      largest<kWidth, false>(corner, step, taps, &best);
-    }
+    find_largest<kWidth>(corner, step, taps, &best);
     const int64_t y_step = along_channels ? y.c_step : y.w_step;
     const int64_t index_step = along_channels ? indices.c_step : indices.w_step;
     const int64_t origin = pool.rows.start(p) * x.w + pool.cols.start(q),
@@ -138,10 +145,53 @@ struct MaxPool {
     put(best, y.at(n, c, p, q), y_step, indices.at(n, c, p, q), index_step, origin, next);
   }
 
+  // The usual windows, 2 x 2 side by side in dense rows, need no loops over taps.
+  bool is_halving() const {
+    const bool row_of_pairs =
+        pool.cols.dilation == 1 && x.w_step == 1 && y.w_step == 1 && indices.w_step == 1;
+    return row_of_pairs && halves(pool.rows) && halves(pool.cols);
+  }
+  static bool halves(const PoolDim& d) {
+    return d.kernel == 2 && d.stride == 2 && d.padding == 0 && d.inner_end() == d.out;
+  }
+
+  template <int kWidth>
+  static void take(typename Lanes<Value, kWidth>::type value, int64_t position,
+                   Best<kWidth>* best) {
+    const auto larger = (value > best->value) | (value != value);
+    best->value = larger ? value : best->value;
+    best->position =
+        larger ? typename Lanes<Position, kWidth>::type{} + static_cast<Position>(position)
+               : best->position;
+  }
+
+  void halve_row(const T* above, int64_t below, int64_t origin, T* to, int64_t* index) const {
+    cover<kWidest>(y.w, [&](int64_t q, auto width) {
+      constexpr int kWidth = decltype(width)::value;
+      typename Lanes<Value, kWidth>::type value;
+      Best<kWidth> best;
+      every_second<kWidth>(above + 2 * q, 0, &best.value);
+      every_second<kWidth>(above + 2 * q, 1, &value);
+      take<kWidth>(value, 1, &best);
+      every_second<kWidth>(above + 2 * q + below, 0, &value);
+      take<kWidth>(value, pool.rows.dilation * x.w, &best);
+      every_second<kWidth>(above + 2 * q + below, 1, &value);
+      take<kWidth>(value, pool.rows.dilation * x.w + 1, &best);
+      write<kWidth, true>(best, to + q, 1, index + q, 1, origin + 2 * q, 2);
+    });
+  }
+
+  void halve_rows(int64_t n, int64_t c, int64_t first, int64_t last) const {
+    for (int64_t p = first; p < last; ++p) {
+      halve_row(x.at(n, c, 2 * p, 0), pool.rows.dilation * x.h_step, 2 * p * x.w, y.at(n, c, p, 0),
+                indices.at(n, c, p, 0));
+    }
+  }
+
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
     const Taps taps = taps_of(pool, p, q);
     const bool along_channels = channels_last(x);
-    cover<16>(channels * count, [&](int64_t first, auto width) {
+    cover<kWidest>(channels * count, [&](int64_t first, auto width) {
       const int64_t channel = along_channels ? c + first : c,
                     column = along_channels ? q : q + first;
       const T* corner = x.at(n, channel, pool.rows.start(p), pool.cols.start(column));
@@ -150,6 +200,9 @@ struct MaxPool {
   }
 
   void piece(int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) const {
+    if constexpr (kNarrow) {
+      if (halving && channels == 1) return halve_rows(n, c, first, last);
+    }
     for (int64_t p = first; p < last; ++p) {
       for_each_line(pool.cols, channels_last(x), c, channels,
                     [&](int64_t k, int64_t k_count, int64_t q, int64_t count) {
@@ -165,6 +218,7 @@ void run_max_pool(const dt_stream* stream, const dt_call* call) {
   MaxPool<T> m = {
       {}, images<const T>(call->in[0]), images<T>(call->out[0]), images<int64_t>(call->out[1])};
   m.pool = {{m.x.h, m.y.h, i[0], i[2], i[4], i[6]}, {m.x.w, m.y.w, i[1], i[3], i[5], i[7]}};
+  m.halving = m.is_halving();
   const int64_t cycles = m.y.n * m.y.c * m.y.h * m.y.w * (i[0] * i[1] + 2) / 2;
   for_each_piece(stream, m.y.n, m.y.c, channels_last(m.x), m.y.h, true, cycles,
                  [&](int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) {

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "dumbtorch.h"
 
@@ -101,6 +102,29 @@ static int32_t py_drop_grads(const int64_t* tensors, int64_t n) {
 
 static void py_release_all(const int64_t* tensors, int64_t n) {
   for (int64_t i = 0; i < n; i++) dt_tensor_release((dt_tensor*)(intptr_t)tensors[i]);
+}
+
+/* SGD without momentum over the parameters that have a gradient: the step of the smallest networks,
+ * where what Python does in between would cost more than the arithmetic. */
+static int32_t py_sgd_update(const int64_t* params, int64_t n, double lr, double weight_decay,
+                             int32_t maximize) {
+  int64_t* const kept = (int64_t*)malloc(2 * (size_t)(n + 1) * sizeof *kept);
+  if (!kept) return dt_error_set(DT_STATUS_OUT_OF_MEMORY, "sgd: out of memory");
+  int64_t* const grads = kept + n + 1;
+  dt_status status = py_grads(params, n, grads) < 0 ? dt_error_code() : 0;
+  int64_t count = 0;
+  for (int64_t i = 0; !status && i < n; i++) {
+    if (!grads[i]) continue;
+    kept[count] = params[i];
+    grads[count++] = grads[i];
+  }
+  if (!status) {
+    status = dt_sgd_step((dt_tensor* const*)kept, count, (dt_tensor* const*)grads, count, NULL, 0,
+                         lr, 0.0, 0.0, weight_decay, 0, maximize, 0);
+    py_release_all(grads, count);
+  }
+  free(kept);
+  return status;
 }
 
 #endif

@@ -43,12 +43,17 @@ class SGD(Optimizer):
         super().__init__(params, settings)
 
     def _update(self, group: dict) -> None:
+        if group["momentum"]:
+            self._momentum_update(group)
+            return
+        handles = [p._h for p in group["params"]]
+        lr, weight_decay = group["lr"], group["weight_decay"]
+        check(lib.py_sgd_update(handles, len(handles), lr, weight_decay, group["maximize"]))
+
+    def _momentum_update(self, group: dict) -> None:
         given = Gradients(group["params"])
         try:
-            if group["momentum"]:
-                self._momentum_step(group, given)
-            else:
-                self._step(group, given.handles, given.grads, (), False)
+            self._momentum_step(group, given)
         finally:
             given.release()
 
