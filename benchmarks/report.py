@@ -18,7 +18,7 @@ LEGEND = """\
 - **dumbtorch**, **best rival**: median over the turns; the rival is PyTorch's fastest variant, or
   the hand-written loop for broadcasting.
 - **ratio**: the rival's median divided by ours; **best turns**: the same of the fastest turns.
-- **target**: what issue 3 asks for. **limit**: the time that this machine's peak arithmetic or
+- **target**: what the project asks of itself. **limit**: the time that this machine's peak arithmetic or
   memory rate (measured in the same run, all cores) allows, and how much of it we reach.
 """
 
