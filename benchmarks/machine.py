@@ -1,4 +1,4 @@
-"""The machine under test: its name, its load, its limits, and the programs that the build leaves."""
+"""The machine under test: its name, load and limits, and the programs that the build leaves."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ class Machine:
         return self._limit("limit_bandwidth", BYTES_PER_CALL)
 
     def _limit(self, case: str, amount: int) -> float:
-        """The best of a few tries: a limit is what the machine can do, not what it mostly does."""
-        seconds = min(self.native.seconds(case, 0.1) for _ in range(5))
-        return amount * (os.cpu_count() or 1) / seconds
+        """What the threads in use can do: the best of many short tries, since a limit is what the
+        machine can do, not what it mostly does."""
+        seconds = min(self.native.seconds(case, 0.01) for _ in range(30))
+        return amount * self.threads / seconds

@@ -1,4 +1,4 @@
-"""How a time is taken: variants take turns (A B A B ...), and each turn is a short run of many calls.
+"""How a time is taken: variants take turns (A B A B ...), each turn a short run of many calls.
 
 Turns make a comparison fair on a machine that is busy at times: whatever disturbs one variant
 disturbs the next one as well. The median over the turns is the figure; the best turn tells what

@@ -17,9 +17,11 @@ WIDTHS = (34, 10, 10, 13, 8, 10, 10, 6, 16)
 LEGEND = """\
 - **dumbtorch**, **best rival**: median over the turns; the rival is PyTorch's fastest variant, or
   the hand-written loop for broadcasting.
-- **ratio**: the rival's median divided by ours; **best turns**: the same of the fastest turns.
-- **target**: what the project asks of itself. **limit**: the time that this machine's peak arithmetic or
-  memory rate (measured in the same run, all cores) allows, and how much of it we reach.
+- **ratio**: the rival's median divided by ours; **best turns**: the same of the fastest turns, or
+  our fastest turn where there is no rival.
+- **target**: what the project asks of itself. **limit**: the time that this machine's peak
+  arithmetic or memory rate allows (measured in the same run, with as many threads), and how much of
+  it we reach.
 """
 
 
@@ -36,7 +38,7 @@ def amount(value: float, unit: str = "s") -> str:
 def target_text(target: Target, unit: str) -> str:
     if target.value is not None:
         return "≤ " + amount(target.value, unit)
-    return f"≥ {target.ratio:g}×" if target.ratio is not None else ""
+    return f"≥ {target.ratio:.3g}×" if target.ratio is not None else ""
 
 
 def limit_seconds(figures: Figures, machine: Machine) -> float:
@@ -58,7 +60,7 @@ def cells(figures: Figures, machine: Machine) -> tuple[str, ...]:
         amount(figures.median(rival), row.unit) if rival else "",
         rival or "",
         f"{ratio:.2f}×" if ratio else "",
-        f"{best:.2f}×" if best else "",
+        f"{best:.2f}×" if best else amount(figures.best(row.ours.name), row.unit),
         target_text(row.target, row.unit),
         {True: "met", False: "MISSED", None: ""}[figures.met],
         f"{amount(limit)} ({limit / ours:.0%})" if limit else "",

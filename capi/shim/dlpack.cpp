@@ -79,13 +79,18 @@ dt::Tensor import_tensor(dlpack::ManagedTensor* m, DroppedLater** owner) {
   const IntList sizes(t.shape, t.ndim);
   const int64_t numel = count_elements(sizes);
   const Dims strides = t.strides ? Dims(IntList(t.strides, t.ndim)) : contiguous_strides(sizes);
-  int64_t last = 0;
-  for (int i = 0; i < t.ndim; ++i) {
+  DT_CHECK(t.data || numel == 0, kRuntimeError, "data is NULL");
+  int64_t last = 0, bytes = 0;
+  bool overflow = false;
+  for (int i = 0; numel && i < t.ndim; ++i) {
+    int64_t reach;
     DT_CHECK(strides[i] >= 0, kRuntimeError, "negative strides are not supported");
-    last += numel ? (sizes[i] - 1) * strides[i] : 0;
+    overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+                __builtin_add_overflow(last, reach, &last);
   }
+  overflow |= numel && __builtin_mul_overflow(last + 1, info(dtype).bytes, &bytes);
+  DT_CHECK(!overflow, kRuntimeError, "shape ", sizes, " and strides ", strides, " overflow");
   *owner = new DroppedLater(m, nullptr);
-  const int64_t bytes = numel ? (last + 1) * info(dtype).bytes : 0;
   const auto storage = Storage::wrap(
       static_cast<char*>(t.data) + t.byte_offset, bytes, device,
       [](void* o) { Ref<DroppedLater>::adopt(static_cast<DroppedLater*>(o)); }, *owner);

@@ -14,6 +14,26 @@
 namespace dt {
 namespace {
 
+// Whether an op's input of `sizes` can have got this gradient: it may be of a shape that the input
+// was broadcast to.
+bool is_broadcast_of(const Dims& sizes, const Dims& grad) {
+  const int extra = grad.size() - sizes.size();
+  if (extra < 0) return false;
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != 1 && sizes[d] != grad[extra + d]) return false;
+  }
+  return true;
+}
+
+// A node may be the user's: its gradients are checked.
+void check_shape(Node* node, int index, const Tensor& grad) {
+  const Edge& edge = node->edges[index];
+  const Dims& sizes = edge.leaf ? edge.leaf->sizes : edge.node->outputs[edge.index].sizes;
+  DT_CHECK(grad.sizes() == sizes || is_broadcast_of(sizes, grad.sizes()), kRuntimeError,
+           "Function ", node->name, " returned an invalid gradient at index ", index, " - got ",
+           grad.sizes(), " but expected shape compatible with ", sizes);
+}
+
 // A gradient that has arrived is made to look like what it is the gradient of.
 Tensor conform(Tensor grad, const Dims& sizes, DType dtype) {
   if (grad.sizes() != sizes) grad = sum_to(grad, sizes);
@@ -35,7 +55,8 @@ class Run {
   void finish();
   // The gradient found for input number i of restrict_to.
   const Tensor& captured(int64_t i) const { return captured_[i]; }
-  void accumulate_leaves();
+  // Adds what was found to .grad: of the leaves, and of those of `inputs` that are none.
+  void accumulate(TensorList inputs);
 
  private:
   struct Pending {
@@ -56,6 +77,7 @@ class Run {
   void deliver(const Edge& edge, Tensor grad);
   void step(Pending& p);
   void call(Node* node, BackwardCall& b);
+  void add_to_grad(const Tensor& x, Tensor grad);
   void mark_needed(TensorList outputs);
 
   BackwardOptions options_;
@@ -157,7 +179,9 @@ void Run::step(Pending& p) {
   call(node, b);
   if (__builtin_expect(context().anomaly_enabled, 0)) check_nan(node, b, n);
   for (int i = 0; i < n; ++i) {
-    if (wanted[i] && results[i].defined()) deliver(node->edges[i], std::move(results[i]));
+    if (!wanted[i] || !results[i].defined()) continue;
+    check_shape(node, i, results[i]);
+    deliver(node->edges[i], std::move(results[i]));
   }
 }
 
@@ -181,19 +205,28 @@ void Run::finish() {
   }
 }
 
-void Run::accumulate_leaves() {
+// Two threads may run backward into one leaf: each of their gradients counts.
+void Run::add_to_grad(const Tensor& x, Tensor grad) {
+  const std::lock_guard<SpinLock> guard(x.impl()->autograd.accumulating);
+  const Tensor before = x.grad();
+  if (!before.defined()) {
+    // A gradient that others see (an input of the graph, say) must not become .grad's memory.
+    const bool keep =
+        options_.create_graph || (sole_owner(grad) && is_dense(x.sizes(), grad.strides()));
+    x.set_grad(keep ? std::move(grad) : clone(grad));
+  } else if (options_.create_graph) {
+    x.set_grad(add(before, grad));
+  } else {
+    add_(before, grad);
+  }
+}
+
+void Run::accumulate(TensorList inputs) {
   const GradMode mode(options_.create_graph);
-  for (Leaf& leaf : leaves_) {
-    const Tensor x(leaf.tensor), before = x.grad();
-    if (!before.defined()) {
-      // A gradient that others see (an input of the graph, say) must not become .grad's memory.
-      const bool keep = options_.create_graph ||
-                        (sole_owner(leaf.grad) && is_dense(x.sizes(), leaf.grad.strides()));
-      x.set_grad(keep ? std::move(leaf.grad) : clone(leaf.grad));
-    } else if (options_.create_graph) {
-      x.set_grad(add(before, leaf.grad));
-    } else {
-      add_(before, leaf.grad);
+  for (Leaf& leaf : leaves_) add_to_grad(Tensor(leaf.tensor), std::move(leaf.grad));
+  for (int64_t i = 0; i < inputs.size(); ++i) {
+    if (captured_[i].defined() && !inputs[i].is_leaf()) {
+      add_to_grad(inputs[i], std::move(captured_[i]));
     }
   }
 }
@@ -309,7 +342,7 @@ void run_backward(TensorList outputs, TensorList grads, TensorList inputs,
   for (int64_t i = 0; i < outputs.size(); ++i)
     run.start(outputs[i], first_gradient(outputs, grads, i));
   run.finish();
-  run.accumulate_leaves();
+  run.accumulate(inputs);
 }
 
 std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads,

@@ -16,6 +16,7 @@ using GradHook = std::function<Tensor(const Tensor& grad)>;
 struct HookEntry {
   int64_t id;
   int32_t output;  // of which output of the node; 0 for leaves
+  bool last;       // runs after all others: retain_grad keeps what they made of the gradient
   std::shared_ptr<GradHook> hook;
 };
 
@@ -36,7 +37,8 @@ struct RetainCell {
 int64_t add_hook(const Tensor& x, GradHook hook);
 void remove_hook(const Tensor& x, int64_t id);
 
-// The gradient after all hooks for `output` have seen it, in the order they were added.
+// The gradient after all hooks for `output` have seen it, in the order they were added, the last
+// ones last.
 Tensor run_hooks(const HookList& list, int32_t output, Tensor grad);
 
 }  // namespace dt

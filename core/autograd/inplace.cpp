@@ -1,5 +1,7 @@
 #include "core/autograd/inplace.h"
 
+#include <algorithm>
+
 #include "core/autograd/view.h"
 #include "core/ops/copy.h"
 #include "core/ops/ops.h"
@@ -22,8 +24,9 @@ class CopySlices final : public Node {
  public:
   CopySlices(const Tensor& view, Ref<Node> inner) : Node("CopySlices"), inner_(std::move(inner)) {
     for (TensorImpl* v = view.impl(); v->autograd.view; v = v->autograd.view->parent.get()) {
-      recipes_.insert(recipes_.begin(), v->autograd.view->recipe);
+      recipes_.push_back(v->autograd.view->recipe);
     }
+    std::reverse(recipes_.begin(), recipes_.end());
   }
 
   void backward(BackwardCall& call) override {
@@ -82,7 +85,7 @@ void rebase(const Tensor& view, const Ref<Node>& inner) {
 
 }  // namespace
 
-void check_inplace(const Tensor& x) {
+void check_inplace(const Tensor& x, bool recorded) {
   DT_CHECK(!repeats_memory(x), kRuntimeError,
            "unsupported operation: more than one element of the written-to tensor refers to a "
            "single memory location. "
@@ -92,10 +95,13 @@ void check_inplace(const Tensor& x) {
   DT_CHECK(!a.requires_grad, kRuntimeError,
            "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!a.view) return;
-  const Autograd& base = view_base(x.impl())->autograd;
-  DT_CHECK(!base.requires_grad, kRuntimeError,
+  // The leaf may be the base or, if the user made a view require grad, a view on the way to it.
+  const bool base_is_leaf = !view_base(x.impl())->autograd.node;
+  DT_CHECK(!base_is_leaf || !(x.requires_grad() || view_base(x.impl())->autograd.requires_grad),
+           kRuntimeError,
            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
-  DT_CHECK(!a.view->made_without_grad || !base.node, kRuntimeError, kViewMadeWithoutGrad);
+  DT_CHECK(!a.view->made_without_grad || (base_is_leaf && !recorded), kRuntimeError,
+           kViewMadeWithoutGrad);
 }
 
 Tensor history_clone(const Tensor& x) {

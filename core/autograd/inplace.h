@@ -1,6 +1,6 @@
 // In-place ops write the existing storage, always: NumPy memory and every view see it. An in-place
 // op does, in order:
-//   check_inplace(x);  keep what its gradient needs (history_clone);  write;  finish_inplace(x,
+//   check_inplace(x, ...);  keep what its gradient needs (history_clone);  write; finish_inplace(x,
 //   node or null)
 #pragma once
 
@@ -9,7 +9,8 @@
 namespace dt {
 
 // PyTorch's refusals: leaves that require grad, expanded memory, views made without grad mode.
-void check_inplace(const Tensor& x);
+// `recorded`: whether the op will become part of the graph.
+void check_inplace(const Tensor& x, bool recorded);
 
 // A copy of x's elements with x's place in the graph: what a formula saves before x is overwritten.
 Tensor history_clone(const Tensor& x);
@@ -25,9 +26,10 @@ void attach_inputs(const Ref<Node>& node, TensorList inputs);
 // The whole sequence for an op whose backward needs no old value of x.
 template <class Write, class Backward>
 void inplace(const char* name, const Tensor& x, TensorList inputs, Write write, Backward backward) {
-  check_inplace(x);
+  const bool recorded = needs_graph(inputs);
+  check_inplace(x, recorded);
   Ref<Node> node;
-  if (needs_graph(inputs)) {
+  if (recorded) {
     node = Ref<Node>::adopt(new FunctionNode<Backward>(name, std::move(backward)));
     attach_inputs(node, inputs);
   }

@@ -5,23 +5,67 @@
 #include "core/autograd/hooks.h"
 #include "core/autograd/record.h"
 #include "core/autograd/view.h"
+#include "core/ops/ops.h"
 
 namespace dt {
 namespace {
 
 using Guard = std::lock_guard<SpinLock>;
 
+bool is_in_graph(const Autograd& a) {
+  return a.requires_grad || a.node;
+}
+
 // A view's node is stale once an in-place op gave its base another history. Then the recipe is
-// recorded again, on the parent as it is now.
+// recorded again, on the parent as it is now: first for the views that this one was made from.
 void refresh_view(TensorImpl* x) {
-  ViewInfo* view = x->autograd.view.get();
-  const TensorImpl* base = view_base(x);
-  const uint32_t rebased = base->autograd.rebased;
-  if (view->seen_rebase == rebased) return;
-  view->seen_rebase = rebased;
-  const Tensor parent(view->parent);
-  if (!parent.requires_grad()) return;
-  record_view_of(x, parent);
+  const uint32_t rebased = view_base(x)->autograd.rebased;
+  const auto is_stale = [rebased](const TensorImpl* v) {
+    return v->autograd.view && v->autograd.view->seen_rebase != rebased;
+  };
+  if (!is_stale(x)) return;
+  std::vector<TensorImpl*> chain;
+  for (TensorImpl* v = x; is_stale(v); v = v->autograd.view->parent.get()) chain.push_back(v);
+  for (; !chain.empty(); chain.pop_back()) {
+    ViewInfo& view = *chain.back()->autograd.view;
+    if (is_in_graph(view.parent->autograd)) record_view_of(chain.back(), Tensor(view.parent));
+    view.seen_rebase = rebased;
+  }
+}
+
+int64_t insert_hook(const Tensor& x, GradHook hook, bool last) {
+  static std::atomic<int64_t> next_id{1};
+  const int64_t id = next_id.fetch_add(1);
+  Autograd& a = x.impl()->autograd;
+  Guard guard(a.lock);
+  HookEntry entry{id, a.node ? a.output_index : 0, last,
+                  std::make_shared<GradHook>(std::move(hook))};
+  if (a.node) {
+    if (!a.node->hooks) a.node->hooks = std::make_unique<NodeHooks>();
+    a.node->hooks->entries.push_back(std::move(entry));
+  } else {
+    if (!a.hooks) a.hooks = std::make_unique<HookList>();
+    a.hooks->entries.push_back(std::move(entry));
+  }
+  return id;
+}
+
+// What retain_grad's hook does. The destructor of the tensor takes the cell's lock, so as long as
+// it is held, the tensor is there.
+void retain(RetainCell& cell, const Tensor& grad) {
+  Tensor before;  // freed after the locks are given back
+  Guard guard(cell.lock);
+  if (!cell.tensor) return;
+  Autograd& a = cell.tensor->autograd;
+  {
+    Guard tensor_guard(a.lock);
+    before = Tensor(Ref<TensorImpl>::share(a.grad));
+  }
+  Tensor sum = before.defined() ? add(before, grad) : grad;
+  Ref<TensorImpl> next = sum.ref(), old;
+  Guard tensor_guard(a.lock);
+  old = Ref<TensorImpl>::adopt(a.grad);
+  a.grad = next.detach();
 }
 
 }  // namespace
@@ -29,7 +73,7 @@ void refresh_view(TensorImpl* x) {
 bool Tensor::requires_grad() const {
   Autograd& a = impl_->autograd;
   if (a.view) refresh_view(impl_.get());
-  return a.requires_grad || a.node;
+  return is_in_graph(a);
 }
 
 const Tensor& Tensor::set_requires_grad(bool value) const {
@@ -104,18 +148,11 @@ void Tensor::retain_grad() const {
   auto cell = std::make_shared<RetainCell>();
   cell->tensor = impl_.get();
   a.retain_cell = cell;
-  add_hook(*this, [cell](const Tensor& grad) {
-    Ref<TensorImpl> keep;
-    {
-      Guard guard(cell->lock);
-      if (cell->tensor) keep = Ref<TensorImpl>::share(cell->tensor);
-    }
-    if (keep) {
-      const Tensor x(keep), before = x.grad();
-      x.set_grad(before.defined() ? add_gradients(before, grad) : grad);
-    }
+  const auto hook = [cell](const Tensor& grad) {
+    retain(*cell, grad);
     return Tensor();
-  });
+  };
+  insert_hook(*this, hook, true);
 }
 
 Edge gradient_edge(const Tensor& x) {
@@ -133,21 +170,9 @@ Edge gradient_edge(const Tensor& x) {
 }
 
 int64_t add_hook(const Tensor& x, GradHook hook) {
-  static std::atomic<int64_t> next_id{1};
   DT_CHECK(x.requires_grad(), kRuntimeError,
            "cannot register a hook on a tensor that doesn't require gradient");
-  const int64_t id = next_id.fetch_add(1);
-  Autograd& a = x.impl()->autograd;
-  Guard guard(a.lock);
-  HookEntry entry{id, a.node ? a.output_index : 0, std::make_shared<GradHook>(std::move(hook))};
-  if (a.node) {
-    if (!a.node->hooks) a.node->hooks = std::make_unique<NodeHooks>();
-    a.node->hooks->entries.push_back(std::move(entry));
-  } else {
-    if (!a.hooks) a.hooks = std::make_unique<HookList>();
-    a.hooks->entries.push_back(std::move(entry));
-  }
-  return id;
+  return insert_hook(x, std::move(hook), false);
 }
 
 void remove_hook(const Tensor& x, int64_t id) {
@@ -167,13 +192,15 @@ void remove_hook(const Tensor& x, int64_t id) {
 
 Tensor run_hooks(const HookList& list, int32_t output, Tensor grad) {
   const std::vector<HookEntry> entries = list.entries;  // a hook may add or remove hooks
-  for (const HookEntry& entry : entries) {
-    if (entry.output != output) continue;
-    Tensor next = (*entry.hook)(grad);
-    if (!next.defined()) continue;
-    DT_CHECK(next.sizes() == grad.sizes(), kRuntimeError, "hook has changed the size of value");
-    DT_CHECK(next.dtype() == grad.dtype(), kRuntimeError, "hook has changed the type of value");
-    grad = next;
+  for (const bool last : {false, true}) {
+    for (const HookEntry& entry : entries) {
+      if (entry.output != output || entry.last != last) continue;
+      Tensor next = (*entry.hook)(grad);
+      if (!next.defined()) continue;
+      DT_CHECK(next.sizes() == grad.sizes(), kRuntimeError, "hook has changed the size of value");
+      DT_CHECK(next.dtype() == grad.dtype(), kRuntimeError, "hook has changed the type of value");
+      grad = next;
+    }
   }
   return grad;
 }

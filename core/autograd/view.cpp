@@ -58,8 +58,11 @@ Tensor apply_recipe(const ViewRecipe& r, const Tensor& x) {
       return permute(x, r.dims);
     case ViewRecipe::kReshape:
       return reshape(x, r.dims);
-    case ViewRecipe::kSlice:
-      return slice(x, r.dim, r.start, r.start + r.dims[0] * r.step, r.step);
+    case ViewRecipe::kSlice: {  // up to just behind the last element: a step may be huge
+      const int64_t length = r.dims[0];
+      const int64_t end = length ? r.start + (length - 1) * r.step + 1 : r.start;
+      return slice(x, r.dim, r.start, end, r.step);
+    }
     case ViewRecipe::kSelect:
       return select(x, r.dim, r.start);
     case ViewRecipe::kExpand:
@@ -105,8 +108,10 @@ Tensor make_view(const char* node_name, const Tensor& x, const Dims& sizes, cons
   if (!is_floating(x.dtype())) return y;
   const bool record = needs_graph(x);  // also brings x's own node up to date
   TensorImpl* base = view_base(x.impl());
+  const ViewInfo* parent = x.impl()->autograd.view.get();
+  const bool without_grad = !grad_enabled() || (parent && parent->made_without_grad);
   y.impl()->autograd.view.reset(new ViewInfo{x.ref(), Ref<TensorImpl>::share(base), recipe,
-                                             node_name, base->autograd.rebased, !grad_enabled()});
+                                             node_name, base->autograd.rebased, without_grad});
   if (record) record_view_of(y.impl(), x);
   return y;
 }

@@ -31,8 +31,8 @@ struct ViewInfo {
   Ref<TensorImpl> base;    // what the chain of views began with
   ViewRecipe recipe;
   const char* node_name;
-  uint32_t seen_rebase;  // the base's `rebased` when this view's node was made
-  bool made_without_grad;
+  uint32_t seen_rebase;    // the base's `rebased` when this view's node was made
+  bool made_without_grad;  // it, or a view that it was made from
 };
 
 // Applies the recipe as a differentiable op.

@@ -18,7 +18,8 @@ Dims contiguous_strides(IntList sizes) {
   int64_t stride = 1;
   for (int d = strides.size() - 1; d >= 0; --d) {
     strides[d] = stride;
-    stride *= sizes[d] > 1 ? sizes[d] : 1;
+    // Unsigned: a tensor without elements may have sizes whose product overflows.
+    if (sizes[d] > 1) stride = static_cast<int64_t>(uint64_t(stride) * uint64_t(sizes[d]));
   }
   return strides;
 }

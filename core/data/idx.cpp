@@ -41,25 +41,30 @@ void copy_big_endian(uint8_t* to, const uint8_t* from, int64_t n, int width) {
 }  // namespace
 
 Tensor read_idx(const std::string& path) {
-  const std::vector<uint8_t> content = read_maybe_gzip(path, kMaxBytes);
-  const auto size = static_cast<int64_t>(content.size());
-  DT_CHECK(size >= 4 && content[0] == 0 && content[1] == 0, kIo, "'", path, "' is no IDX file");
-  const DType dtype = dtype_of_code(content[2], path);
-  const int ndim = content[3];
-  DT_CHECK(ndim <= DT_MAX_DIMS && size >= 4 + 4 * ndim, kIo, "'", path,
-           "' is no IDX file: it claims ", ndim, " dimensions and has ", size, " bytes");
+  InputStream file(path);
+  const std::vector<uint8_t> magic = file.read(4);
+  DT_CHECK(magic.size() == 4 && magic[0] == 0 && magic[1] == 0, kIo, "'", path, "' is no IDX file");
+  const DType dtype = dtype_of_code(magic[2], path);
+  const int ndim = magic[3];
+  const std::vector<uint8_t> shape = file.read(4 * ndim);
+  DT_CHECK(ndim <= DT_MAX_DIMS && shape.size() == size_t(4 * ndim), kIo, "'", path,
+           "' is no IDX file: it claims ", ndim, " dimensions and has the sizes of ",
+           shape.size() / 4);
   Dims sizes;
   int64_t bytes = info(dtype).bytes;
   for (int d = 0; d < ndim; ++d) {
-    sizes.push_back(big_endian32(&content[4 + 4 * d]));
-    DT_CHECK(!__builtin_mul_overflow(bytes, sizes[d], &bytes), kIo, "'", path,
-             "' claims an impossible shape ", sizes);
+    sizes.push_back(big_endian32(&shape[4 * d]));
+    const bool overflow = __builtin_mul_overflow(bytes, sizes[d], &bytes);
+    DT_CHECK(!overflow && bytes <= kMaxBytes, kIo, "'", path, "' claims an impossible shape ",
+             sizes);
   }
-  const int64_t header = 4 + 4 * ndim;
-  DT_CHECK(size - header == bytes, kIo, "'", path, "' should have ", bytes,
-           " bytes of elements for its shape ", sizes, ", but has ", size - header);
+  const std::vector<uint8_t> content = file.read(bytes + 1);  // one more, to see that there is none
+  const auto found = static_cast<int64_t>(content.size());
+  DT_CHECK(found == bytes, kIo, "'", path, "' should have ", bytes,
+           " bytes of elements for its shape ", sizes, ", but has ",
+           found > bytes ? text("more") : text(found));
   const Tensor x = make_empty(sizes, dtype, kCpu);
-  copy_big_endian(x.data_as<uint8_t>(), content.data() + header, x.numel(), info(dtype).bytes);
+  copy_big_endian(x.data_as<uint8_t>(), content.data(), x.numel(), info(dtype).bytes);
   return x;
 }
 

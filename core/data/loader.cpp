@@ -3,12 +3,35 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <thread>
 
 #include "core/ops/ops.h"
 #include "core/runtime/context.h"
 #include "core/runtime/generator.h"
 
 namespace dt {
+namespace {
+
+struct Slot {
+  std::vector<Tensor> batch;
+  std::exception_ptr error;
+  bool ready = false;
+};
+
+}  // namespace
+
+struct DataLoader::Workers {
+  std::mutex mutex;  // guards all but the threads
+  std::condition_variable work, done;
+  std::deque<Slot> slots;   // batches next_ and later
+  int64_t slots_begin = 0;  // the batch of slots[0]
+  int64_t claimed = 0;      // the next batch that no worker has taken
+  bool stop = false;
+  std::vector<std::thread> threads;
+  const int process = getpid();  // threads do not survive a fork
+};
 
 TensorDataset::TensorDataset(TensorList tensors) : tensors_(tensors.to_vector()) {
   DT_CHECK(!tensors.empty(), kValueError, "a dataset needs at least one tensor");
@@ -33,7 +56,7 @@ DataLoader::DataLoader(Ref<TensorDataset> dataset, const DataLoaderOptions& o)
       ahead_(std::max<int64_t>(1, o.num_workers * o.prefetch_factor)),
       shuffle_(o.shuffle),
       drop_last_(o.drop_last),
-      workers_(static_cast<int>(o.num_workers)) {
+      worker_count_(static_cast<int>(o.num_workers)) {
   DT_CHECK(o.batch_size > 0, kValueError,
            "batch_size should be a positive integer value, but got batch_size=", o.batch_size);
   DT_CHECK(o.num_workers >= 0 && o.num_workers <= 256, kValueError,
@@ -73,40 +96,45 @@ void DataLoader::begin_epoch() {
 }
 
 void DataLoader::start_workers() {
-  if (workers_ == 0) return;
-  slots_.clear();
-  slots_.resize(static_cast<size_t>(std::min(ahead_, batches())));
-  slots_begin_ = claimed_ = 0;
-  stop_ = false;
-  process_ = getpid();
-  for (int i = 0; i < workers_; ++i) threads_.emplace_back([this] { work(); });
+  if (worker_count_ == 0 || batches() == 0) return;
+  auto workers = std::make_unique<Workers>();
+  workers->slots.resize(static_cast<size_t>(std::min(ahead_, batches())));
+  try {
+    for (int i = 0; i < worker_count_; ++i) {
+      workers->threads.emplace_back([this, w = workers.get()] { work(*w); });
+    }
+  } catch (const std::exception&) {  // fewer threads than wished, or none
+    if (workers->threads.empty()) return;
+  }
+  workers_ = std::move(workers);
 }
 
 void DataLoader::stop_workers() {
-  if (threads_.empty()) return;
-  if (process_ != getpid()) {  // in the child of a fork the threads do not exist
-    for (std::thread& t : threads_) new (&t) std::thread;
-    threads_.clear();
+  if (!workers_) return;
+  if (workers_->process != getpid()) {
+    // In the child of a fork the threads do not exist, and their locks and condition variables are
+    // as the threads left them: to destroy them would wait for ever. They are leaked on purpose.
+    (void)workers_.release();
     return;
   }
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stop_ = true;
+    std::lock_guard<std::mutex> lock(workers_->mutex);
+    workers_->stop = true;
   }
-  work_.notify_all();
-  for (std::thread& t : threads_) t.join();
-  threads_.clear();
+  workers_->work.notify_all();
+  for (std::thread& t : workers_->threads) t.join();
+  workers_.reset();
 }
 
-void DataLoader::work() {
-  std::unique_lock<std::mutex> lock(mutex_);
+void DataLoader::work(Workers& w) {
+  std::unique_lock<std::mutex> lock(w.mutex);
   for (;;) {
-    work_.wait(lock, [&] {
-      return stop_ || (claimed_ < batches() &&
-                       claimed_ < slots_begin_ + static_cast<int64_t>(slots_.size()));
+    w.work.wait(lock, [&] {
+      const int64_t end = w.slots_begin + static_cast<int64_t>(w.slots.size());
+      return w.stop || (w.claimed < batches() && w.claimed < end);
     });
-    if (stop_) return;
-    const int64_t batch = claimed_++;
+    if (w.stop) return;
+    const int64_t batch = w.claimed++;
     lock.unlock();
     Slot result;
     try {
@@ -116,9 +144,9 @@ void DataLoader::work() {
     }
     result.ready = true;
     lock.lock();
-    if (stop_) return;
-    slots_[static_cast<size_t>(batch - slots_begin_)] = std::move(result);
-    done_.notify_all();
+    if (w.stop) return;
+    w.slots[static_cast<size_t>(batch - w.slots_begin)] = std::move(result);
+    w.done.notify_all();
   }
 }
 
@@ -129,17 +157,21 @@ std::vector<Tensor> DataLoader::next() {
     running_ = false;
     return {};
   }
-  const bool forked = !threads_.empty() && process_ != getpid();
-  if (workers_ == 0 || forked) return dataset_->batch(indices_of(next_++));
-  std::unique_lock<std::mutex> lock(mutex_);
-  done_.wait(lock, [&] { return slots_.front().ready; });
-  Slot slot = std::move(slots_.front());
-  slots_.pop_front();
-  slots_.emplace_back();
-  ++slots_begin_;
+  if (workers_ && workers_->process != getpid()) stop_workers();
+  return workers_ ? next_from_workers() : dataset_->batch(indices_of(next_++));
+}
+
+std::vector<Tensor> DataLoader::next_from_workers() {
+  Workers& w = *workers_;
+  std::unique_lock<std::mutex> lock(w.mutex);
+  w.done.wait(lock, [&] { return w.slots.front().ready; });
+  Slot slot = std::move(w.slots.front());
+  w.slots.pop_front();
+  w.slots.emplace_back();
+  ++w.slots_begin;
   ++next_;
   lock.unlock();
-  work_.notify_one();
+  w.work.notify_one();
   if (slot.error) std::rethrow_exception(slot.error);
   return std::move(slot.batch);
 }

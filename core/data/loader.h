@@ -1,10 +1,8 @@
 // Datasets of tensors, and the loader that serves them in shuffled batches.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "core/ops/options.h"
@@ -45,37 +43,27 @@ class DataLoader : public RefCounted {
   std::vector<Tensor> next();
 
  private:
-  struct Slot {
-    std::vector<Tensor> batch;
-    std::exception_ptr error;
-    bool ready = false;
-  };
-
   void begin_epoch();
-  void work();
-  void stop_workers();
+  // What the worker threads share, and the threads.
+  struct Workers;
+
+  void work(Workers& w);
   void start_workers();
+  void stop_workers();
+  std::vector<Tensor> next_from_workers();
   Tensor indices_of(int64_t batch) const;
 
   const Ref<TensorDataset> dataset_;
   const int64_t batch_size_, ahead_;
   const bool shuffle_, drop_last_;
-  const int workers_;
+  const int worker_count_;
   Ref<Generator> generator_;
 
   Tensor order_;  // of this epoch
   int64_t next_ = 0;
   bool running_ = false;
-  std::mutex user_mutex_;  // one caller at a time
-
-  std::mutex mutex_;  // guards what the workers share
-  std::condition_variable work_, done_;
-  std::deque<Slot> slots_;   // batches next_ and later
-  int64_t slots_begin_ = 0;  // the batch of slots_[0]
-  int64_t claimed_ = 0;      // the next batch that no worker has taken
-  bool stop_ = false;
-  std::vector<std::thread> threads_;
-  int process_ = 0;  // threads do not survive a fork
+  std::mutex user_mutex_;             // one caller at a time
+  std::unique_ptr<Workers> workers_;  // null: batches are made when they are asked for
 };
 
 Ref<TensorDataset> make_tensor_dataset(TensorList tensors);

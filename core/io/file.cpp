@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -22,6 +23,15 @@ std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// The file that a chain of links leads to: a link is not replaced, what it stands for is.
+std::string behind_links(const std::string& path) {
+  char* real = realpath(path.c_str(), nullptr);
+  if (!real) return path;  // nothing is there yet
+  const std::string result = real;
+  std::free(real);
+  return result;
 }
 
 }  // namespace
@@ -56,8 +66,12 @@ void InputFile::read(int64_t offset, void* to, int64_t n) {
   }
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
-  const std::string pattern = path + ".tmp-XXXXXX";
+AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
+  struct stat old;
+  const bool replaces = stat(path_.c_str(), &old) == 0;
+  DT_CHECK(!replaces || S_ISREG(old.st_mode), kIo, "cannot write '", path,
+           "': ", S_ISDIR(old.st_mode) ? "it is a folder" : "it is not a regular file");
+  const std::string pattern = path_ + ".tmp-XXXXXX";
   std::vector<char> name(pattern.begin(), pattern.end());
   name.push_back('\0');
   fd_ = mkostemp(name.data(), O_CLOEXEC);
@@ -65,10 +79,9 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path) {
   temporary_ = name.data();
   // mkostemp makes the file private; give it the permissions that an ordinary new file has, or
   // those of the old one.
-  struct stat old;
   const mode_t mask = umask(0);
   umask(mask);
-  fchmod(fd_, stat(path.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask);
+  fchmod(fd_, replaces ? old.st_mode & 07777 : 0666 & ~mask);
 }
 
 AtomicFile::~AtomicFile() {

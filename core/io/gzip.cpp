@@ -2,8 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "core/base/error.h"
-#include "core/io/file.h"
 
 namespace dt {
 namespace {
@@ -14,6 +15,7 @@ struct Zlib {
   void* (*open)(const char* path, const char* mode) = nullptr;
   int (*read)(void* file, void* buffer, unsigned length) = nullptr;
   int (*close)(void* file) = nullptr;
+  const char* (*error)(void* file, int* code) = nullptr;
   std::string missing;
 
   Zlib() {
@@ -25,7 +27,8 @@ struct Zlib {
     open = reinterpret_cast<decltype(open)>(dlsym(library, "gzopen"));
     read = reinterpret_cast<decltype(read)>(dlsym(library, "gzread"));
     close = reinterpret_cast<decltype(close)>(dlsym(library, "gzclose"));
-    if (!open || !read || !close) missing = "libz.so.1 lacks gzopen, gzread or gzclose";
+    error = reinterpret_cast<decltype(error)>(dlsym(library, "gzerror"));
+    if (!open || !read || !close || !error) missing = "libz.so.1 lacks one of the gz functions";
   }
 };
 
@@ -35,39 +38,46 @@ const Zlib& zlib() {
   return z;
 }
 
-std::vector<uint8_t> inflate_file(const std::string& path, int64_t limit) {
-  const Zlib& z = zlib();
-  void* file = z.open(path.c_str(), "rb");
-  DT_CHECK(file, kIo, "cannot open '", path, "'");
-  struct Closer {
-    const Zlib& z;
-    void* file;
-    ~Closer() { z.close(file); }
-  } closer{z, file};
-  std::vector<uint8_t> content;
-  constexpr unsigned kChunk = 1 << 18;
-  for (;;) {
-    const size_t before = content.size();
-    content.resize(before + kChunk);
-    const int got = z.read(file, content.data() + before, kChunk);
-    DT_CHECK(got >= 0, kIo, "'", path, "' is a damaged gzip file");
-    content.resize(before + static_cast<size_t>(got));
-    DT_CHECK(static_cast<int64_t>(content.size()) <= limit, kIo, "'", path, "' has more than ",
-             limit, " bytes");
-    if (got == 0) return content;
-  }
-}
-
 }  // namespace
 
-std::vector<uint8_t> read_maybe_gzip(const std::string& path, int64_t limit) {
-  InputFile file(path);
+InputStream::InputStream(const std::string& path) : path_(path), file_(path) {
   uint8_t magic[2] = {};
-  if (file.size() >= 2) file.read(0, magic, 2);
-  if (magic[0] == 0x1F && magic[1] == 0x8B) return inflate_file(path, limit);
-  DT_CHECK(file.size() <= limit, kIo, "'", path, "' has more than ", limit, " bytes");
-  std::vector<uint8_t> content(static_cast<size_t>(file.size()));
-  file.read(0, content.data(), file.size());
+  if (file_.size() >= 2) file_.read(0, magic, 2);
+  if (magic[0] != 0x1F || magic[1] != 0x8B) return;
+  zipped_ = zlib().open(path.c_str(), "rb");
+  DT_CHECK(zipped_, kIo, "cannot open '", path, "'");
+}
+
+InputStream::~InputStream() {
+  if (zipped_) zlib().close(zipped_);
+}
+
+int64_t InputStream::read_some(void* to, int64_t n) {
+  if (!zipped_) {
+    n = std::min(n, file_.size() - offset_);
+    file_.read(offset_, to, n);
+    offset_ += n;
+    return n;
+  }
+  const int got = zlib().read(zipped_, to, static_cast<unsigned>(n));
+  int error = 0;
+  if (got <= 0) zlib().error(zipped_, &error);  // also says that the end came too early
+  DT_CHECK(got >= 0 && error == 0, kIo, "'", path_, "' is a damaged gzip file");
+  return got;
+}
+
+std::vector<uint8_t> InputStream::read(int64_t n) {
+  constexpr int64_t kChunk = 1 << 20;
+  std::vector<uint8_t> content;
+  int64_t size = 0;
+  while (size < n) {
+    const int64_t wanted = std::min(kChunk, n - size);
+    content.resize(static_cast<size_t>(size + wanted));
+    const int64_t got = read_some(content.data() + size, wanted);
+    size += got;
+    content.resize(static_cast<size_t>(size));
+    if (got == 0) break;
+  }
   return content;
 }
 

@@ -114,6 +114,7 @@ std::string JsonReader::string() {
           if (low < 0xDC00 || low > 0xDFFF) fail_here("the second half of a surrogate pair");
           code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         }
+        if (code >= 0xDC00 && code < 0xE000) fail_here("the first half of a surrogate pair");
         append_utf8(s, code);
         break;
       }
@@ -137,6 +138,24 @@ int64_t JsonReader::integer() {
 
 void JsonReader::end() {
   if (peek() != '\0' || at_ < text_.size()) fail_here("nothing more");
+}
+
+bool is_utf8(std::string_view s) {
+  for (size_t i = 0; i < s.size();) {
+    const auto lead = static_cast<unsigned char>(s[i++]);
+    if (lead < 0x80) continue;
+    const int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+    if (lead < 0xC2 || lead > 0xF4 || i + more > s.size()) return false;
+    uint32_t code = lead & (0x3F >> more);
+    for (int k = 0; k < more; ++k) {
+      const auto next = static_cast<unsigned char>(s[i++]);
+      if ((next & 0xC0) != 0x80) return false;
+      code = code << 6 | (next & 0x3F);
+    }
+    const uint32_t least = more == 3 ? 0x10000 : more == 2 ? 0x800 : 0x80;
+    if (code < least || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
+  }
+  return true;
 }
 
 std::string json_quote(std::string_view s) {

@@ -31,6 +31,9 @@ class JsonReader {
   size_t at_ = 0;
 };
 
+// Whether s is well-formed UTF-8: no overlong forms, no surrogates.
+bool is_utf8(std::string_view s);
+
 // s in quotes, with escapes.
 std::string json_quote(std::string_view s);
 

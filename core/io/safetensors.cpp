@@ -30,6 +30,12 @@ void append_entry(std::string& header, const std::string& name, const Tensor& x,
                       begin, ",", begin + x.numel() * x.item_bytes(), "]}"));
 }
 
+// Names become C strings and text in other languages: they must be UTF-8 and have no NUL.
+void check_name(const std::string& name) {
+  DT_CHECK(is_utf8(name) && name.find('\0') == std::string::npos, kIo,
+           "the name of a tensor is no text in UTF-8");
+}
+
 Dims read_shape(JsonReader& json) {
   Dims sizes;
   json.expect('[');
@@ -91,6 +97,7 @@ std::vector<Entry> read_header(std::string_view text_of_header) {
       std::string name = json.string();
       json.expect(':');
       DT_CHECK(seen.insert(name).second, kIo, "the name '", name, "' appears twice");
+      check_name(name);
       if (name == "__metadata__")
         skip_metadata(json);
       else
@@ -201,6 +208,7 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
   int64_t offset = 0;
   for (size_t i : order) {
     DT_CHECK(seen.insert(names[i]).second, kValueError, "the name '", names[i], "' appears twice");
+    DT_CHECK(is_utf8(names[i]), kValueError, "the name of a tensor is no text in UTF-8");
     DT_CHECK(names[i] != "__metadata__", kValueError,
              "'__metadata__' cannot be the name of a tensor");
     append_entry(header, names[i], tensors[i], offset);

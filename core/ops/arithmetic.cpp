@@ -1,4 +1,5 @@
 // Arithmetic that chooses among elementwise rows, or checks what a kernel cannot report.
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
 #include "core/runtime/context.h"
@@ -33,9 +34,14 @@ bool is_exponent(const Operand& input, const Operand& exponent, double number) {
          is_floating(input.tensor().dtype());
 }
 
-void check_bound(const std::optional<Operand>& min, const std::optional<Operand>& max) {
+void check_bound(const Tensor& input, const std::optional<Operand>& min,
+                 const std::optional<Operand>& max) {
   DT_CHECK(min || max, kRuntimeError,
            "torch.clamp: At least one of 'min' or 'max' must not be None");
+  for (const auto* bound : {&min, &max}) {
+    if (!*bound || !(*bound)->is_number()) continue;
+    check_fits((*bound)->number(), result_type({input, **bound}));
+  }
 }
 
 }  // namespace
@@ -93,7 +99,7 @@ const Tensor& pow_(const Tensor& input, const Operand& exponent) {
 
 Tensor clamp(const Tensor& input, const std::optional<Operand>& min,
              const std::optional<Operand>& max) {
-  check_bound(min, max);
+  check_bound(input, min, max);
   if (!max) return clamp_min(input, *min);
   if (!min) return clamp_max(input, *max);
   return clamp_range(input, *min, *max);
@@ -101,7 +107,7 @@ Tensor clamp(const Tensor& input, const std::optional<Operand>& min,
 
 const Tensor& clamp_(const Tensor& input, const std::optional<Operand>& min,
                      const std::optional<Operand>& max) {
-  check_bound(min, max);
+  check_bound(input, min, max);
   if (!max) return clamp_min_(input, *min);
   if (!min) return clamp_max_(input, *max);
   return clamp_range_(input, *min, *max);

@@ -1,6 +1,10 @@
 // Words and checks that several families of ops share.
 #pragma once
 
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
 #include "core/autograd/saved.h"
 #include "core/ops/copy.h"
 
@@ -49,6 +53,39 @@ inline const char* c_type_word(DType t) {
 inline void check_floating(const Tensor& x, const char* kernel) {
   DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for '",
            type_word(x.dtype()), "'");
+}
+
+// What c10 calls the types, where a number does not fit.
+inline const char* number_word(DType t) {
+  if (t == DType::INT64) return "int64_t";
+  return t == DType::UINT8 ? "uint8_t" : c_type_word(t);
+}
+
+// Whether a tensor of this dtype can hold the number, cut to an integer or rounded to a float where
+// need be. Negative integers wrap around in unsigned types, as in C.
+inline bool fits(const Scalar& number, DType t) {
+  const auto within = [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_floating_point_v<T>) {
+      const double v = number.to_double();
+      return !std::isfinite(v) || std::abs(v) <= std::numeric_limits<T>::max();
+    } else if (number.is_floating()) {
+      const double v = std::trunc(number.to_double());
+      return v >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+             v < static_cast<double>(std::numeric_limits<T>::max()) + 1;
+    } else {
+      const int64_t v = number.to_int64();
+      const int64_t lowest = std::is_signed_v<T> ? int64_t{std::numeric_limits<T>::lowest()}
+                                                 : -int64_t{std::numeric_limits<T>::max()};
+      return v >= lowest && v <= int64_t{std::numeric_limits<T>::max()};
+    }
+  };
+  return t == DType::BOOL || visit(t, within);
+}
+
+inline void check_fits(const Scalar& number, DType t) {
+  DT_CHECK(fits(number, t), kRuntimeError, "value cannot be converted to type ", number_word(t),
+           " without overflow");
 }
 
 inline bool is_index_dtype(const Tensor& index) {

@@ -108,6 +108,7 @@ const Tensor& fill_(const Tensor& self, const Operand& value) {
              value.tensor().ndim(), " dimensions.");
     return copy_(self, value.tensor());
   }
+  check_fits(value.number(), self.dtype());
   inplace(
       "FillBackward0", self, {self},
       [&] {

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
@@ -15,6 +16,7 @@ Tensor finish(Tensor y, bool requires_grad) {
 Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType dtype,
               Device device) {
   const Tensor y = make_empty_strided(sizes, strides, dtype, device);
+  check_fits(value, dtype);
   if (y.numel() == 0) return y;
   const int64_t n = y.numel();
   const IntList flat(&n, 1), one(&kUnitStride, 1);
@@ -143,14 +145,17 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType 
            " -> ", end);
   DT_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), kRuntimeError,
            "upper bound and lower bound inconsistent with step sign");
-  int64_t n;
+  const double count = std::ceil((b - a) / s);
+  int64_t n = 0, span = 0;
+  const bool overflow =
+      !(count < 9e18) ||
+      (!floating && __builtin_sub_overflow(end.to_int64(), start.to_int64(), &span));
+  DT_CHECK(!overflow, kRuntimeError, "invalid size, possible overflow?");
   if (floating) {
-    const double count = std::ceil((b - a) / s);
-    DT_CHECK(count < 9e18, kRuntimeError, "invalid size, possible overflow?");
     n = static_cast<int64_t>(count);
   } else {  // exact where a double is not
-    const int64_t k = step.to_int64(), span = end.to_int64() - start.to_int64();
-    n = (span + k - (k > 0 ? 1 : -1)) / k;
+    const int64_t k = step.to_int64();
+    n = span / k + (span % k != 0);
   }
   const Tensor y = make_empty({n}, dtype, device_or_default(device));
   if (n > 0) run(DT_OP_arange, {y}, {}, {start.to_int64(), step.to_int64()}, {a, s});

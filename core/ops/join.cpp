@@ -50,7 +50,8 @@ Tensor cat(TensorList tensors, int64_t dim) {
     dtype = promote_types(dtype, x.dtype());
     if (!is_legacy_empty(x)) check_joinable(model, x, i, d);
     lengths.push_back(is_legacy_empty(x) ? 0 : x.sizes()[d]);
-    sizes[d] += lengths.back();
+    DT_CHECK(!__builtin_add_overflow(sizes[d], lengths.back(), &sizes[d]), kRuntimeError,
+             "the sizes in dimension ", d, " add up to more than an int64 can count");
   }
   const Tensor y = make_empty(sizes, dtype, model.device());
   {
@@ -85,30 +86,39 @@ Tensor stack(TensorList tensors, int64_t dim) {
   return cat(rows, d);
 }
 
+namespace {
+
 // Copies into [r0, s0, r1, s1, ...], whose dimensions merge in pairs: the input is broadcast along
-// every r.
-Tensor repeat(const Tensor& input, IntList repeats) {
+// every r. There is no r for a dimension that is not repeated.
+Tensor repeat_interleaved(const Tensor& input, IntList repeats) {
   const int n = static_cast<int>(repeats.size()), lead = n - input.ndim();
-  DT_CHECK(lead >= 0, kRuntimeError,
-           "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-           "tensor");
-  Dims shape, interleaved, wide, result;
+  Dims interleaved, wide, result;
   for (int d = 0; d < n; ++d) {
     const int64_t size = d < lead ? 1 : input.sizes()[d - lead];
-    DT_CHECK(repeats[d] >= 0, kRuntimeError, "Trying to create tensor with negative dimension ",
-             repeats[d]);
-    result.push_back(repeats[d] * size);
-    if (d >= lead) {
+    result.push_back(count_elements({repeats[d], size}));
+    if (repeats[d] != 1) {
       interleaved.push_back(1);
-      interleaved.push_back(size);
-      wide.push_back(repeats[d]);
-      wide.push_back(size);
-    } else {
       wide.push_back(repeats[d]);
     }
+    interleaved.push_back(size);
+    wide.push_back(size);
   }
   const Tensor x = expand(reshape(input, interleaved), wide);
   return reshape(clone(x, MemoryFormat::kContiguous), result);
+}
+
+}  // namespace
+
+Tensor repeat(const Tensor& input, IntList repeats) {
+  const int n = static_cast<int>(repeats.size());
+  DT_CHECK(n >= input.ndim(), kRuntimeError,
+           "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+           "tensor");
+  if (2 * n <= DT_MAX_DIMS) return repeat_interleaved(input, repeats);
+  // Too many for pairs: the last dimensions first, then the others.
+  Dims first(repeats), last(repeats);
+  for (int d = 0; d < n; ++d) (d < n / 2 ? last : first)[d] = 1;
+  return repeat_interleaved(repeat_interleaved(input, last), first);
 }
 
 Tensor flip(const Tensor& input, IntList dims) {

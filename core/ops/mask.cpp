@@ -1,4 +1,6 @@
 // Masks: filling and choosing by a condition, the positions of nonzero elements, triangles.
+#include <algorithm>
+
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/runtime/backend.h"
@@ -16,6 +18,7 @@ Operand fill_value(const Tensor& input, const Operand& value) {
     return to_dtype(v, input.dtype());
   }
   const Scalar& number = value.number();
+  check_fits(number, input.dtype());
   if (input.dtype() == DType::BOOL) return number.to_bool();
   if (is_integral(input.dtype())) return number.to_int64();
   return number;
@@ -31,6 +34,8 @@ Tensor triangle(const char* name, const char* node_name, const Tensor& input, in
                 bool upper) {
   DT_CHECK(input.ndim() >= 2, kRuntimeError, name,
            ": input tensor must have at least 2 dimensions");
+  diagonal =
+      std::clamp(diagonal, -input.size(-2), input.size(-1));  // further out is all or nothing
   const Tensor y = make_empty(input.sizes(), input.dtype(), input.device());
   run(DT_OP_triangle, {y}, {input}, {diagonal, upper});
   return record(node_name, y, {input}, [diagonal, upper](BackwardCall& b) {

@@ -81,35 +81,8 @@ Device common_device(Span<const Operand> inputs) {
   return context().default_device;
 }
 
-// Every tensor is dense, row-major and of the full size: the whole is one run of numbers.
-bool is_one_run(Span<const Operand> inputs, const Dims& sizes) {
-  for (const Operand& x : inputs) {
-    if (!x.is_number() && !(x.tensor().impl()->contiguous && x.tensor().sizes() == sizes))
-      return false;
-  }
-  return true;
-}
-
-void launch_one_run(const Operands& ops, const Tensor& out, DType common,
-                    const Attributes& attributes) {
-  const int64_t n = out.numel();
-  const IntList sizes(&n, 1), strides(&kUnitStride, 1);
-  View in[kMaxPointwiseInputs];
-  for (int i = 0; i < ops.row.inputs; ++i) {
-    const Operand& x = ops.inputs[i];
-    in[i] = x.is_number() ? View(x.number(), ops.number_dtype(i, common), sizes)
-                          : View(x.tensor(), sizes, strides, x.tensor().offset());
-  }
-  run(ops.row.op, {View(out, sizes, strides, out.offset())}, {in, ops.row.inputs},
-      {attributes.ints, 1 + attributes.n}, {attributes.floats, attributes.n});
-}
-
 void launch(const Operands& ops, const Tensor& out, DType common, PointwiseNumbers numbers) {
   const Attributes attributes(common, numbers);
-  if (out.impl()->contiguous && is_one_run(ops.inputs, out.sizes())) {
-    launch_one_run(ops, out, common, attributes);
-    return;
-  }
   Layout layout(out.sizes());
   layout.add(out);
   for (int i = 0; i < ops.row.inputs; ++i) {
@@ -125,7 +98,11 @@ void launch(const Operands& ops, const Tensor& out, DType common, PointwiseNumbe
 }
 
 Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
-  if (is_one_run(inputs, sizes)) return contiguous_strides(sizes);
+  bool all_contiguous = true;
+  for (const Operand& x : inputs) {
+    all_contiguous &= x.is_number() || x.tensor().ndim() == 0 || x.tensor().impl()->contiguous;
+  }
+  if (all_contiguous) return contiguous_strides(sizes);
   Tensor tensors[kMaxPointwiseInputs];
   for (int64_t i = 0; i < inputs.size(); ++i) tensors[i] = inputs[i].tensor();
   return elementwise_strides(sizes, {tensors, inputs.size()});
@@ -343,11 +320,12 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNu
            " doesn't match the broadcast shape ", sizes);
   DT_CHECK(can_cast(dtype, self.dtype()), kRuntimeError, "result type ", dtype,
            " can't be cast to the desired output type ", self.dtype());
-  check_inplace(self);
+  const bool recorded = must_record(row, inputs, self.dtype());
+  check_inplace(self, recorded);
   check_overlap(self, inputs);
   Ref<Node> owner;
   PointwiseNode* node = nullptr;
-  if (must_record(row, inputs, self.dtype())) {
+  if (recorded) {
     node = new PointwiseNode(row, inputs, numbers);
     owner = Ref<Node>::adopt(node);
     attach_edges(*node, row, inputs);

@@ -1,5 +1,7 @@
 // Random tensors. Element i, counted in row-major order, gets the same number on every device, for
 // any number of threads and in any memory layout.
+#include <cfloat>
+
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
@@ -177,6 +179,9 @@ const Tensor& uniform_(const Tensor& self, double low, double high,
                        const Ref<Generator>& generator) {
   DT_CHECK(low <= high, kRuntimeError,
            "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
+  const double widest = self.dtype() == DType::FLOAT64 ? DBL_MAX : FLT_MAX;
+  DT_CHECK(high - low <= widest, kRuntimeError, "uniform_ expects to-from <= ", widest,
+           ", but found to=", high, " and from=", low);
   return overwrite("UniformBackward0", self, [&] { fill_uniform(self, low, high, generator); });
 }
 

@@ -67,13 +67,19 @@ void check_floating(const Tensor& x, const char* what) {
            " instead.");
 }
 
+constexpr const char* kNeedsDim =
+    "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+    "the 'dim' argument.";
+
 Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList> dim,
                 bool keepdim) {
+  const bool all = !dim || dim->empty();
+  DT_CHECK(x.numel() > 0 || !all, kRuntimeError, kNeedsDim);
   const Plan plan(x, dim, keepdim);
-  DT_CHECK(plan.count > 0 || count_elements(plan.kept_sizes) == 0, kIndexError,
-           "Expected reduction dim to have non-zero "
-           "size: input has size ",
-           x.sizes());
+  for (int d = 0; d < x.ndim() && plan.count == 0; ++d) {
+    DT_CHECK(!plan.reduced[d] || x.sizes()[d] > 0, kIndexError, "Expected reduction dim ", d,
+             " to have non-zero size.");
+  }
   const Tensor y = launch(op, x, plan, x.dtype(), x.dtype());
   if (!needs_graph(x)) return y;
   // Ties share the gradient equally.
@@ -116,9 +122,7 @@ Tensor extremum_index(int op, const Tensor& x, std::optional<int64_t> dim, bool 
   if (dim) {
     return std::get<1>(extremum_along(op, "", x, *dim, keepdim));
   }
-  DT_CHECK(x.numel() > 0, kIndexError,
-           "Expected reduction dim to be specified for input.numel() == 0. Specify the "
-           "reduction dim with the 'dim' argument.");
+  DT_CHECK(x.numel() > 0, kIndexError, kNeedsDim);
   const Tensor at = std::get<1>(extremum_along(op, "", reshape(x, {-1}), 0, false));
   return keepdim ? reshape(at, Dims(x.ndim(), 1)) : at;
 }
@@ -291,7 +295,8 @@ Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim) {
   Tensor top;
   {
     const GradMode no_grad(false);
-    top = amax(x, dim, true);
+    const Plan plan(x, dim, true);
+    top = plan.count > 0 ? amax(x, dim, true) : zeros(plan.kept_sizes, x.dtype(), x.device());
     top = masked_fill(top, isinf(top), 0);
   }
   const Tensor y = add(log(sum(exp(sub(x, top)), dim, true)), top);

@@ -240,6 +240,7 @@ Tensor expand(const Tensor& input, IntList size) {
              ".  Tensor sizes: ", input.sizes());
     if (d >= lead && from == sizes[d]) strides[d] = input.strides()[d - lead];
   }
+  count_elements(sizes);  // refuses more than an int64 can count
   ViewRecipe r;
   r.kind = ViewRecipe::kExpand;
   r.dims = sizes;

@@ -15,6 +15,10 @@ inline IntPair int_pair(const char* name, IntList values) {
            " to be a single integer value or a list of 2 values to match the convolution "
            "dimensions, but got ",
            name, "=", values);
+  for (int64_t v : values) {  // so that no sum or product of two of them overflows
+    DT_CHECK(v >= INT32_MIN && v <= INT32_MAX, kRuntimeError, name, "=", values,
+             ": integer out of range");
+  }
   return {values[0], values.back()};
 }
 

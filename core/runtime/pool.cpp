@@ -128,7 +128,8 @@ void Pool::start_workers() {
 
 void Pool::run(int64_t tiles, void (*body)(void*, int64_t), void* context) {
   if (!workers_) start_workers();
-  const uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
+  // Job numbers are 32 bits wide and begin again at 0.
+  const uint64_t job = ((ticket_.load(std::memory_order_relaxed) >> 32) + 1) & kNoTile;
   ticket_.store(((job - 1) << 32) |
                 kNoTile);  // no late worker takes the new job's tiles_ for the old job's
   body_ = body;

@@ -45,15 +45,16 @@ Dims broadcast_strides(IntList sizes, IntList strides, IntList over) {
 }
 
 Dims elementwise_strides(const Dims& sizes, TensorList inputs) {
+  const auto counts = [](const Tensor& t) { return t.defined() && t.ndim() > 0; };
+  bool all_contiguous = true;
+  for (const Tensor& t : inputs) all_contiguous &= !counts(t) || t.impl()->contiguous;
+  if (all_contiguous) return contiguous_strides(sizes);
   Dims strides[Layout::kMaxOperands];
   int n = 0;
-  bool all_contiguous = true;
   for (const Tensor& t : inputs) {
-    if (!t.defined() || t.ndim() == 0 || n == Layout::kMaxOperands) continue;
-    all_contiguous &= t.impl()->contiguous;
+    if (!counts(t) || n == Layout::kMaxOperands) continue;
     strides[n++] = broadcast_strides(t.sizes(), t.strides(), sizes);
   }
-  if (all_contiguous) return contiguous_strides(sizes);
   int order[DT_MAX_DIMS];
   memory_order(strides, n, sizes, order);
   Dims result(sizes.size(), 1);
@@ -66,9 +67,7 @@ Dims elementwise_strides(const Dims& sizes, TensorList inputs) {
 }
 
 void Layout::add(const Tensor& t) {
-  tensors_[n_] = &t;
-  strides_[n_] = broadcast_strides(t.sizes(), t.strides(), sizes_);
-  ++n_;
+  tensors_[n_++] = &t;
 }
 
 void Layout::add(const Scalar& number, DType dtype) {
@@ -121,9 +120,33 @@ void Layout::merge() {
   }
 }
 
+// Operands that are dense, row-major and whole, or single elements, are walked as one run.
+bool Layout::is_one_run(int64_t n) const {
+  for (int k = 0; k < n_; ++k) {
+    const Tensor* t = tensors_[k];
+    if (t && t->numel() != 1 && !(t->impl()->contiguous && t->numel() == n)) return false;
+  }
+  return true;
+}
+
 void Layout::finish() {
-  if (sizes_.size() > 1) order();
-  merge();
+  const int64_t n = count_elements(sizes_);
+  const bool one_run = is_one_run(n);
+  if (one_run) sizes_ = {n};
+  for (int k = 0; k < n_; ++k) {
+    if (!tensors_[k]) continue;
+    const Tensor& t = *tensors_[k];
+    strides_[k] =
+        one_run ? Dims(1, t.numel() == n) : broadcast_strides(t.sizes(), t.strides(), sizes_);
+  }
+  if (!one_run) {
+    if (sizes_.size() > 1) order();
+    merge();
+  }
+  make_views();
+}
+
+void Layout::make_views() {
   for (int k = 0; k < n_; ++k) {
     if (tensors_[k]) {
       views_[k] = View(*tensors_[k], sizes_, strides_[k], tensors_[k]->offset());

@@ -32,6 +32,8 @@ class Layout {
   Span<const View> views(int first, int count) const { return {views_ + first, count}; }
 
  private:
+  bool is_one_run(int64_t n) const;
+  void make_views();
   void order();
   void merge();
 

@@ -15,7 +15,6 @@ Autograd::~Autograd() {
     retain_cell->tensor = nullptr;
   }
   if (node && node->release()) destroy_node(node);
-  if (grad && grad->release()) TensorImpl::destroy(grad);
 }
 
 TensorImpl::TensorImpl(Ref<Storage> s, int64_t at, const Dims& n, const Dims& st, DType t)
@@ -23,23 +22,30 @@ TensorImpl::TensorImpl(Ref<Storage> s, int64_t at, const Dims& n, const Dims& st
   numel = 1;
   for (int d = sizes.size() - 1; d >= 0; --d) {
     if (sizes[d] != 1 && strides[d] != numel) contiguous = false;
-    numel *= sizes[d];
+    numel =
+        static_cast<int64_t>(uint64_t(numel) * uint64_t(sizes[d]));  // may overflow, then times 0
   }
   if (numel == 0) contiguous = true;
 }
 
-// A view holds the tensor it was made from, so a long chain of views is freed link by link, not by
-// recursion.
+// A view holds the tensor it was made from, and a tensor its gradient. Long chains of either are
+// freed link by link, not by recursion.
 void TensorImpl::destroy(TensorImpl* impl) {
-  while (impl) {
-    TensorImpl* parent = nullptr;
-    if (impl->autograd.view) {
-      impl->autograd.view->base =
-          nullptr;  // never the last reference: the chain of parents ends there
-      parent = impl->autograd.view->parent.detach();
+  TensorImpl* dead = impl;
+  const auto drop = [&dead](TensorImpl* x) {
+    if (!x || !x->release()) return;
+    x->next_dead = dead;
+    dead = x;
+  };
+  while (dead) {
+    TensorImpl* x = dead;
+    dead = x->next_dead;
+    drop(std::exchange(x->autograd.grad, nullptr));
+    if (ViewInfo* view = x->autograd.view.get()) {
+      view->base = nullptr;  // never the last reference: the chain of parents ends there
+      drop(view->parent.detach());
     }
-    delete impl;
-    impl = parent && parent->release() ? parent : nullptr;
+    delete x;
   }
 }
 

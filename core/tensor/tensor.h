@@ -28,6 +28,7 @@ void destroy_node(Node* node);
 // What the gradient engine knows about a tensor. Replaced under `lock`: threads may share a handle.
 struct Autograd {
   SpinLock lock;
+  SpinLock accumulating;       // held while a backward adds to `grad`
   bool requires_grad = false;  // set by the user, on leaves
   int32_t output_index = 0;    // this tensor is output number `output_index` of `node`
   uint32_t rebased = 0;        // how often an in-place op replaced `node`: views compare it
@@ -49,6 +50,7 @@ struct TensorImpl : RefCounted, Pooled {
   bool contiguous = true;  // dense and row-major
   Dims sizes, strides;     // strides count elements
   Autograd autograd;
+  TensorImpl* next_dead = nullptr;  // while it waits in `destroy`
 
   TensorImpl(Ref<Storage> storage, int64_t offset, const Dims& sizes, const Dims& strides,
              DType dtype);
