@@ -1,9 +1,10 @@
 /* What core and the kernels share, in plain C: the only header that both sides include.
  *
- * A backend (the CPU kernels of one instruction set, the CUDA plugin, ...) fills a `dt_backend`
- * table with one kernel per op. Core describes a call as views plus two counted spans of numbers,
- * so that a call can be recorded, hashed and printed without knowing the op.
- * `capi/schema/kernels.toml` documents every op's operands and attributes. */
+ * A backend (the CPU kernels of one instruction set, the CUDA plugin, ...) hands core one kernel
+ * for each op that it has, by name. Core describes a call as views plus two counted spans of
+ * numbers, so that a call can be recorded, hashed and printed without knowing the op.
+ * `capi/schema/kernels.toml` documents every op's operands and attributes. The ops are deliberately
+ * not listed here: a new one must not recompile every kernel. */
 #ifndef DT_KERNELS_ABI_H
 #define DT_KERNELS_ABI_H
 
@@ -23,15 +24,6 @@ enum {
 #include "dtype.def"
   DT_DTYPE_COUNT_
 #undef DT_DTYPE_ROW
-};
-
-/* Ops that have kernels, in the order of the generated list. Other programs bind slots by name,
- * never by number. */
-enum {
-#define DT_OP(name, signature) DT_OP_##name,
-#include "ops.def"
-  DT_OP_COUNT_
-#undef DT_OP
 };
 
 /* One operand. Strides count elements and may be 0 (broadcast) or negative.
@@ -58,7 +50,7 @@ typedef struct dt_view dt_view;
 #endif
 
 typedef struct dt_call {
-  int32_t op;
+  const char* op;
   int32_t n_out, n_in; /* an absent optional operand has dtype 0 */
   int32_t n_ints, n_floats;
   const struct dt_view* out;
@@ -98,18 +90,18 @@ typedef int32_t dt_kernel(const dt_stream* stream, const dt_call* call);
 typedef int64_t dt_workspace(const dt_stream* stream,
                              const dt_call* call); /* bytes of scratch memory */
 
-/* A backend's table. Append-only: a reader checks struct_size before it touches a later field. */
-typedef struct dt_backend {
-  int64_t struct_size;
-  const char* name;
-  dt_kernel* kernel[DT_OP_COUNT_];       /* NULL: this backend has no such kernel */
-  dt_workspace* workspace[DT_OP_COUNT_]; /* NULL: the kernel needs none */
-} dt_backend;
+/* Where a backend hands in its kernels when it is loaded. `op` is a name of kernels.toml or of an
+ * elementwise row; core ignores names that it does not know. `workspace` is NULL for a kernel that
+ * needs no scratch memory. */
+typedef struct dt_registry {
+  void (*add)(struct dt_registry* registry, const char* op, dt_kernel* kernel,
+              dt_workspace* workspace);
+} dt_registry;
 
-/* Fills the table with the CPU kernels of one instruction set. */
-void dt_cpu_v2(dt_backend* table);
-void dt_cpu_v3(dt_backend* table);
-void dt_cpu_v4(dt_backend* table);
+/* Hands in the CPU kernels of one instruction set. */
+void dt_cpu_v2(dt_registry* registry);
+void dt_cpu_v3(dt_registry* registry);
+void dt_cpu_v4(dt_registry* registry);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,7 @@ def _describe_lists(out, inputs, attributes) -> str:
 
 def ops(schema: Schema) -> str:
     lines = [
-        BANNER + "// DT_OP(name, hash of operands and attributes): the slots of a backend's table."
+        BANNER + "// DT_OP(name, hash of operands and attributes): the ops that have kernels."
     ]
     for name, description in kernel_rows(schema):
         lines.append(f"DT_OP({name}, 0x{zlib.crc32(description.encode()):08x})")
@@ -137,12 +137,12 @@ def _scalar(formula: str) -> str:
 def _row_macro(schema: Schema) -> str:
     rows = []
     for f in schema.elementwise:
-        rows.append(f"X({f.name}, {_CLASS[f.elementwise.compute]})")
+        rows.append((f.name, _CLASS[f.elementwise.compute]))
         if f.elementwise.grad:
-            rows.append(f"X({f.name}_backward, FLOAT)")
-    lines = " \\\n".join("  " + row for row in rows)
+            rows.append((f.name + "_backward", "FLOAT"))
+    lines = " \\\n".join(f"  X({name}, {cls}, {i})" for i, (name, cls) in enumerate(rows))
     return (
-        "// X(name, class): the compute types of a class are FLOAT: float, double; "
+        "// X(name, class, number of the row): the compute types of a class are FLOAT: float, double; "
         "INT: int32_t, int64_t; NUM: all four.\n"
         f"#define DT_POINTWISE_ROWS(X) \\\n{lines}\n"
     )

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/autograd/saved.h"
+#include "core/runtime/kernel_table.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {

@@ -1,7 +1,5 @@
 #include "core/runtime/backend.h"
 
-#include <cpuid.h>
-
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -13,12 +11,6 @@
 
 namespace dt {
 namespace {
-
-const char* const kOpNames[] = {
-#define DT_OP(name, signature) #name,
-#include "kernels/ops.def"
-#undef DT_OP
-};
 
 int32_t device_number(Device d) {
   return d.type == DeviceType::kCuda ? 1 + d.index : 0;
@@ -32,50 +24,8 @@ void fill(dt_view* v, IntList sizes, IntList strides) {
   }
 }
 
-// The parts of x86-64-v3 that __builtin_cpu_supports cannot ask for with every compiler: F16C,
-// MOVBE, LZCNT.
-bool has_small_v3_features() {
-  unsigned a, b, c, d, extended_c;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid(0x80000001, &a, &b, &extended_c, &d))
-    return false;
-  return (c >> 29 & 1) && (c >> 22 & 1) && (extended_c >> 5 & 1);
-}
-
-bool cpu_has(char level) {
-  __builtin_cpu_init();
-  const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-  const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                  has_small_v3_features();
-  if (level == '2') return v2;
-  if (level == '3') return v3;
-  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512cd");
-}
-
-// DT_CPU_ISA=v2|v3|v4 overrides the choice, so that one machine can test all three.
-dt_backend make_cpu_backend() {
-  char level = cpu_has('4') ? '4' : cpu_has('3') ? '3' : '2';
-  if (const char* wish = std::getenv("DT_CPU_ISA")) {
-    const bool known = wish[0] == 'v' && wish[1] >= '2' && wish[1] <= '4' && !wish[2];
-    DT_CHECK(known, kValueError, "DT_CPU_ISA must be v2, v3 or v4, got '", wish, "'");
-    level = wish[1];
-  }
-  DT_CHECK(cpu_has(level), kRuntimeError, "this processor cannot run the x86-64-v", level,
-           " kernels");
-  dt_backend table = {};
-  level == '4' ? dt_cpu_v4(&table) : level == '3' ? dt_cpu_v3(&table) : dt_cpu_v2(&table);
-  return table;
-}
-
-const dt_backend& cpu_backend() {
-  static const dt_backend table = make_cpu_backend();
-  return table;
-}
-
 // All operands must be on one device.
-const dt_backend& backend_of(int op, Span<const View> out, Span<const View> in) {
+const KernelTable& kernels_for(int op, Span<const View> out, Span<const View> in) {
   int32_t device = -1;
   for (Span<const View> list : {out, in}) {
     for (const View& v : list) {
@@ -86,12 +36,12 @@ const dt_backend& backend_of(int op, Span<const View> out, Span<const View> in) 
     }
   }
   DT_CHECK(device <= 0, kRuntimeError, op_name(op), ": no kernels for device cuda:", device - 1);
-  return cpu_backend();
+  return cpu_kernels();
 }
 
 // PyTorch's sentences about an index; the dimension is named where a call has only one.
-[[noreturn]] void report_index(const dt_call& call, const dt_fault& fault) {
-  switch (call.op) {
+[[noreturn]] void report_index(int op, const dt_call& call, const dt_fault& fault) {
+  switch (op) {
     case DT_OP_cross_entropy:
     case DT_OP_cross_entropy_backward:
       fail(Code::kIndexError, "Target ", fault.index, " is out of bounds.");
@@ -107,9 +57,8 @@ const dt_backend& backend_of(int op, Span<const View> out, Span<const View> in) 
   }
 }
 
-[[noreturn]] void report(const dt_call& call, int32_t result, const dt_fault& fault) {
-  const int op = call.op;
-  if (result == DT_KERNEL_INDEX) report_index(call, fault);
+[[noreturn]] void report(int op, const dt_call& call, int32_t result, const dt_fault& fault) {
+  if (result == DT_KERNEL_INDEX) report_index(op, call, fault);
   if (result == DT_KERNEL_UNSUPPORTED) {
     fail(Code::kNotImplemented, "\"", op_name(op),
          "\" not implemented for these dtypes on this device");
@@ -137,12 +86,12 @@ void check_nan(const dt_call& call) {
     const bool nan = v.dtype == DT_FLOAT32   ? has_nan(v, 0, static_cast<const float*>(v.data))
                      : v.dtype == DT_FLOAT64 ? has_nan(v, 0, static_cast<const double*>(v.data))
                                              : false;
-    DT_CHECK(!nan, kRuntimeError, op_name(call.op), ": output ", i, " has a NaN (DT_CHECK_NAN)");
+    DT_CHECK(!nan, kRuntimeError, call.op, ": output ", i, " has a NaN (DT_CHECK_NAN)");
   }
 }
 
 void trace(const dt_call& call, double microseconds) {
-  std::string line = text("run ", op_name(call.op), " ", microseconds, " us");
+  std::string line = text("run ", call.op, " ", microseconds, " us");
   for (int i = 0; i < call.n_out + call.n_in; ++i) {
     const dt_view& v = i < call.n_out ? call.out[i] : call.in[i - call.n_out];
     if (i == 0) line += " out";
@@ -164,13 +113,6 @@ int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& ca
 }
 
 }  // namespace
-
-const char* op_name(int op) {
-  return kOpNames[op];
-}
-const char* cpu_isa() {
-  return cpu_backend().name;
-}
 
 View::View(const Tensor& t) {
   dtype = static_cast<int32_t>(t.dtype());
@@ -201,15 +143,15 @@ View::View(const Scalar& value, DType type, IntList sizes) {
 }
 
 void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {
-  const dt_backend& backend = backend_of(op, out, in);
-  dt_kernel* kernel = backend.kernel[op];
-  DT_CHECK(kernel, kNotImplemented, op_name(op), ": the ", backend.name,
+  const KernelTable& table = kernels_for(op, out, in);
+  dt_kernel* kernel = table.kernel[op];
+  DT_CHECK(kernel, kNotImplemented, op_name(op), ": the ", table.name,
            " backend has no such kernel");
   dt_fault fault;
   fault.message[0] = '\0';
   const dt_stream stream = {parallel, num_threads(), 0, &fault, nullptr};
   dt_call call;
-  call.op = op;
+  call.op = op_name(op);
   call.n_out = static_cast<int32_t>(out.size());
   call.n_in = static_cast<int32_t>(in.size());
   call.n_ints = static_cast<int32_t>(ints.size());
@@ -220,13 +162,13 @@ void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats
   call.floats = floats.data();
   call.workspace = nullptr;
   Ref<Storage> workspace;
-  if (backend.workspace[op]) {
-    if (const int64_t bytes = backend.workspace[op](&stream, &call)) {
+  if (table.workspace[op]) {
+    if (const int64_t bytes = table.workspace[op](&stream, &call)) {
       workspace = Storage::allocate(bytes, kCpu);
       call.workspace = workspace->data();
     }
   }
-  if (const int32_t result = run_kernel(kernel, stream, call)) report(call, result, fault);
+  if (const int32_t result = run_kernel(kernel, stream, call)) report(op, call, result, fault);
 }
 
 }  // namespace dt

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/span.h"
+#include "core/runtime/kernel_table.h"
 #include "core/tensor/tensor.h"
 #include "kernels/abi.h"
 
@@ -32,9 +33,5 @@ inline constexpr int64_t kUnitStride = 1;  // of a run of elements
 // Runs the kernel of `op` on the operands' device. Throws if the backend has none, or if it reports
 // an error.
 void run(int op, Span<const View> out, Span<const View> in, IntList ints = {}, Floats floats = {});
-
-const char* op_name(int op);
-// The instruction set that the CPU kernels were chosen for: "v2", "v3" or "v4".
-const char* cpu_isa();
 
 }  // namespace dt

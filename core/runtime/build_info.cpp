@@ -13,7 +13,7 @@ std::string build_info() {
   const char* compiler = "gcc " __VERSION__;
 #endif
   return text("dumbtorch ", DT_VERSION, "\ncompiler: ", compiler,
-              "\ncpu kernels: x86-64-v2, v3, v4; in use: x86-64-", cpu_isa(),
+              "\ncpu kernels: x86-64-v2, v3, v4; in use: x86-64-", cpu_kernels().name,
               "\nthreads: ", num_threads(), "\n");
 }
 

@@ -205,11 +205,11 @@ int32_t arg_reduce_numbers(const dt_stream* stream, const dt_call* call, int64_t
 
 }  // namespace
 
-void register_arg_reduce(dt_backend* table) {
-  table->kernel[DT_OP_max_dim] = run_kernel<arg_reduce_numbers<Largest>>;
-  table->workspace[DT_OP_max_dim] = workspace_of<arg_reduce_numbers<Largest>>;
-  table->kernel[DT_OP_min_dim] = run_kernel<arg_reduce_numbers<Smallest>>;
-  table->workspace[DT_OP_min_dim] = workspace_of<arg_reduce_numbers<Smallest>>;
+void register_arg_reduce(dt_registry* registry) {
+  add(registry, "max_dim", run_kernel<arg_reduce_numbers<Largest>>,
+      workspace_of<arg_reduce_numbers<Largest>>);
+  add(registry, "min_dim", run_kernel<arg_reduce_numbers<Smallest>>,
+      workspace_of<arg_reduce_numbers<Smallest>>);
 }
 
 }  // namespace dt::cpu

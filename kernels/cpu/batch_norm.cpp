@@ -380,11 +380,10 @@ int64_t batch_norm_backward_workspace(const dt_stream*, const dt_call* call) {
 
 }  // namespace
 
-void register_batch_norm(dt_backend* table) {
-  table->kernel[DT_OP_batch_norm] = run_floating<BatchNorm>;
-  table->workspace[DT_OP_batch_norm] = batch_norm_workspace;
-  table->kernel[DT_OP_batch_norm_backward] = run_floating<BatchNormBackward>;
-  table->workspace[DT_OP_batch_norm_backward] = batch_norm_backward_workspace;
+void register_batch_norm(dt_registry* registry) {
+  add(registry, "batch_norm", run_floating<BatchNorm>, batch_norm_workspace);
+  add(registry, "batch_norm_backward", run_floating<BatchNormBackward>,
+      batch_norm_backward_workspace);
 }
 
 }  // namespace dt::cpu

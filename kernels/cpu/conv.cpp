@@ -185,13 +185,10 @@ int64_t workspace(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_conv(dt_backend* table) {
-  table->kernel[DT_OP_conv2d] = run<Forward>;
-  table->workspace[DT_OP_conv2d] = workspace<Forward>;
-  table->kernel[DT_OP_conv2d_backward_input] = run<BackwardInput>;
-  table->workspace[DT_OP_conv2d_backward_input] = workspace<BackwardInput>;
-  table->kernel[DT_OP_conv2d_backward_weight] = run<BackwardWeight>;
-  table->workspace[DT_OP_conv2d_backward_weight] = workspace<BackwardWeight>;
+void register_conv(dt_registry* registry) {
+  add(registry, "conv2d", run<Forward>, workspace<Forward>);
+  add(registry, "conv2d_backward_input", run<BackwardInput>, workspace<BackwardInput>);
+  add(registry, "conv2d_backward_weight", run<BackwardWeight>, workspace<BackwardWeight>);
 }
 
 }  // namespace dt::cpu

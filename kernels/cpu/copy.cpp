@@ -113,8 +113,8 @@ TileFunction* conversion(int32_t from, int32_t to) {
   }
 }
 
-void register_copy(dt_backend* table) {
-  table->kernel[DT_OP_copy] = copy;
+void register_copy(dt_registry* registry) {
+  add(registry, "copy", copy);
 }
 
 }  // namespace dt::cpu

@@ -141,10 +141,10 @@ int32_t triangle(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_create(dt_backend* table) {
-  table->kernel[DT_OP_arange] = arange;
-  table->kernel[DT_OP_linspace] = linspace;
-  table->kernel[DT_OP_triangle] = triangle;
+void register_create(dt_registry* registry) {
+  add(registry, "arange", arange);
+  add(registry, "linspace", linspace);
+  add(registry, "triangle", triangle);
 }
 
 }  // namespace dt::cpu

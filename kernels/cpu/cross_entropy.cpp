@@ -178,9 +178,9 @@ struct CrossEntropyBackward {
 
 }  // namespace
 
-void register_cross_entropy(dt_backend* table) {
-  table->kernel[DT_OP_cross_entropy] = run_floating<CrossEntropy>;
-  table->kernel[DT_OP_cross_entropy_backward] = run_floating<CrossEntropyBackward>;
+void register_cross_entropy(dt_registry* registry) {
+  add(registry, "cross_entropy", run_floating<CrossEntropy>);
+  add(registry, "cross_entropy_backward", run_floating<CrossEntropyBackward>);
 }
 
 }  // namespace dt::cpu

@@ -220,9 +220,9 @@ int32_t scatter(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_gather(dt_backend* table) {
-  table->kernel[DT_OP_gather] = gather;
-  table->kernel[DT_OP_scatter] = scatter;
+void register_gather(dt_registry* registry) {
+  add(registry, "gather", gather);
+  add(registry, "scatter", scatter);
 }
 
 }  // namespace dt::cpu

@@ -260,11 +260,11 @@ int32_t index_add(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_index(dt_backend* table) {
-  table->kernel[DT_OP_index] = index;
-  table->kernel[DT_OP_index_put] = index_put;
-  table->kernel[DT_OP_index_select] = index_select;
-  table->kernel[DT_OP_index_add] = index_add;
+void register_index(dt_registry* registry) {
+  add(registry, "index", index);
+  add(registry, "index_put", index_put);
+  add(registry, "index_select", index_select);
+  add(registry, "index_add", index_add);
 }
 
 }  // namespace dt::cpu

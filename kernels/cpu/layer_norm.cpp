@@ -216,10 +216,10 @@ int64_t layer_norm_backward_workspace(const dt_stream*, const dt_call* call) {
 
 }  // namespace
 
-void register_layer_norm(dt_backend* table) {
-  table->kernel[DT_OP_layer_norm] = run_floating<LayerNorm>;
-  table->kernel[DT_OP_layer_norm_backward] = run_floating<LayerNormBackward>;
-  table->workspace[DT_OP_layer_norm_backward] = layer_norm_backward_workspace;
+void register_layer_norm(dt_registry* registry) {
+  add(registry, "layer_norm", run_floating<LayerNorm>);
+  add(registry, "layer_norm_backward", run_floating<LayerNormBackward>,
+      layer_norm_backward_workspace);
 }
 
 }  // namespace dt::cpu

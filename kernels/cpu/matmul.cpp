@@ -130,9 +130,8 @@ int64_t matmul_workspace(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_matmul(dt_backend* table) {
-  table->kernel[DT_OP_matmul] = matmul;
-  table->workspace[DT_OP_matmul] = matmul_workspace;
+void register_matmul(dt_registry* registry) {
+  add(registry, "matmul", matmul, matmul_workspace);
 }
 
 }  // namespace dt::cpu

@@ -120,11 +120,9 @@ int64_t counts_workspace(const dt_stream*, const dt_call* call) {
 
 }  // namespace
 
-void register_nonzero(dt_backend* table) {
-  table->kernel[DT_OP_nonzero_count] = nonzero_count;
-  table->workspace[DT_OP_nonzero_count] = counts_workspace;
-  table->kernel[DT_OP_nonzero] = nonzero;
-  table->workspace[DT_OP_nonzero] = counts_workspace;
+void register_nonzero(dt_registry* registry) {
+  add(registry, "nonzero_count", nonzero_count, counts_workspace);
+  add(registry, "nonzero", nonzero, counts_workspace);
 }
 
 }  // namespace dt::cpu

@@ -265,13 +265,10 @@ int32_t scale_by(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_optim(dt_backend* table) {
-  table->kernel[DT_OP_sgd] = sgd;
-  table->kernel[DT_OP_adam] = adam;
-  table->kernel[DT_OP_scale_by] = scale_by;
-  table->workspace[DT_OP_sgd] = starts_bytes;
-  table->workspace[DT_OP_adam] = starts_bytes;
-  table->workspace[DT_OP_scale_by] = starts_bytes;
+void register_optim(dt_registry* registry) {
+  add(registry, "sgd", sgd, starts_bytes);
+  add(registry, "adam", adam, starts_bytes);
+  add(registry, "scale_by", scale_by, starts_bytes);
 }
 
 }  // namespace dt::cpu

@@ -1,13 +1,13 @@
-// The table's elementwise slots: the kernels themselves are compiled in shares.
+// The elementwise kernels: they are compiled in shares.
 #include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 
-void register_pointwise(dt_backend* table) {
-  register_pointwise_0(table);
-  register_pointwise_1(table);
-  register_pointwise_2(table);
-  register_copy(table);
+void register_pointwise(dt_registry* registry) {
+  register_pointwise_0(registry);
+  register_pointwise_1(registry);
+  register_pointwise_2(registry);
+  register_copy(registry);
 }
 
 }  // namespace dt::cpu

@@ -4,8 +4,8 @@
 
 namespace dt::cpu {
 
-void register_pointwise_0(dt_backend* table) {
-  bind_share<0>(table);
+void register_pointwise_0(dt_registry* registry) {
+  add_share<0>(registry);
 }
 
 }  // namespace dt::cpu

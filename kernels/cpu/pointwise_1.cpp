@@ -4,8 +4,8 @@
 
 namespace dt::cpu {
 
-void register_pointwise_1(dt_backend* table) {
-  bind_share<1>(table);
+void register_pointwise_1(dt_registry* registry) {
+  add_share<1>(registry);
 }
 
 }  // namespace dt::cpu

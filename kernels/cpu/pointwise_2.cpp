@@ -4,8 +4,8 @@
 
 namespace dt::cpu {
 
-void register_pointwise_2(dt_backend* table) {
-  bind_share<2>(table);
+void register_pointwise_2(dt_registry* registry) {
+  add_share<2>(registry);
 }
 
 }  // namespace dt::cpu

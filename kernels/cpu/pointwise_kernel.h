@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
+#include "kernels/cpu/register.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/functors.gen.h"
 
@@ -242,24 +243,24 @@ int32_t pointwise(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_UNSUPPORTED;
 }
 
-template <class F, int kClass, bool kHere>
-inline void bind(dt_backend* table, int op) {
-  if constexpr (kHere) {
-    table->kernel[op] = pointwise<F, kClass>;
-  } else {
-    (void)table, (void)op;
-  }
-}
-
 // The kernels are many: several files compile a share each, so that builds run in parallel.
 constexpr int kPointwiseShares = 3;
 
+template <class F, int kClass, bool kHere>
+inline void add_if(dt_registry* registry, const char* op) {
+  if constexpr (kHere) {
+    add(registry, op, pointwise<F, kClass>);
+  } else {
+    (void)registry, (void)op;
+  }
+}
+
 template <int kShare>
-inline void bind_share(dt_backend* table) {
-#define DT_BIND(name, type_class) \
-  bind<fn::name, type_class, DT_OP_##name % kPointwiseShares == kShare>(table, DT_OP_##name);
-  DT_POINTWISE_ROWS(DT_BIND)
-#undef DT_BIND
+inline void add_share(dt_registry* registry) {
+#define DT_ADD(name, type_class, row) \
+  add_if<fn::name, type_class, row % kPointwiseShares == kShare>(registry, #name);
+  DT_POINTWISE_ROWS(DT_ADD)
+#undef DT_ADD
 }
 
 }  // namespace

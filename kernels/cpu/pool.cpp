@@ -47,13 +47,13 @@ int32_t floating(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_pool(dt_backend* table) {
-  table->kernel[DT_OP_max_pool2d] = max_pool2d;
-  table->kernel[DT_OP_max_pool2d_backward] =
-      floating<run_max_pool_backward<float>, run_max_pool_backward<double>>;
-  table->kernel[DT_OP_avg_pool2d] = floating<run_average_pool<float>, run_average_pool<double>>;
-  table->kernel[DT_OP_avg_pool2d_backward] =
-      floating<run_average_pool_backward<float>, run_average_pool_backward<double>>;
+void register_pool(dt_registry* registry) {
+  add(registry, "max_pool2d", max_pool2d);
+  add(registry, "max_pool2d_backward",
+      floating<run_max_pool_backward<float>, run_max_pool_backward<double>>);
+  add(registry, "avg_pool2d", floating<run_average_pool<float>, run_average_pool<double>>);
+  add(registry, "avg_pool2d_backward",
+      floating<run_average_pool_backward<float>, run_average_pool_backward<double>>);
 }
 
 }  // namespace dt::cpu

@@ -186,16 +186,15 @@ int32_t floating(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_random(dt_backend* table) {
-  table->kernel[DT_OP_uniform] =
-      floating<uniform_typed<float, uint32_t>, uniform_typed<double, uint64_t>>;
-  table->kernel[DT_OP_normal] =
-      floating<normal_typed<float, uint32_t>, normal_typed<double, uint64_t>>;
-  table->kernel[DT_OP_dropout] =
-      floating<dropout_typed<float, uint32_t>, dropout_typed<double, uint64_t>>;
-  table->kernel[DT_OP_randint] = randint;
-  table->kernel[DT_OP_random_keys] = random_keys;
-  table->kernel[DT_OP_bernoulli] = bernoulli;
+void register_random(dt_registry* registry) {
+  add(registry, "uniform",
+      floating<uniform_typed<float, uint32_t>, uniform_typed<double, uint64_t>>);
+  add(registry, "normal", floating<normal_typed<float, uint32_t>, normal_typed<double, uint64_t>>);
+  add(registry, "dropout",
+      floating<dropout_typed<float, uint32_t>, dropout_typed<double, uint64_t>>);
+  add(registry, "randint", randint);
+  add(registry, "random_keys", random_keys);
+  add(registry, "bernoulli", bernoulli);
 }
 
 }  // namespace dt::cpu

@@ -119,10 +119,8 @@ int32_t norm(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
 
 }  // namespace
 
-void register_reduce(dt_backend* table) {
-#define DT_REDUCTION(name)                        \
-  table->kernel[DT_OP_##name] = run_kernel<name>; \
-  table->workspace[DT_OP_##name] = workspace_of<name>
+void register_reduce(dt_registry* registry) {
+#define DT_REDUCTION(name) add(registry, #name, run_kernel<name>, workspace_of<name>)
   DT_REDUCTION(sum);
   DT_REDUCTION(mean);
   DT_REDUCTION(prod);

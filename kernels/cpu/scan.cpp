@@ -164,9 +164,8 @@ int64_t cumsum_workspace(const dt_stream*, const dt_call* call) {
 
 }  // namespace
 
-void register_scan(dt_backend* table) {
-  table->kernel[DT_OP_cumsum] = cumsum;
-  table->workspace[DT_OP_cumsum] = cumsum_workspace;
+void register_scan(dt_registry* registry) {
+  add(registry, "cumsum", cumsum, cumsum_workspace);
 }
 
 }  // namespace dt::cpu

@@ -291,11 +291,11 @@ int32_t run_unless_empty(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_softmax(dt_backend* table) {
-  table->kernel[DT_OP_softmax] = run_unless_empty<Softmax>;
-  table->kernel[DT_OP_softmax_backward] = run_unless_empty<SoftmaxBackward>;
-  table->kernel[DT_OP_log_softmax] = run_unless_empty<LogSoftmax>;
-  table->kernel[DT_OP_log_softmax_backward] = run_unless_empty<LogSoftmaxBackward>;
+void register_softmax(dt_registry* registry) {
+  add(registry, "softmax", run_unless_empty<Softmax>);
+  add(registry, "softmax_backward", run_unless_empty<SoftmaxBackward>);
+  add(registry, "log_softmax", run_unless_empty<LogSoftmax>);
+  add(registry, "log_softmax_backward", run_unless_empty<LogSoftmaxBackward>);
 }
 
 }  // namespace dt::cpu

@@ -195,9 +195,8 @@ int64_t argsort_workspace(const dt_stream*, const dt_call* call) {
 
 }  // namespace
 
-void register_sort(dt_backend* table) {
-  table->kernel[DT_OP_argsort] = argsort;
-  table->workspace[DT_OP_argsort] = argsort_workspace;
+void register_sort(dt_registry* registry) {
+  add(registry, "argsort", argsort, argsort_workspace);
 }
 
 }  // namespace dt::cpu

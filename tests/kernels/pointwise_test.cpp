@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/abi.h"
+#include "tests/kernels/kernel_table.h"
 
 namespace {
 
@@ -151,25 +151,20 @@ using Formula = std::function<double(const std::vector<double>& in, double alpha
 
 struct Op {
   const char* name;
-  int id, n_in;
+  int n_in;
   bool bool_first, bool_out, floats_only;
   std::vector<Formula> outputs;
 };
 
 const std::vector<Op> kOps = {
-    {"copy", DT_OP_copy, 1, false, false, false, {[](auto& x, double) { return x[0]; }}},
-    {"neg", DT_OP_neg, 1, false, false, false, {[](auto& x, double) { return -x[0]; }}},
-    {"add", DT_OP_add, 2, false, false, false, {[](auto& x, double a) { return x[0] + a * x[1]; }}},
-    {"mul", DT_OP_mul, 2, false, false, false, {[](auto& x, double) { return x[0] * x[1]; }}},
-    {"maximum", DT_OP_maximum, 2, false, false, false, {[](auto& x, double) {
-       return std::fmax(x[0], x[1]);
-     }}},
-    {"lt", DT_OP_lt, 2, false, true, false, {[](auto& x, double) { return x[0] < x[1]; }}},
-    {"where", DT_OP_where, 3, true, false, false, {[](auto& x, double) {
-       return x[0] != 0 ? x[1] : x[2];
-     }}},
+    {"copy", 1, false, false, false, {[](auto& x, double) { return x[0]; }}},
+    {"neg", 1, false, false, false, {[](auto& x, double) { return -x[0]; }}},
+    {"add", 2, false, false, false, {[](auto& x, double a) { return x[0] + a * x[1]; }}},
+    {"mul", 2, false, false, false, {[](auto& x, double) { return x[0] * x[1]; }}},
+    {"maximum", 2, false, false, false, {[](auto& x, double) { return std::fmax(x[0], x[1]); }}},
+    {"lt", 2, false, true, false, {[](auto& x, double) { return x[0] < x[1]; }}},
+    {"where", 3, true, false, false, {[](auto& x, double) { return x[0] != 0 ? x[1] : x[2]; }}},
     {"mul_backward",
-     DT_OP_mul_backward,
      3,
      false,
      false,
@@ -178,7 +173,7 @@ const std::vector<Op> kOps = {
 };
 
 // One random call; returns whether every output is right.
-bool run_case(const dt_backend& table, const dt_stream& stream, int64_t size_limit,
+bool run_case(const KernelTable& table, const dt_stream& stream, int64_t size_limit,
               std::string& what) {
   const Op& op = kOps[draw(static_cast<int64_t>(kOps.size()))];
   const int64_t extents[] = {1, 2, 3, 4, 5, 7, 16, 31, 40, 100, 300, 1500};
@@ -220,7 +215,7 @@ bool run_case(const dt_backend& table, const dt_stream& stream, int64_t size_lim
     out[0].view = in[over].view;
   }
   const int64_t ints[] = {compute, static_cast<int64_t>(alpha)};
-  dt_call call = {op.id,
+  dt_call call = {op.name,
                   static_cast<int32_t>(out.size()),
                   op.n_in,
                   2,
@@ -230,7 +225,7 @@ bool run_case(const dt_backend& table, const dt_stream& stream, int64_t size_lim
                   ints,
                   &alpha,
                   nullptr};
-  const int32_t status = table.kernel[op.id](&stream, &call);
+  const int32_t status = table.run(stream, call);
   what = std::string(op.name) + " compute " + std::to_string(compute) + " sizes";
   for (int64_t s : sizes) what += " " + std::to_string(s);
   bool ok = status == DT_KERNEL_OK;
@@ -247,7 +242,7 @@ bool run_case(const dt_backend& table, const dt_stream& stream, int64_t size_lim
 }
 
 // sin and cos of arguments beyond the fast reduction, through the kernel.
-bool test_trigonometry(const dt_backend& table) {
+bool test_trigonometry(const KernelTable& table) {
   const double huge = 1e22;
   std::vector<double> x(100, 0.5), y(100);
   x[7] = huge;
@@ -261,14 +256,14 @@ bool test_trigonometry(const dt_backend& table) {
   in.data = x.data();
   out.data = y.data();
   const int64_t compute = DT_FLOAT64;
-  dt_call call = {DT_OP_sin, 1, 1, 1, 0, &out, &in, &compute, nullptr, nullptr};
-  table.kernel[DT_OP_sin](&kStreams[0], &call);
+  dt_call call = {"sin", 1, 1, 1, 0, &out, &in, &compute, nullptr, nullptr};
+  table.run(kStreams[0], call);
   return std::fabs(y[7] - std::sin(huge)) < 1e-15 && std::isnan(y[9]) &&
          std::fabs(y[8] - std::sin(0.5)) < 1e-15;
 }
 
 // Outputs too large for the caches are written past them: a transposed and a plain copy of 32 MiB.
-bool test_streaming(const dt_backend& table) {
+bool test_streaming(const KernelTable& table) {
   const int64_t rows = 2048, n = 4096;
   std::vector<float> x(static_cast<size_t>(rows * n));
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 999983);
@@ -283,12 +278,12 @@ bool test_streaming(const dt_backend& table) {
   out.data = y;
   out.strides[0] = n;
   out.strides[1] = 1;
-  dt_call call = {DT_OP_copy, 1, 1, 0, 0, &out, &in, nullptr, nullptr, nullptr};
+  dt_call call = {"copy", 1, 1, 0, 0, &out, &in, nullptr, nullptr, nullptr};
   bool ok = true;
   for (bool transposed : {false, true}) {
     in.strides[0] = transposed ? 1 : n;
     in.strides[1] = transposed ? rows : 1;
-    ok &= table.kernel[DT_OP_copy](&kStreams[1], &call) == DT_KERNEL_OK;
+    ok &= table.run(kStreams[1], call) == DT_KERNEL_OK;
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t i = 0; i < n; ++i)
         ok &= y[r * n + i] == x[r * in.strides[0] + i * in.strides[1]];
@@ -297,32 +292,27 @@ bool test_streaming(const dt_backend& table) {
   return ok;
 }
 
-int test(void (*fill)(dt_backend*)) {
-  static dt_backend table;
-  table = {};
-  fill(&table);
+int test(const KernelTable& table) {
   int failures = 0;
   for (int i = 0; i < 6000; ++i) {
     const int64_t limit = i % 200 == 0 ? 400000 : 3000;
     std::string what;
     random_state = static_cast<uint64_t>(i) * 977 + 5;
     if (run_case(table, kStreams[i % 2], limit, what)) continue;
-    if (++failures <= 10) std::printf("FAIL %s case %d: %s\n", table.name, i, what.c_str());
+    if (++failures <= 10) std::printf("FAIL %s case %d: %s\n", table.isa.c_str(), i, what.c_str());
   }
   if (!test_trigonometry(table))
-    ++failures, std::printf("FAIL %s: sin of huge arguments\n", table.name);
+    ++failures, std::printf("FAIL %s: sin of huge arguments\n", table.isa.c_str());
   if (!test_streaming(table))
-    ++failures, std::printf("FAIL %s: copies past the caches\n", table.name);
-  std::printf("pointwise %s: %s\n", table.name, failures == 0 ? "ok" : "failed");
+    ++failures, std::printf("FAIL %s: copies past the caches\n", table.isa.c_str());
+  std::printf("pointwise %s: %s\n", table.isa.c_str(), failures == 0 ? "ok" : "failed");
   return failures;
 }
 
 }  // namespace
 
 int main() {
-  int failures = test(dt_cpu_v2);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) failures += test(dt_cpu_v3);
-  if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-    failures += test(dt_cpu_v4);
+  int failures = 0;
+  for (const KernelTable& table : kernel_tables()) failures += test(table);
   return failures == 0 ? 0 : 1;
 }

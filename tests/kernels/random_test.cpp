@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/abi.h"
 #include "kernels/philox.h"
+#include "tests/kernels/kernel_table.h"
 
 namespace {
 
@@ -42,15 +42,16 @@ dt_view view(void* data, int32_t dtype, int64_t n) {
 }
 
 template <class T>
-std::vector<T> draw(const dt_backend& table, int op, int32_t dtype, int64_t n, double a, double b,
-                    const dt_stream& stream = kSerial, int64_t offset = 0, uint64_t seed = 42) {
+std::vector<T> draw(const KernelTable& table, const char* op, int32_t dtype, int64_t n, double a,
+                    double b, const dt_stream& stream = kSerial, int64_t offset = 0,
+                    uint64_t seed = 42) {
   std::vector<T> y(static_cast<size_t>(n));
   uint64_t state[2] = {seed, static_cast<uint64_t>(offset) + 5};
   const dt_view out = view(y.data(), dtype, n), in = view(state, DT_INT64, 2);
   const int64_t ints[] = {-5, static_cast<int64_t>(a), static_cast<int64_t>(b)};
   const double floats[] = {a, b};
   const dt_call call = {op, 1, 1, 3, 2, &out, &in, ints, floats, nullptr};
-  check(table.kernel[op](&stream, &call) == DT_KERNEL_OK, "status");
+  check(table.run(stream, call) == DT_KERNEL_OK, "status");
   return y;
 }
 
@@ -71,14 +72,14 @@ void test_vectors() {
 
 // Element i comes from word i % 4 of block offset + i / 4, also across the carry into the counter's
 // upper half.
-void test_order(const dt_backend& table) {
+void test_order(const KernelTable& table) {
   const int64_t offset = (int64_t(1) << 32) - 40;
   const std::vector<float> u =
-      draw<float>(table, DT_OP_uniform, DT_FLOAT32, 1001, 0, 1, kSerial, offset);
+      draw<float>(table, "uniform", DT_FLOAT32, 1001, 0, 1, kSerial, offset);
   const std::vector<double> v =
-      draw<double>(table, DT_OP_uniform, DT_FLOAT64, 1001, 0, 1, kSerial, offset);
+      draw<double>(table, "uniform", DT_FLOAT64, 1001, 0, 1, kSerial, offset);
   const std::vector<float> z =
-      draw<float>(table, DT_OP_normal, DT_FLOAT32, 1001, 0, 1, kSerial, offset);
+      draw<float>(table, "normal", DT_FLOAT32, 1001, 0, 1, kSerial, offset);
   for (int64_t i = 0; i < 1001; ++i) {
     const dt::philox::Block b = dt::philox::block(static_cast<uint64_t>(offset + i / 4), 0, 42);
     const dt::philox::Block d = dt::philox::block(static_cast<uint64_t>(offset + i / 2), 0, 42);
@@ -116,31 +117,30 @@ void test_normal(const std::vector<T>& z) {
   check(largest > 4 && largest < 9, "tails of normal");
 }
 
-void test_distributions(const dt_backend& table) {
+void test_distributions(const KernelTable& table) {
   const int64_t n = 1 << 20;
   const double slack = 5 / std::sqrt(static_cast<double>(n));
-  test_normal(draw<float>(table, DT_OP_normal, DT_FLOAT32, n, 0, 1));
-  test_normal(draw<double>(table, DT_OP_normal, DT_FLOAT64, n, 0, 1));
+  test_normal(draw<float>(table, "normal", DT_FLOAT32, n, 0, 1));
+  test_normal(draw<double>(table, "normal", DT_FLOAT64, n, 0, 1));
   double mean = 0, ones = 0;
-  for (float u : draw<float>(table, DT_OP_uniform, DT_FLOAT32, n, -1, 3)) {
+  for (float u : draw<float>(table, "uniform", DT_FLOAT32, n, -1, 3)) {
     check(u >= -1 && u <= 3, "range of uniform");
     mean += u;
   }
   check(std::fabs(mean / n - 1) < 4 * slack, "mean of uniform");
   int64_t counts[7] = {};
-  for (int64_t k : draw<int64_t>(table, DT_OP_randint, DT_INT64, n, -3, 4)) {
+  for (int64_t k : draw<int64_t>(table, "randint", DT_INT64, n, -3, 4)) {
     check(k >= -3 && k < 4, "range of randint");
     ++counts[k + 3];
   }
   for (int64_t c : counts)
     check(std::fabs(static_cast<double>(c) / n - 1.0 / 7) < slack, "randint is even");
-  for (uint8_t b : draw<uint8_t>(table, DT_OP_bernoulli, DT_BOOL, n, 0.3, 0)) ones += b;
+  for (uint8_t b : draw<uint8_t>(table, "bernoulli", DT_BOOL, n, 0.3, 0)) ones += b;
   check(std::fabs(ones / n - 0.3) < slack, "bernoulli");
-  for (int64_t k : draw<int64_t>(table, DT_OP_random_keys, DT_INT64, 1000, 0, 0))
-    check(k >= 0, "keys");
+  for (int64_t k : draw<int64_t>(table, "random_keys", DT_INT64, 1000, 0, 0)) check(k >= 0, "keys");
 }
 
-void test_dropout(const dt_backend& table) {
+void test_dropout(const KernelTable& table) {
   const int64_t n = 100003;
   std::vector<float> x(n, 2.0f), y(n);
   int64_t state[2] = {7, 0};
@@ -148,8 +148,8 @@ void test_dropout(const dt_backend& table) {
   const int64_t advance = 3;
   for (double p : {0.0, 0.25, 1.0}) {
     dt_view out = view(y.data(), DT_FLOAT32, n);
-    dt_call call = {DT_OP_dropout, 1, 2, 1, 1, &out, in, &advance, &p, nullptr};
-    table.kernel[DT_OP_dropout](&kThreaded, &call);
+    dt_call call = {"dropout", 1, 2, 1, 1, &out, in, &advance, &p, nullptr};
+    table.run(kThreaded, call);
     double kept = 0;
     bool values = true;
     for (float v : y) kept += v != 0, values &= v == 0 || v == static_cast<float>(2 / (1 - p));
@@ -159,26 +159,16 @@ void test_dropout(const dt_backend& table) {
     const dt_view in_place[] = {place, in[1]};
     call.out = &place;
     call.in = in_place;
-    table.kernel[DT_OP_dropout](&kSerial, &call);
+    table.run(kSerial, call);
     check(z == y, "dropout in place");
   }
 }
 
-std::vector<dt_backend> backends() {
-  std::vector<dt_backend> tables(1);
-  dt_cpu_v2(&tables[0]);
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool v4 = __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  if (v3) tables.emplace_back(), dt_cpu_v3(&tables.back());
-  if (v4) tables.emplace_back(), dt_cpu_v4(&tables.back());
-  return tables;
-}
-
 template <class T>
-void test_same_bits(const std::vector<dt_backend>& tables, int op, int32_t dtype, double a,
+void test_same_bits(const std::vector<KernelTable>& tables, const char* op, int32_t dtype, double a,
                     double b, const char* what) {
   const std::vector<T> first = draw<T>(tables[0], op, dtype, 300001, a, b);
-  for (const dt_backend& table : tables) {
+  for (const KernelTable& table : tables) {
     check(draw<T>(table, op, dtype, 300001, a, b, kThreaded) == first, what);
     const std::vector<T> few = draw<T>(table, op, dtype, 37, a, b);
     check(std::memcmp(few.data(), first.data(), 37 * sizeof(T)) == 0, what);
@@ -189,21 +179,20 @@ void test_same_bits(const std::vector<dt_backend>& tables, int op, int32_t dtype
 
 int main() {
   test_vectors();
-  const std::vector<dt_backend> tables = backends();
-  for (const dt_backend& table : tables) {
+  const std::vector<KernelTable> tables = kernel_tables();
+  for (const KernelTable& table : tables) {
     test_order(table);
     test_dropout(table);
   }
   test_distributions(tables.back());
-  test_same_bits<float>(tables, DT_OP_normal, DT_FLOAT32, 1, 2, "normal float32: same bits");
-  test_same_bits<double>(tables, DT_OP_normal, DT_FLOAT64, 1, 2, "normal float64: same bits");
-  test_same_bits<float>(tables, DT_OP_uniform, DT_FLOAT32, -0.1, 0.3, "uniform float32: same bits");
-  test_same_bits<double>(tables, DT_OP_uniform, DT_FLOAT64, -0.1, 0.3,
-                         "uniform float64: same bits");
-  test_same_bits<int64_t>(tables, DT_OP_randint, DT_INT64, -10, 1000, "randint: same bits");
-  test_same_bits<int32_t>(tables, DT_OP_randint, DT_INT32, -10, 1000, "randint int32: same bits");
-  test_same_bits<int64_t>(tables, DT_OP_random_keys, DT_INT64, 0, 0, "keys: same bits");
-  test_same_bits<float>(tables, DT_OP_bernoulli, DT_FLOAT32, 0.3, 0, "bernoulli: same bits");
+  test_same_bits<float>(tables, "normal", DT_FLOAT32, 1, 2, "normal float32: same bits");
+  test_same_bits<double>(tables, "normal", DT_FLOAT64, 1, 2, "normal float64: same bits");
+  test_same_bits<float>(tables, "uniform", DT_FLOAT32, -0.1, 0.3, "uniform float32: same bits");
+  test_same_bits<double>(tables, "uniform", DT_FLOAT64, -0.1, 0.3, "uniform float64: same bits");
+  test_same_bits<int64_t>(tables, "randint", DT_INT64, -10, 1000, "randint: same bits");
+  test_same_bits<int32_t>(tables, "randint", DT_INT32, -10, 1000, "randint int32: same bits");
+  test_same_bits<int64_t>(tables, "random_keys", DT_INT64, 0, 0, "keys: same bits");
+  test_same_bits<float>(tables, "bernoulli", DT_FLOAT32, 0.3, 0, "bernoulli: same bits");
   std::printf(failures == 0 ? "random: ok\n" : "random: %d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }

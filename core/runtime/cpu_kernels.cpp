@@ -1,0 +1,55 @@
+// Chooses the CPU kernels: each instruction set is one object of kernels/cpu.
+#include <cpuid.h>
+
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "core/runtime/kernel_table.h"
+
+namespace dt {
+namespace {
+
+// The parts of x86-64-v3 that __builtin_cpu_supports cannot ask for with every compiler: F16C,
+// MOVBE, LZCNT.
+bool has_small_v3_features() {
+  unsigned a, b, c, d, extended_c;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !__get_cpuid(0x80000001, &a, &b, &extended_c, &d))
+    return false;
+  return (c >> 29 & 1) && (c >> 22 & 1) && (extended_c >> 5 & 1);
+}
+
+bool cpu_has(char level) {
+  __builtin_cpu_init();
+  const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                  has_small_v3_features();
+  if (level == '2') return v2;
+  if (level == '3') return v3;
+  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512cd");
+}
+
+KernelTable choose() {
+  char level = cpu_has('4') ? '4' : cpu_has('3') ? '3' : '2';
+  if (const char* wish = std::getenv("DT_CPU_ISA")) {
+    const bool known = wish[0] == 'v' && wish[1] >= '2' && wish[1] <= '4' && !wish[2];
+    DT_CHECK(known, kValueError, "DT_CPU_ISA must be v2, v3 or v4, got '", wish, "'");
+    level = wish[1];
+  }
+  DT_CHECK(cpu_has(level), kRuntimeError, "this processor cannot run the x86-64-v", level,
+           " kernels");
+  KernelTable table(level == '4' ? "v4" : level == '3' ? "v3" : "v2");
+  level == '4' ? dt_cpu_v4(&table) : level == '3' ? dt_cpu_v3(&table) : dt_cpu_v2(&table);
+  return table;
+}
+
+}  // namespace
+
+const KernelTable& cpu_kernels() {
+  static const KernelTable table = choose();
+  return table;
+}
+
+}  // namespace dt

@@ -1,0 +1,32 @@
+// The kernels of one backend, by op number.
+#pragma once
+
+#include "kernels/abi.h"
+
+namespace dt {
+
+// Every op that has kernels, by a number of this library's own; backends know ops by name.
+enum : int {
+#define DT_OP(name, signature) DT_OP_##name,
+#include "kernels/ops.def"
+#undef DT_OP
+  kOpCount
+};
+
+const char* op_name(int op);
+
+// A registry that a backend fills. A null kernel: the backend has none for that op.
+struct KernelTable : dt_registry {
+  const char* name;
+  dt_kernel* kernel[kOpCount] = {};
+  dt_workspace* workspace[kOpCount] = {};
+  int next_op = 0;  // where the search for a name starts
+
+  explicit KernelTable(const char* name);
+};
+
+// The best instruction set of this processor: "v2", "v3" or "v4". DT_CPU_ISA overrides the choice,
+// so that one machine can test all three.
+const KernelTable& cpu_kernels();
+
+}  // namespace dt
