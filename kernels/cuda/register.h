@@ -1,0 +1,34 @@
+// The files of kernels/cuda hand in their kernels through one of these functions each; table.cpp
+// calls them all. Everything else in a file lives in an anonymous namespace.
+#pragma once
+
+#include "kernels/abi.h"
+
+namespace dt::cuda {
+
+static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
+                       dt_workspace* workspace = nullptr) {
+  registry->add(registry, op, kernel, workspace);
+}
+
+void register_pointwise(dt_registry* registry);      // functors.gen.h
+void register_copy(dt_registry* registry);           // copy
+void register_create(dt_registry* registry);         // arange, linspace, triangle
+void register_reduce(dt_registry* registry);         // sum mean prod amax amin any all var norm
+void register_arg_reduce(dt_registry* registry);     // max_dim, min_dim
+void register_scan(dt_registry* registry);           // cumsum
+void register_sort(dt_registry* registry);           // argsort
+void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
+void register_random(dt_registry* registry);         // uniform ... dropout
+void register_optim(dt_registry* registry);          // sgd, adam, scale_by
+void register_softmax(dt_registry* registry);        // softmax, log_softmax and their gradients
+void register_layer_norm(dt_registry* registry);     // layer_norm and its gradients
+void register_batch_norm(dt_registry* registry);     // batch_norm and its gradients
+void register_cross_entropy(dt_registry* registry);  // cross_entropy and its gradient
+void register_index(dt_registry* registry);          // index, index_put, index_select, index_add
+void register_gather(dt_registry* registry);         // gather, scatter
+void register_pool(dt_registry* registry);           // max_pool2d, avg_pool2d and their gradients
+void register_matmul(dt_registry* registry);         // matmul
+void register_conv(dt_registry* registry);           // conv2d and its gradients
+
+}  // namespace dt::cuda
