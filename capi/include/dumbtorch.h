@@ -157,6 +157,22 @@ typedef struct dt_data_loader dt_data_loader;
 /** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
 DT_API void dt_data_loader_release(dt_data_loader *handle) DT_NOEXCEPT;
 
+/** A device's queue of work. On the CPU work is done when a call returns, and a stream is always
+ * empty. */
+typedef struct dt_stream dt_stream;
+/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+DT_API void dt_stream_release(dt_stream *handle) DT_NOEXCEPT;
+
+/** A mark in a stream. */
+typedef struct dt_event dt_event;
+/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+DT_API void dt_event_release(dt_event *handle) DT_NOEXCEPT;
+
+/** A recorded run of work on a GPU, launched again as a whole. */
+typedef struct dt_graph dt_graph;
+/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+DT_API void dt_graph_release(dt_graph *handle) DT_NOEXCEPT;
+
 /** A module: parameters, buffers, children and a forward. Several handles may hold one module. */
 typedef struct dt_module dt_module;
 /** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
@@ -1174,6 +1190,159 @@ DT_API dt_status dt_load_safetensors_bytes(
 DT_API dt_status dt_load_safetensors(
     const char *path, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
+/* ---- devices */
+
+/** How many CUDA devices there are. */
+DT_API dt_status dt_cuda_device_count(int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Why CUDA is not available, in the words of what failed.
+ * @return Empty if CUDA is available. */
+DT_API dt_status dt_cuda_reason(dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Which CUDA device is meant where none is numbered, in this context. */
+DT_API dt_status dt_cuda_current_device(int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Sets the CUDA device that is meant where none is numbered, in this context.
+ * @param index Its number.
+ * @throws RuntimeError: there is no such device. */
+DT_API dt_status dt_cuda_set_device(int64_t index) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The maker's name of a device: "NVIDIA H200".
+ * @param device The device. */
+DT_API dt_status dt_device_name(
+    dt_device_type device_type, int64_t device_index, dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The compute capability of a CUDA device.
+ * @param device A CUDA device.
+ * @throws RuntimeError: it is none. */
+DT_API dt_status dt_device_capability(
+    dt_device_type device_type, int64_t device_index, int64_t *major,
+    int64_t *minor) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The memory of a CUDA device.
+ * @param device A CUDA device.
+ * @return Bytes that are free and that there are, as the driver sees them, and the most that
+ *   tensors used and that the allocator held since the last reset.
+ * @throws RuntimeError: it is no CUDA device. */
+DT_API dt_status dt_device_memory(
+    dt_device_type device_type, int64_t device_index, int64_t *free, int64_t *total,
+    int64_t *peak_allocated, int64_t *peak_reserved) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Starts the peaks of memory_stats and device_memory anew.
+ * @param device The device; absent: the default one. PyTorch's default: absent. */
+DT_API dt_status dt_reset_peak_memory(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole process.
+ * @param matmul For matrix products (torch.backends.cuda.matmul.allow_tf32, off at first).
+ * @param convolution For convolutions (torch.backends.cudnn.allow_tf32, on at first). */
+DT_API dt_status dt_set_tf32(int32_t matmul, int32_t convolution) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** What set_tf32 set. */
+DT_API dt_status dt_get_tf32(int32_t *matmul, int32_t *convolution) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** A copy in page-locked memory, from and to which GPUs copy without a detour.
+ * @param self A tensor on the CPU.
+ * @throws RuntimeError: CUDA is not available, or the tensor is not on the CPU. */
+DT_API dt_status dt_tensor_pin_memory(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Whether the tensor lies in memory that pin_memory allocated.
+ * @param self The tensor. */
+DT_API dt_status dt_tensor_is_pinned(dt_tensor *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** A new stream. Work goes to it after set_stream.
+ * @param device The device; absent: the default one. PyTorch's default: absent.
+ * @param priority Lower numbers go first; devices round to what they have. PyTorch's default: 0. */
+DT_API dt_status dt_stream_new(
+    dt_device_type device_type, int64_t device_index, int64_t priority,
+    dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Sends what this context does on a device to a stream from now on.
+ * @param device The device.
+ * @param stream The stream; absent: the device's main one.
+ * @throws RuntimeError: the stream belongs to another device. */
+DT_API dt_status dt_set_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream *stream) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Waits until everything in the stream is done.
+ * @param self The stream.
+ * @throws IndexError: a kernel met an index out of range.
+ * @throws RuntimeError: the device reported an error. */
+DT_API dt_status dt_stream_synchronize(dt_stream *self) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Whether everything in the stream is done.
+ * @param self The stream. */
+DT_API dt_status dt_stream_query(dt_stream *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Says that a stream uses the tensor's memory, so that it is not given away before the stream is
+ * done with it.
+ * @param self The tensor.
+ * @param stream A stream other than the one it was made on. */
+DT_API dt_status dt_tensor_record_stream(
+    dt_tensor *self, dt_stream *stream) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** A new event.
+ * @param device The device; absent: the default one. PyTorch's default: absent.
+ * @param timing Whether event_elapsed_time will be asked. PyTorch's default: false. */
+DT_API dt_status dt_event_new(
+    dt_device_type device_type, int64_t device_index, int32_t timing,
+    dt_event **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Puts the mark at the end of a stream.
+ * @param self The event.
+ * @param stream Absent: the current stream. PyTorch's default: absent. */
+DT_API dt_status dt_event_record(dt_event *self, dt_stream *stream) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The device's current stream goes on when the mark has been reached.
+ * @param self The event.
+ * @param device The device; absent: the default one. PyTorch's default: absent. */
+DT_API dt_status dt_event_wait(
+    dt_event *self, dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Waits until the mark has been reached.
+ * @param self The event. */
+DT_API dt_status dt_event_synchronize(dt_event *self) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Whether the mark has been reached.
+ * @param self The event. */
+DT_API dt_status dt_event_query(dt_event *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The time between two marks that have been reached.
+ * @param self The earlier event, with timing.
+ * @param end The later event, with timing.
+ * @return Milliseconds. */
+DT_API dt_status dt_event_elapsed_time(
+    dt_event *self, dt_event *end, double *out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** An empty graph for a CUDA device.
+ * @param device The device; absent: the default one. PyTorch's default: absent. */
+DT_API dt_status dt_graph_new(
+    dt_device_type device_type, int64_t device_index, dt_graph **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** From here to graph_end, what this thread does on the device is recorded, not run. Reading a
+ * tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
+ * must have run before.
+ * @param self An empty graph.
+ * @throws RuntimeError: the device is no CUDA device, or this thread captures already. */
+DT_API dt_status dt_graph_begin(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Ends the recording. Tensors made meanwhile get their values with each replay.
+ * @param self The graph that is being captured. */
+DT_API dt_status dt_graph_end(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Ends the recording and throws it away; without one, does nothing.
+ * @param self The graph that is being captured. */
+DT_API dt_status dt_graph_abandon(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Runs the recorded work on the current stream, on what its tensors hold now. Random numbers go on
+ * where the generator is.
+ * @param self A captured graph.
+ * @throws RuntimeError: nothing has been captured. */
+DT_API dt_status dt_graph_replay(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Whether this thread is capturing a graph. */
+DT_API dt_status dt_is_capturing(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+
 /* ---- indexing */
 
 /** Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their nonzero
@@ -1862,8 +2031,9 @@ DT_API dt_status dt_clip_grad_norm_(
  * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
 DT_API dt_status dt_sgd_step(
     dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
-    dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, double lr, double momentum,
-    double dampening, double weight_decay, int32_t nesterov, int32_t maximize,
+    dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, dt_tensor *lr,
+    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, double momentum, double dampening,
+    double weight_decay, int32_t nesterov, int32_t maximize,
     int32_t first_step) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** One Adam or AdamW step over lists of tensors, in place.
@@ -1886,9 +2056,9 @@ DT_API dt_status dt_adam_step(
     dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *exp_avgs, int64_t exp_avgs_n, dt_tensor *const *exp_avg_sqs,
     int64_t exp_avg_sqs_n, dt_tensor *const *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n,
-    dt_tensor *const *steps, int64_t steps_n, double lr, double beta1, double beta2, double eps,
-    double weight_decay, int32_t amsgrad, int32_t maximize,
-    int32_t decoupled) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor *const *steps, int64_t steps_n, dt_tensor *lr, dt_scalar_kind lr_kind, int64_t lr_i,
+    double lr_f, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad,
+    int32_t maximize, int32_t decoupled) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- pointwise */
 
@@ -2605,12 +2775,14 @@ DT_API dt_status dt_bernoulli_(
 DT_API dt_status dt_random_(
     dt_tensor *self, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Seeds the default generator.
+/** Seeds the default generator of every device.
  * @param seed Any number. */
 DT_API dt_status dt_manual_seed(int64_t seed) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** The generator that is used when none is given. */
-DT_API dt_status dt_default_generator(dt_generator **out) DT_NOEXCEPT DT_MUST_CHECK;
+/** The generator that is used on a device when none is given.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */
+DT_API dt_status dt_default_generator(
+    dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A new generator, seeded with a fixed number.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */

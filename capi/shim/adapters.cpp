@@ -1,14 +1,15 @@
 #include "capi/shim/adapters.h"
 
 #include "core/autograd/engine.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/allocator.h"
 
 namespace dt::capi {
 namespace {
 
-// Only the processor so far: another backend's library answers for its own devices.
+// Throws a sentence that says why if the device cannot be used.
 void check_available(Device device) {
-  DT_CHECK(device_is_available(device), kRuntimeError, "device '", device, "' is not available");
+  if (device != kCpu) accelerator(device);
 }
 
 // An empty list stands for one absent gradient per output.
@@ -47,7 +48,9 @@ void set_default_device(Device device) {
 }
 
 bool device_is_available(Device device) {
-  return device == kCpu;
+  if (device == kCpu) return true;
+  const Accelerator* a = find_accelerator();
+  return a && device.index < a->devices;
 }
 
 void set_threads(int64_t n) {
@@ -57,19 +60,25 @@ void set_threads(int64_t n) {
 }
 
 std::tuple<int64_t, int64_t, int64_t> memory_stats(Device device) {
-  check_available(device_or_default(device));
-  const MemoryStats stats = cpu_memory_stats();
-  return {stats.allocated, stats.reserved, stats.peak_allocated};
+  device = device_or_default(device);
+  if (device == kCpu) {
+    const MemoryStats stats = cpu_memory_stats();
+    return {stats.allocated, stats.reserved, stats.peak_allocated};
+  }
+  const dt_memory memory = device_memory(device);
+  return {memory.allocated, memory.reserved, memory.peak_allocated};
 }
 
 void empty_cache(Device device) {
-  check_available(device_or_default(device));
-  cpu_empty_cache();
+  device = device_or_default(device);
+  if (device == kCpu) return cpu_empty_cache();
+  accelerator(device).backend->empty_cache(device.index);
 }
 
 void synchronize(Device device) {
-  // A call on the processor is done when it returns.
-  check_available(device_or_default(device));
+  device = device_or_default(device);
+  if (device != kCpu)
+    synchronize_device(device);  // a call on the processor is done when it returns
 }
 
 bool is_set_to(const Tensor& a, const Tensor& b) {

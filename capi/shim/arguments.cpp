@@ -46,6 +46,8 @@ void fail_enum(int32_t value, int32_t last, const char* name) {
 Device device(dt_device_type type, int64_t index, const char* name) {
   DT_CHECK(type == DT_DEVICE_TYPE_CPU || type == DT_DEVICE_TYPE_CUDA, kValueError, name,
            " has the unknown device type ", type);
+  const bool current = index == -1 && type == DT_DEVICE_TYPE_CUDA;
+  if (current) index = context().cuda_device;
   DT_CHECK(index >= 0 && index <= INT16_MAX, kValueError, name, " has the device index ", index);
   return {static_cast<DeviceType>(type), static_cast<int32_t>(index)};
 }

@@ -12,8 +12,10 @@
 #include "core/data/loader.h"
 #include "core/nn/module.h"
 #include "core/optim/optimizer.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/context.h"
 #include "core/runtime/generator.h"
+#include "core/runtime/graph.h"
 #include "core/tensor/tensor.h"
 
 namespace dt::capi {
@@ -36,78 +38,99 @@ struct HandleKind<dt_data_loader> {
 };
 
 template <>
+struct HandleKind<dt_stream> {
+  using Object = Ref<Stream>;
+  static constexpr uint32_t number = 3;
+  static constexpr const char* name = "stream";
+};
+
+template <>
+struct HandleKind<dt_event> {
+  using Object = Ref<Event>;
+  static constexpr uint32_t number = 4;
+  static constexpr const char* name = "event";
+};
+
+template <>
+struct HandleKind<dt_graph> {
+  using Object = Ref<Graph>;
+  static constexpr uint32_t number = 5;
+  static constexpr const char* name = "graph";
+};
+
+template <>
 struct HandleKind<dt_module> {
   using Object = Ref<Module>;
-  static constexpr uint32_t number = 3;
+  static constexpr uint32_t number = 6;
   static constexpr const char* name = "module";
 };
 
 template <>
 struct HandleKind<dt_optimizer> {
   using Object = Ref<Optimizer>;
-  static constexpr uint32_t number = 4;
+  static constexpr uint32_t number = 7;
   static constexpr const char* name = "optimizer";
 };
 
 template <>
 struct HandleKind<dt_lr_scheduler> {
   using Object = Ref<LrScheduler>;
-  static constexpr uint32_t number = 5;
+  static constexpr uint32_t number = 8;
   static constexpr const char* name = "lr_scheduler";
 };
 
 template <>
 struct HandleKind<dt_tensor> {
   using Object = Tensor;
-  static constexpr uint32_t number = 6;
+  static constexpr uint32_t number = 9;
   static constexpr const char* name = "tensor";
 };
 
 template <>
 struct HandleKind<dt_tensor_list> {
   using Object = std::vector<Tensor>;
-  static constexpr uint32_t number = 7;
+  static constexpr uint32_t number = 10;
   static constexpr const char* name = "tensor_list";
 };
 
 template <>
 struct HandleKind<dt_bytes> {
   using Object = std::string;
-  static constexpr uint32_t number = 8;
+  static constexpr uint32_t number = 11;
   static constexpr const char* name = "bytes";
 };
 
 template <>
 struct HandleKind<dt_string_list> {
   using Object = std::vector<std::string>;
-  static constexpr uint32_t number = 9;
+  static constexpr uint32_t number = 12;
   static constexpr const char* name = "string_list";
 };
 
 template <>
 struct HandleKind<dt_generator> {
   using Object = Ref<Generator>;
-  static constexpr uint32_t number = 10;
+  static constexpr uint32_t number = 13;
   static constexpr const char* name = "generator";
 };
 
 template <>
 struct HandleKind<dt_context> {
   using Object = Ref<Context>;
-  static constexpr uint32_t number = 11;
+  static constexpr uint32_t number = 14;
   static constexpr const char* name = "context";
 };
 
 template <>
 struct HandleKind<dt_hook> {
   using Object = Hook;
-  static constexpr uint32_t number = 12;
+  static constexpr uint32_t number = 15;
   static constexpr const char* name = "hook";
 };
 
-inline constexpr const char* kKindNames[] = {"", "dataset", "data_loader", "module", "optimizer", "lr_scheduler", "tensor", "tensor_list", "bytes", "string_list", "generator", "context", "hook"};
-inline constexpr uint32_t kKindCount = 12;
+inline constexpr const char* kKindNames[] = {"", "dataset", "data_loader", "stream", "event", "graph", "module", "optimizer", "lr_scheduler", "tensor", "tensor_list", "bytes", "string_list", "generator", "context", "hook"};
+inline constexpr uint32_t kKindCount = 15;
 
-#define DT_HANDLE_KINDS(X) X(dt_dataset) X(dt_data_loader) X(dt_module) X(dt_optimizer) X(dt_lr_scheduler) X(dt_tensor) X(dt_tensor_list) X(dt_bytes) X(dt_string_list) X(dt_generator) X(dt_context) X(dt_hook)
+#define DT_HANDLE_KINDS(X) X(dt_dataset) X(dt_data_loader) X(dt_stream) X(dt_event) X(dt_graph) X(dt_module) X(dt_optimizer) X(dt_lr_scheduler) X(dt_tensor) X(dt_tensor_list) X(dt_bytes) X(dt_string_list) X(dt_generator) X(dt_context) X(dt_hook)
 
 }  // namespace dt::capi

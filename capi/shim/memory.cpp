@@ -6,6 +6,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/results.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/copy.h"
 #include "core/ops/ops.h"
 #include "core/runtime/context.h"
 
@@ -55,7 +56,7 @@ dt_status dt_tensor_read(dt_tensor* self, void* data, int64_t data_n) noexcept {
     const Pin<dt_tensor> pin(self, "self");
     check_bytes(data, data_n, bytes_of(*pin));
     const GradMode off(false);
-    const Tensor dense = contiguous(*pin);
+    const Tensor dense = on_host(contiguous(*pin));
     if (data_n) std::memcpy(data, dense.data(), static_cast<size_t>(data_n));
   });
 }

@@ -185,14 +185,14 @@ dt_status dt_clip_grad_norm_(
 
 dt_status dt_sgd_step(
     dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
-    dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, double lr, double momentum,
-    double dampening, double weight_decay, int32_t nesterov, int32_t maximize,
-    int32_t first_step) noexcept {
+    dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, dt_tensor *lr,
+    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, double momentum, double dampening,
+    double weight_decay, int32_t nesterov, int32_t maximize, int32_t first_step) noexcept {
   return guard("sgd_step", [&] {
     const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
     const TensorArray grads_array(grads, grads_n, "grads"); const TensorList grads_ = grads_array;
     const TensorArray momentum_buffers_array(momentum_buffers, momentum_buffers_n, "momentum_buffers"); const TensorList momentum_buffers_ = momentum_buffers_array;
-    const auto lr_ = lr;
+    const Operand lr_ = operand(lr, lr_kind, lr_i, lr_f, "lr");
     const auto momentum_ = momentum;
     const auto dampening_ = dampening;
     const auto weight_decay_ = weight_decay;
@@ -207,8 +207,9 @@ dt_status dt_adam_step(
     dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *exp_avgs, int64_t exp_avgs_n, dt_tensor *const *exp_avg_sqs,
     int64_t exp_avg_sqs_n, dt_tensor *const *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n,
-    dt_tensor *const *steps, int64_t steps_n, double lr, double beta1, double beta2, double eps,
-    double weight_decay, int32_t amsgrad, int32_t maximize, int32_t decoupled) noexcept {
+    dt_tensor *const *steps, int64_t steps_n, dt_tensor *lr, dt_scalar_kind lr_kind, int64_t lr_i,
+    double lr_f, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad,
+    int32_t maximize, int32_t decoupled) noexcept {
   return guard("adam_step", [&] {
     const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
     const TensorArray grads_array(grads, grads_n, "grads"); const TensorList grads_ = grads_array;
@@ -216,7 +217,7 @@ dt_status dt_adam_step(
     const TensorArray exp_avg_sqs_array(exp_avg_sqs, exp_avg_sqs_n, "exp_avg_sqs"); const TensorList exp_avg_sqs_ = exp_avg_sqs_array;
     const TensorArray max_exp_avg_sqs_array(max_exp_avg_sqs, max_exp_avg_sqs_n, "max_exp_avg_sqs"); const TensorList max_exp_avg_sqs_ = max_exp_avg_sqs_array;
     const TensorArray steps_array(steps, steps_n, "steps"); const TensorList steps_ = steps_array;
-    const auto lr_ = lr;
+    const Operand lr_ = operand(lr, lr_kind, lr_i, lr_f, "lr");
     const auto beta1_ = beta1;
     const auto beta2_ = beta2;
     const auto eps_ = eps;

@@ -175,15 +175,17 @@ dt_status dt_random_(dt_tensor *self, int64_t low, int64_t high, dt_generator *g
 dt_status dt_manual_seed(int64_t seed) noexcept {
   return guard("manual_seed", [&] {
     const auto seed_ = seed;
-    default_generator()->manual_seed(seed_);
+    seed_all(seed_);
   });
 }
 
-dt_status dt_default_generator(dt_generator **out) noexcept {
+dt_status dt_default_generator(
+    dt_device_type device_type, int64_t device_index, dt_generator **out) noexcept {
   clear_all(out);
   return guard("default_generator", [&] {
+    const Device device_ = optional_device(device_type, device_index, "device");
     need(out, "out");
-    put(out, default_generator());
+    put(out, default_generator(device_or_default(device_)));
   });
 }
 

@@ -12,6 +12,18 @@ void dt_data_loader_release(dt_data_loader* handle) noexcept {
   release_handle("data_loader_release", handle);
 }
 
+void dt_stream_release(dt_stream* handle) noexcept {
+  release_handle("stream_release", handle);
+}
+
+void dt_event_release(dt_event* handle) noexcept {
+  release_handle("event_release", handle);
+}
+
+void dt_graph_release(dt_graph* handle) noexcept {
+  release_handle("graph_release", handle);
+}
+
 void dt_module_release(dt_module* handle) noexcept {
   release_handle("module_release", handle);
 }

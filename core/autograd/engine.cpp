@@ -35,9 +35,9 @@ void check_shape(Node* node, int index, const Tensor& grad) {
 }
 
 // A gradient that has arrived is made to look like what it is the gradient of.
-Tensor conform(Tensor grad, const Dims& sizes, DType dtype) {
+Tensor conform(Tensor grad, const Dims& sizes, DType dtype, Device device) {
   if (grad.sizes() != sizes) grad = sum_to(grad, sizes);
-  if (grad.dtype() != dtype) grad = to_dtype(grad, dtype);
+  if (grad.dtype() != dtype || grad.device() != device) grad = to(grad, device, dtype);
   return grad;
 }
 
@@ -109,7 +109,8 @@ void Run::deliver(const Edge& edge, Tensor grad) {
     const int64_t i =
         leaf_index_.find_or_insert(edge.leaf.get(), static_cast<int64_t>(leaves_.size()), &fresh);
     if (fresh) leaves_.push_back({edge.leaf, Tensor()});
-    grad = conform(std::move(grad), edge.leaf->sizes, edge.leaf->dtype);
+    grad =
+        conform(std::move(grad), edge.leaf->sizes, edge.leaf->dtype, edge.leaf->storage->device());
     Tensor& sum = leaves_[i].grad;
     sum = sum.defined() ? add_gradients(std::move(sum), grad) : std::move(grad);
     return;
@@ -124,7 +125,7 @@ void Run::deliver(const Edge& edge, Tensor grad) {
     ready_.push({node->seq, i});
   }
   const OutputInfo& info = node->outputs[edge.index];
-  grad = conform(std::move(grad), info.sizes, info.dtype);
+  grad = conform(std::move(grad), info.sizes, info.dtype, info.device);
   Tensor& sum = pending_[i]->grads[edge.index];
   sum = sum.defined() ? add_gradients(std::move(sum), grad) : std::move(grad);
 }

@@ -77,9 +77,9 @@ void rebase(const Tensor& view, const Ref<Node>& inner) {
   for (int i = 1; i < inner->edges.size(); ++i) node->edges[i] = inner->edges[i];
   inner->edges[0] = Edge();  // its gradient goes into the base's, not along the old view
   inner->outputs.resize(1);
-  inner->outputs[0] = {view.sizes(), view.dtype()};
+  inner->outputs[0] = OutputInfo(view);
   node->outputs.resize(1);
-  node->outputs[0] = {base.sizes(), base.dtype()};
+  node->outputs[0] = OutputInfo(base);
   set_history(base, node, 0);
 }
 
@@ -127,7 +127,7 @@ void finish_inplace(const Tensor& x, const Ref<Node>& node) {
     rebase(x, node);
   } else {
     node->outputs.resize(1);
-    node->outputs[0] = {x.sizes(), x.dtype()};
+    node->outputs[0] = OutputInfo(x);
     set_history(x, node, 0);
   }
   ++view_base(x.impl())->autograd.rebased;

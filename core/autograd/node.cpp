@@ -47,8 +47,7 @@ void attach(const Ref<Node>& node, TensorList outputs, TensorList inputs) {
   for (int i = 0; i < node->outputs.size(); ++i) {
     const Tensor& y = outputs[i];
     if (!y.defined() || !is_floating(y.dtype())) continue;
-    node->outputs[i].sizes = y.sizes();
-    node->outputs[i].dtype = y.dtype();
+    node->outputs[i] = OutputInfo(y);
     set_history(y, node, i);
   }
 }

@@ -26,11 +26,16 @@ struct Edge {
 // The edge along which the gradient of `x` flows. Undefined if x takes no part in a graph.
 Edge gradient_edge(const Tensor& x);
 
-// What a gradient must look like when it arrives: the engine casts and sums it to this, which
-// undoes promotion and broadcasting for every formula in one place.
+// What a gradient must look like when it arrives: the engine casts, sums and moves it to
+// this, which undoes promotion, broadcasting and copies between devices for every formula in one
+// place.
 struct OutputInfo {
   Dims sizes;
   DType dtype = DType::FLOAT32;
+  Device device = kCpu;
+
+  OutputInfo() = default;
+  explicit OutputInfo(const Tensor& y) : sizes(y.sizes()), dtype(y.dtype()), device(y.device()) {}
 };
 
 // One call of Node::backward: gradients of the outputs come in, gradients of the inputs go out.

@@ -222,7 +222,7 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
   file.write(&length, sizeof length);
   file.write(header.data(), static_cast<int64_t>(header.size()));
   for (size_t i : order) {
-    const Tensor x = contiguous(tensors[i].detach());
+    const Tensor x = on_host(contiguous(tensors[i].detach()));
     file.write(x.data(), x.numel() * x.item_bytes());
   }
   file.commit();

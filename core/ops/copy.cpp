@@ -4,6 +4,7 @@
 #include "core/autograd/inplace.h"
 #include "core/autograd/view.h"
 #include "core/ops/checks.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/backend.h"
 #include "core/tensor/layout.h"
 
@@ -11,18 +12,54 @@ namespace dt {
 namespace {
 
 Tensor copy_as(const Tensor& x, DType dtype, Device device, MemoryFormat format,
-               const char* node_name) {
+               const char* node_name, bool non_blocking = false) {
   const Tensor y = make_empty_strided(x.sizes(), format_strides(x, format), dtype, device);
-  copy_elements(y, x);
+  copy_elements(y, x, non_blocking);
   if (!is_floating(dtype)) return y;
   // The engine converts the gradient to x's dtype.
   return record(node_name, y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
 }
 
+// Between devices, x's bytes as they lie; y has x's sizes, strides and dtype.
+void transfer(const Tensor& y, const Tensor& x, bool non_blocking) {
+  const bool to_host = y.device() == kCpu, from_host = x.device() == kCpu;
+  const Device device = to_host ? x.device() : y.device();
+  const dt_backend& backend = *accelerator(device).backend;
+  void* stream = current_native_stream(device);
+  if (!to_host && !from_host) {  // y's device begins when x's has finished
+    const Ref<Event> ready = Event::create(x.device(), false);
+    ready->record(nullptr);
+    ready->wait(device);
+    backend.use_on(x.device().index, x.storage()->data(), stream);
+  }
+  const bool wait = (to_host || from_host) && !non_blocking;
+  dt_fault fault = {};
+  check_device(backend.copy(y.data(), to_host ? -1 : y.device().index, x.data(),
+                            from_host ? -1 : x.device().index, x.numel() * x.item_bytes(), stream,
+                            wait, &fault),
+               fault);
+}
+
+// Only dense bytes cross from one device to another: order, dtype and shape change on either side.
+void copy_across(const Tensor& y, const Tensor& x, bool non_blocking) {
+  const bool alike = x.sizes() == y.sizes() && is_dense(y.sizes(), y.strides());
+  const Dims strides = alike ? y.strides() : contiguous_strides(x.sizes());
+  Tensor source = x;
+  if (x.dtype() != y.dtype() || x.strides() != strides) {
+    source = make_empty_strided(x.sizes(), strides, y.dtype(), x.device());
+    copy_elements(source, x);
+  }
+  if (alike) return transfer(y, source, non_blocking);
+  const Tensor arrived = make_empty_strided(x.sizes(), strides, y.dtype(), y.device());
+  transfer(arrived, source, non_blocking);
+  copy_elements(y, arrived);
+}
+
 }  // namespace
 
-void copy_elements(const Tensor& y, const Tensor& x) {
+void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking) {
   if (y.numel() == 0) return;
+  if (y.device() != x.device()) return copy_across(y, x, non_blocking);
   Layout layout(y.sizes());
   layout.add(y);
   layout.add(x);
@@ -48,6 +85,12 @@ Tensor to_dtype(const Tensor& x, DType dtype) {
   return copy_as(x, dtype, x.device(), MemoryFormat::kPreserve, "ToCopyBackward0");
 }
 
+Tensor on_host(const Tensor& x) {
+  if (x.device() == kCpu) return x;
+  const GradMode no_grad(false);
+  return copy_as(x, x.dtype(), kCpu, MemoryFormat::kPreserve, "");
+}
+
 Tensor alias(const Tensor& x) {
   const Tensor y = x.detach();
   return record("AliasBackward0", y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
@@ -56,14 +99,15 @@ Tensor alias(const Tensor& x) {
 Scalar item(const Tensor& x) {
   DT_CHECK(x.numel() == 1, kRuntimeError, "a Tensor with ", x.numel(),
            " elements cannot be converted to Scalar");
-  return visit(x.dtype(), [&](auto zero) { return Scalar(*x.data_as<decltype(zero)>()); });
+  const Tensor host = on_host(x);
+  return visit(x.dtype(), [&](auto zero) { return Scalar(*host.data_as<decltype(zero)>()); });
 }
 
 Tensor clone(const Tensor& input, MemoryFormat memory_format) {
   return copy_as(input, input.dtype(), input.device(), memory_format, "CloneBackward0");
 }
 
-Tensor to(const Tensor& input, Device device, DType dtype, bool, bool copy,
+Tensor to(const Tensor& input, Device device, DType dtype, bool non_blocking, bool copy,
           MemoryFormat memory_format) {
   if (device.type == DeviceType::kDefault) device = input.device();
   if (dtype == DType::kDefault) dtype = input.dtype();
@@ -72,7 +116,7 @@ Tensor to(const Tensor& input, Device device, DType dtype, bool, bool copy,
                             (memory_format == MemoryFormat::kChannelsLast ? is_channels_last(input)
                                                                           : input.is_contiguous());
   if (!copy && right_format && device == input.device() && dtype == input.dtype()) return input;
-  return copy_as(input, dtype, device, memory_format, "ToCopyBackward0");
+  return copy_as(input, dtype, device, memory_format, "ToCopyBackward0", non_blocking);
 }
 
 Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
@@ -82,7 +126,7 @@ Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
   return input.is_contiguous(memory_format) ? input : clone(input, memory_format);
 }
 
-const Tensor& copy_(const Tensor& self, const Tensor& src, bool) {
+const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   DT_CHECK(broadcast_sizes(self.sizes(), src.sizes()) == self.sizes(), kRuntimeError,
            "The size of tensor a ", self.sizes(), " must match the size of tensor b ", src.sizes());
   const bool overlaps = src.storage().get() == self.storage().get() && src.numel() > 0 &&
@@ -92,7 +136,7 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool) {
       "CopyBackwards", self, {self, src},
       [&] {
         const GradMode no_grad(false);
-        copy_elements(self, overlaps ? clone(src) : src);
+        copy_elements(self, overlaps ? clone(src) : src, non_blocking);
       },
       [](BackwardCall& b) {
         if (b.wants(0)) b.results[0] = zeros_like(b.grad());

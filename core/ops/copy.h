@@ -10,7 +10,10 @@ Tensor to_dtype(const Tensor& x, DType dtype);
 // The same elements as a node of their own in the graph: gradients can be taken with respect to it.
 Tensor alias(const Tensor& x);
 // y = x without a record; both have the same sizes.
-void copy_elements(const Tensor& y, const Tensor& x);
+// Between devices, returns when the elements have arrived, unless non_blocking.
+void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking = false);
+// x, or its copy on the CPU: what host code may read. Not recorded.
+Tensor on_host(const Tensor& x);
 // The strides that `format` gives to a tensor like x.
 Dims format_strides(const Tensor& x, MemoryFormat format);
 // The one element of x.

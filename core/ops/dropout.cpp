@@ -46,7 +46,7 @@ Tensor dropout(const Tensor& input, double p, bool training) {
   if (!training || p == 0 || input.numel() == 0) return input;
   check_dtype(input);
   if (p == 1) return mul(input, 0.0);
-  return drop(input, p, default_generator()->reserve(input.numel()));
+  return drop(input, p, default_generator(input.device())->reserve(input.numel()));
 }
 
 const Tensor& dropout_(const Tensor& input, double p, bool training) {
@@ -54,7 +54,7 @@ const Tensor& dropout_(const Tensor& input, double p, bool training) {
   if (!training || p == 0 || input.numel() == 0) return input;
   check_dtype(input);
   if (p == 1) return mul_(input, 0.0);
-  const Generator::Draw at = default_generator()->reserve(input.numel());
+  const Generator::Draw at = default_generator(input.device())->reserve(input.numel());
   inplace(
       "NativeDropoutBackward0", input, {input}, [&] { drop_in_place(input, p, at); },
       [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });

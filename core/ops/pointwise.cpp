@@ -81,6 +81,11 @@ Device common_device(Span<const Operand> inputs) {
   return context().default_device;
 }
 
+// Ops on a GPU take 0-dim tensors of the CPU as numbers, as PyTorch's do.
+bool is_host_number(const Tensor& x, const Tensor& out) {
+  return x.ndim() == 0 && x.device() == kCpu && out.device() != kCpu;
+}
+
 void launch(const Operands& ops, const Tensor& out, DType common, PointwiseNumbers numbers) {
   const Attributes attributes(common, numbers);
   Layout layout(out.sizes());
@@ -89,6 +94,8 @@ void launch(const Operands& ops, const Tensor& out, DType common, PointwiseNumbe
     const Operand& x = ops.inputs[i];
     if (x.is_number())
       layout.add(x.number(), ops.number_dtype(i, common));
+    else if (is_host_number(x.tensor(), out))
+      layout.add(item(x.tensor()), ops.number_dtype(i, common));
     else
       layout.add(x.tensor());
   }
@@ -209,7 +216,9 @@ class PointwiseNode final : public Node {
       }
     }
     for (int k = 0; k < n; ++k) {
-      if (operands[k].defined())
+      if (operands[k].defined() && is_host_number(operands[k], grad))
+        layout.add(item(operands[k]), condition[k] ? DType::BOOL : grad.dtype());
+      else if (operands[k].defined())
         layout.add(operands[k]);
       else
         layout.add(number[k], condition[k] ? DType::BOOL : grad.dtype());
@@ -305,7 +314,7 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseN
     attach_edges(*node, row, inputs);
     node->save_result(y);
     node->outputs.resize(1);
-    node->outputs[0] = {y.sizes(), y.dtype()};
+    node->outputs[0] = OutputInfo(y);
     set_history(y, owner, 0);
   }
   return y;

@@ -12,8 +12,8 @@
 namespace dt {
 namespace {
 
-Generator::Draw reserve(const Ref<Generator>& generator, int64_t elements) {
-  return (generator ? generator : default_generator())->reserve(elements);
+Generator::Draw reserve(const Ref<Generator>& generator, const Tensor& x) {
+  return generator_or_default(generator, x.device())->reserve(x.numel());
 }
 
 // Runs draw(y) on a contiguous y of `dtype` and makes its elements x's.
@@ -28,7 +28,7 @@ void fill(const Tensor& x, DType dtype, DrawInto draw) {
 
 void fill_uniform(const Tensor& x, double low, double high, const Ref<Generator>& generator) {
   check_floating(x, "check_uniform_bounds");
-  const Generator::Draw at = reserve(generator, x.numel());
+  const Generator::Draw at = reserve(generator, x);
   fill(x, x.dtype(), [&](const Tensor& y) {
     run(DT_OP_uniform, {y}, {at.state}, {at.advance}, {low, high});
   });
@@ -36,7 +36,7 @@ void fill_uniform(const Tensor& x, double low, double high, const Ref<Generator>
 
 void fill_normal(const Tensor& x, double mean, double std, const Ref<Generator>& generator) {
   check_floating(x, "normal_kernel_cpu");
-  const Generator::Draw at = reserve(generator, x.numel());
+  const Generator::Draw at = reserve(generator, x);
   fill(x, x.dtype(), [&](const Tensor& y) {
     run(DT_OP_normal, {y}, {at.state}, {at.advance}, {mean, std});
   });
@@ -72,14 +72,14 @@ void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generat
            c_type_word(x.dtype()));
   DT_CHECK(high - 1 >= range.low && high - 1 <= range.high, kRuntimeError,
            "to - 1 is out of bounds for ", c_type_word(x.dtype()));
-  const Generator::Draw at = reserve(generator, x.numel());
+  const Generator::Draw at = reserve(generator, x);
   fill(x, DType::INT64, [&](const Tensor& y) {
     run(DT_OP_randint, {y}, {at.state}, {at.advance, low, high});
   });
 }
 
 void fill_bernoulli(const Tensor& x, double p, const Ref<Generator>& generator) {
-  const Generator::Draw at = reserve(generator, x.numel());
+  const Generator::Draw at = reserve(generator, x);
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::FLOAT32;
   fill(x, dtype,
        [&](const Tensor& y) { run(DT_OP_bernoulli, {y}, {at.state}, {at.advance}, {p}); });
@@ -132,7 +132,7 @@ Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device 
            c_type_word(dtype), " without overflow");
   const Tensor order = make_empty({n}, DType::INT64, keys.device());
   if (n > 0) {
-    const Generator::Draw at = reserve(generator, n);
+    const Generator::Draw at = generator_or_default(generator, keys.device())->reserve(n);
     run(DT_OP_random_keys, {keys}, {at.state}, {at.advance});
     run(DT_OP_argsort, {order}, {keys}, {0});
   }
@@ -162,7 +162,7 @@ Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype,
 
 Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator) {
   check_floating(input, "bernoulli_tensor_cpu_p_");
-  if (input.numel() > 0) {
+  if (input.numel() > 0 && input.device() == kCpu) {  // a GPU would have to be waited for
     const GradMode no_grad(false);
     const bool valid = item(amin(input)).to_double() >= 0 && item(amax(input)).to_double() <= 1;
     DT_CHECK(valid, kRuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");

@@ -11,6 +11,16 @@
 
 namespace dt {
 
+namespace {
+
+// A step that makes state makes it anew at each replay.
+void check_not_capturing() {
+  DT_CHECK(!context().graph, kRuntimeError,
+           "the first step makes the optimizer's state: run it once before a step is captured");
+}
+
+}  // namespace
+
 double ParamGroup::get(const char* name) const {
   for (const Hyper& h : hyper) {
     if (std::strcmp(h.name, name) == 0) return h.value;
@@ -22,10 +32,20 @@ void ParamGroup::set(const char* name, double value) {
   for (Hyper& h : hyper) {
     if (std::strcmp(h.name, name) == 0) {
       h.value = value;
+      if (rate_on_device.defined() && std::strcmp(name, "lr") == 0) fill_(rate_on_device, value);
       return;
     }
   }
   fail(Code::kValueError, "this optimizer has no '", name, "'");
+}
+
+Operand ParamGroup::rate(Device device) {
+  if (device == kCpu) return get("lr");
+  if (!rate_on_device.defined()) {
+    check_not_capturing();
+    rate_on_device = full({}, get("lr"), DType::FLOAT64, device);
+  }
+  return rate_on_device;
 }
 
 Optimizer::Optimizer(TensorList params, std::vector<Hyper> hyper,
@@ -191,11 +211,12 @@ class Sgd final : public Optimizer {
       if (part.empty()) continue;
       const bool has_momentum = g.get("momentum") != 0;
       if (first && has_momentum) {
+        check_not_capturing();
         for (ParamState* s : part) s->slots[0] = zeros_as(s->param);
       }
       sgd_step(params_of(part), part_grads, has_momentum ? slot_of(part, 0) : std::vector<Tensor>(),
-               g.get("lr"), g.get("momentum"), g.get("dampening"), g.get("weight_decay"), nesterov_,
-               maximize_, first);
+               g.rate(part[0]->param.device()), g.get("momentum"), g.get("dampening"),
+               g.get("weight_decay"), nesterov_, maximize_, first);
     }
   }
 
@@ -235,13 +256,14 @@ class Adam final : public Optimizer {
   void step_group(ParamGroup& g, std::vector<ParamState*>& active, TensorList grads) override {
     for (ParamState* s : active) {
       if (s->slots[0].defined()) continue;
+      check_not_capturing();
       s->slots[0] = zeros({}, DType::FLOAT32, s->param.device());
       for (size_t k = 1; k < s->slots.size(); ++k) s->slots[k] = zeros_as(s->param);
     }
     adam_step(params_of(active), grads, slot_of(active, 1), slot_of(active, 2),
               amsgrad_ ? slot_of(active, 3) : std::vector<Tensor>(), slot_of(active, 0),
-              g.get("lr"), g.get("beta1"), g.get("beta2"), g.get("eps"), g.get("weight_decay"),
-              amsgrad_, maximize_, decoupled_);
+              g.rate(active[0]->param.device()), g.get("beta1"), g.get("beta2"), g.get("eps"),
+              g.get("weight_decay"), amsgrad_, maximize_, decoupled_);
   }
 
   bool amsgrad_, maximize_, decoupled_;

@@ -25,10 +25,14 @@ struct ParamState {
 struct ParamGroup {
   std::vector<ParamState> params;
   std::vector<Hyper> hyper;
-  double initial_lr;  // what schedulers start from
+  double initial_lr;      // what schedulers start from
+  Tensor rate_on_device;  // "lr" as a step on a GPU reads it; undefined before the first one
 
   double get(const char* name) const;
   void set(const char* name, double value);
+  // The learning rate for a step on `device`. On a GPU it is a tensor that `set` keeps up to date,
+  // so that a captured step obeys a schedule.
+  Operand rate(Device device);
 };
 
 class Optimizer : public RefCounted {

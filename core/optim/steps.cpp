@@ -51,6 +51,17 @@ class Lists {
     written_.insert(written_.end(), steps.begin(), steps.end());
   }
 
+  // Returns the rate as a number. One that lies on a GPU becomes the last input instead.
+  double add_rate(const Operand& lr) {
+    if (lr.is_number()) return lr.number().to_double();
+    const Tensor& rate = lr.tensor();
+    DT_CHECK(rate.numel() == 1 && is_floating(rate.dtype()), kRuntimeError,
+             "lr must be one floating point number, got size ", rate.sizes(), " of ", rate.dtype());
+    if (rate.device() == kCpu) return item(rate).to_double();
+    in_.push_back(flat(rate));
+    return 0;
+  }
+
   void launch(int op, IntList ints, Floats floats) {
     if (params_.empty()) return;
     run(op, out_, in_, ints, floats);
@@ -85,26 +96,29 @@ class Lists {
 
 }  // namespace
 
-void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, double lr,
+void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, const Operand& lr,
               double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
               bool first_step) {
   const GradMode no_grad(false);
   Lists lists(params, grads);
   if (momentum != 0) lists.add_state(momentum_buffers, "momentum_buffer");
+  const double rate = lists.add_rate(lr);
   lists.launch(DT_OP_sgd, {nesterov, maximize, first_step},
-               {lr, momentum, dampening, weight_decay});
+               {rate, momentum, dampening, weight_decay});
 }
 
 void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-               TensorList max_exp_avg_sqs, TensorList steps, double lr, double beta1, double beta2,
-               double eps, double weight_decay, bool amsgrad, bool maximize, bool decoupled) {
+               TensorList max_exp_avg_sqs, TensorList steps, const Operand& lr, double beta1,
+               double beta2, double eps, double weight_decay, bool amsgrad, bool maximize,
+               bool decoupled) {
   const GradMode no_grad(false);
   Lists lists(params, grads);
   lists.add_state(exp_avgs, "exp_avg");
   lists.add_state(exp_avg_sqs, "exp_avg_sq");
   if (amsgrad) lists.add_state(max_exp_avg_sqs, "max_exp_avg_sq");
   lists.add_steps(steps);
-  lists.launch(DT_OP_adam, {amsgrad, maximize, decoupled}, {lr, beta1, beta2, eps, weight_decay});
+  const double rate = lists.add_rate(lr);
+  lists.launch(DT_OP_adam, {amsgrad, maximize, decoupled}, {rate, beta1, beta2, eps, weight_decay});
 }
 
 Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,

@@ -6,14 +6,32 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/runtime/accelerator.h"
+#include "core/runtime/context.h"
+#include "core/runtime/graph.h"
 #include "core/runtime/log.h"
 #include "core/runtime/pool.h"
 
 namespace dt {
 namespace {
 
-int32_t device_number(Device d) {
-  return d.type == DeviceType::kCuda ? 1 + d.index : 0;
+// 0 for the CPU, 1 + i for a CUDA device. A graph that is being captured keeps the memory that it
+// will read and write at each replay.
+int32_t operand_device(const Tensor& t) {
+  const Device d = t.device();
+  if (d.type != DeviceType::kCuda) return 0;
+  if (Graph* graph = context().graph) graph->keep(t.storage());
+  return 1 + d.index;
+}
+
+Device device_numbered(int32_t number) {
+  return number == 0 ? kCpu : Device{DeviceType::kCuda, number - 1};
+}
+
+[[noreturn]] void fail_devices(int op, int32_t first, int32_t second) {
+  fail(Code::kRuntimeError, op_name(op),
+       ": expected all tensors to be on the same device, but found at least two devices, ",
+       device_numbered(first), " and ", device_numbered(second), "!");
 }
 
 void fill(dt_view* v, IntList sizes, IntList strides) {
@@ -24,19 +42,17 @@ void fill(dt_view* v, IntList sizes, IntList strides) {
   }
 }
 
-// All operands must be on one device.
-const KernelTable& kernels_for(int op, Span<const View> out, Span<const View> in) {
+// The device of a call, which all operands must share: 0 is the CPU, 1 + i a CUDA device.
+int32_t device_of(int op, Span<const View> out, Span<const View> in) {
   int32_t device = -1;
   for (Span<const View> list : {out, in}) {
     for (const View& v : list) {
-      if (v.device < 0) continue;
-      DT_CHECK(device < 0 || device == v.device, kRuntimeError, op_name(op),
-               ": expected all tensors to be on the same device, but found at least two devices");
+      if (v.device < 0 || v.device == device) continue;
+      if (device >= 0) fail_devices(op, device, v.device);
       device = v.device;
     }
   }
-  DT_CHECK(device <= 0, kRuntimeError, op_name(op), ": no kernels for device cuda:", device - 1);
-  return cpu_kernels();
+  return device < 0 ? 0 : device;
 }
 
 // PyTorch's sentences about an index; the dimension is named where a call has only one.
@@ -59,6 +75,7 @@ const KernelTable& kernels_for(int op, Span<const View> out, Span<const View> in
 
 [[noreturn]] void report(int op, const dt_call& call, int32_t result, const dt_fault& fault) {
   if (result == DT_KERNEL_INDEX) report_index(op, call, fault);
+  if (result == DT_KERNEL_OUT_OF_MEMORY) fail(Code::kOutOfMemory, call.op, ": ", fault.message);
   if (result == DT_KERNEL_UNSUPPORTED) {
     fail(Code::kNotImplemented, "\"", op_name(op),
          "\" not implemented for these dtypes on this device");
@@ -80,11 +97,30 @@ bool has_nan(const dt_view& v, int dim, const T* p) {
   return false;
 }
 
+template <class T>
+bool has_nan(const dt_view& v) {
+  if (v.device == 0) return has_nan(v, 0, static_cast<const T*>(v.data));
+  // Outputs have no negative strides: the elements lie in one run of memory from `data` on.
+  int64_t last = 0;
+  for (int d = 0; d < v.ndim; ++d) {
+    if (v.sizes[d] == 0) return false;
+    last += (v.sizes[d] - 1) * v.strides[d];
+  }
+  const Device device = device_numbered(v.device);
+  std::vector<T> host(static_cast<size_t>(last) + 1);
+  dt_fault fault = {};
+  check_device(accelerator(device).backend->copy(host.data(), -1, v.data, device.index,
+                                                 (last + 1) * int64_t{sizeof(T)},
+                                                 current_native_stream(device), 1, &fault),
+               fault);
+  return has_nan(v, 0, host.data());
+}
+
 void check_nan(const dt_call& call) {
   for (int i = 0; i < call.n_out; ++i) {
     const dt_view& v = call.out[i];
-    const bool nan = v.dtype == DT_FLOAT32   ? has_nan(v, 0, static_cast<const float*>(v.data))
-                     : v.dtype == DT_FLOAT64 ? has_nan(v, 0, static_cast<const double*>(v.data))
+    const bool nan = v.dtype == DT_FLOAT32   ? has_nan<float>(v)
+                     : v.dtype == DT_FLOAT64 ? has_nan<double>(v)
                                              : false;
     DT_CHECK(!nan, kRuntimeError, call.op, ": output ", i, " has a NaN (DT_CHECK_NAN)");
   }
@@ -117,7 +153,7 @@ int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& ca
 View::View(const Tensor& t) {
   dtype = static_cast<int32_t>(t.dtype());
   immediate = 0;
-  device = device_number(t.device());
+  device = operand_device(t);
   data = t.data();
   fill(this, t.sizes(), t.strides());
 }
@@ -125,7 +161,7 @@ View::View(const Tensor& t) {
 View::View(const Tensor& t, IntList sizes, IntList strides, int64_t offset) {
   dtype = static_cast<int32_t>(t.dtype());
   immediate = 0;
-  device = device_number(t.device());
+  device = operand_device(t);
   data = static_cast<char*>(t.storage()->data()) + offset * t.item_bytes();
   fill(this, sizes, strides);
 }
@@ -143,13 +179,17 @@ View::View(const Scalar& value, DType type, IntList sizes) {
 }
 
 void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {
-  const KernelTable& table = kernels_for(op, out, in);
+  const int32_t number = device_of(op, out, in);
+  const Device device = device_numbered(number);
+  const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
   dt_kernel* kernel = table.kernel[op];
   DT_CHECK(kernel, kNotImplemented, op_name(op), ": the ", table.name,
            " backend has no such kernel");
   dt_fault fault;
+  fault.op = nullptr;
   fault.message[0] = '\0';
-  const dt_stream stream = {parallel, num_threads(), 0, &fault, nullptr};
+  dt_stream stream = {parallel, num_threads(), kernel_flags(), &fault, nullptr, device.index};
+  if (number != 0) stream.native = current_native_stream(device);
   dt_call call;
   call.op = op_name(op);
   call.n_out = static_cast<int32_t>(out.size());
@@ -164,7 +204,7 @@ void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats
   Ref<Storage> workspace;
   if (table.workspace[op]) {
     if (const int64_t bytes = table.workspace[op](&stream, &call)) {
-      workspace = Storage::allocate(bytes, kCpu);
+      workspace = Storage::allocate(bytes, device);
       call.workspace = workspace->data();
     }
   }

@@ -1,5 +1,7 @@
 #include "core/runtime/context.h"
 
+#include "core/runtime/accelerator.h"
+
 namespace dt {
 namespace {
 
@@ -25,6 +27,9 @@ Context& make_current() {
 }
 
 }  // namespace
+
+Context::Context() = default;
+Context::~Context() = default;
 
 Context& context() {
   return __builtin_expect(current != nullptr, 1) ? *current : make_current();

@@ -3,6 +3,8 @@
 // own.
 #pragma once
 
+#include <vector>
+
 #include "core/base/device.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
@@ -11,6 +13,8 @@
 namespace dt {
 
 class Generator;
+class Graph;
+class Stream;
 
 // What the last failing call of the C API reported (capi/shim/errors.cpp).
 struct LastError {
@@ -24,8 +28,13 @@ struct Context : RefCounted {
   bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
   DType default_dtype = DType::FLOAT32;
   Device default_device = kCpu;
+  int32_t cuda_device = 0;           // which one "cuda" means
+  std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
+  Graph* graph = nullptr;            // what this thread is capturing
   LastError error;
 
+  Context();
+  ~Context();
   static void destroy(Context* c) { delete c; }
 };
 

@@ -1,7 +1,9 @@
 #include "core/runtime/generator.h"
 
 #include <random>
+#include <vector>
 
+#include "core/ops/copy.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -17,7 +19,48 @@ int64_t unpredictable_seed() {
   return static_cast<int64_t>(uint64_t{source()} << 32 | source());
 }
 
+// The default generators of the CUDA devices; made when first used.
+struct DeviceGenerators {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Ref<Generator>>> list;  // pointers: a reference to one lasts
+
+  const Ref<Generator>& get(Device device) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    const size_t i = static_cast<size_t>(device.index);
+    if (list.size() <= i) list.resize(i + 1);
+    if (!list[i]) {
+      const int64_t seed = default_generator()->seed();
+      list[i] =
+          std::make_unique<Ref<Generator>>(Ref<Generator>::adopt(new Generator(device, seed)));
+    }
+    return *list[i];
+  }
+
+  void seed(int64_t seed) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    for (const auto& generator : list) {
+      if (generator) (*generator)->manual_seed(seed);
+    }
+  }
+};
+
+// Never freed: threads may draw while the process exits.
+DeviceGenerators& device_generators() {
+  static auto* generators = new DeviceGenerators;
+  return *generators;
+}
+
 }  // namespace
+
+Tensor random_state(Generator::Position position, Device device) {
+  const Tensor state = make_empty({2}, DType::INT64, kCpu);
+  state.data_as<int64_t>()[0] = position.seed;
+  state.data_as<int64_t>()[1] = position.counter;
+  if (device == kCpu) return state;
+  const Tensor there = make_empty({2}, DType::INT64, device);
+  copy_elements(there, state);
+  return there;
+}
 
 Generator::Generator(Device device, int64_t seed) : device_(device) {
   restart(seed, 0);
@@ -25,9 +68,7 @@ Generator::Generator(Device device, int64_t seed) : device_(device) {
 
 // A new tensor each time: nodes that will repeat a draw keep the old one.
 void Generator::restart(int64_t seed, int64_t offset) {
-  const Tensor state = make_empty({2}, DType::INT64, device_);
-  state.data_as<int64_t>()[0] = seed;
-  state.data_as<int64_t>()[1] = offset;
+  const Tensor state = random_state({seed, offset}, device_);
   const std::lock_guard<std::mutex> guard(mutex_);
   state_ = state;
   seed_ = seed;
@@ -44,34 +85,70 @@ int64_t Generator::seed() const {
   return seed_;
 }
 
-Tensor Generator::get_state() const {
-  const Tensor state = make_empty({2}, DType::INT64, kCpu);
+Generator::Position Generator::position() const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  state.data_as<int64_t>()[0] = seed_;
-  state.data_as<int64_t>()[1] = offset_ + advance_;
-  return state;
+  return {seed_, offset_ + advance_};
+}
+
+Tensor Generator::get_state() const {
+  return random_state(position(), kCpu);
 }
 
 void Generator::set_state(const Tensor& state) {
   const bool valid = state.dtype() == DType::INT64 && state.ndim() == 1 && state.numel() == 2;
   DT_CHECK(valid, kTypeError, "RNG state must be an int64 tensor of size [2], got ", state.dtype(),
            " ", state.sizes());
+  DT_CHECK(state.device() == kCpu, kTypeError, "RNG state must be a CPU tensor, got one on ",
+           state.device());
   const int64_t* values = state.data_as<int64_t>();
   restart(values[0], values[state.strides()[0]]);
 }
 
 Generator::Draw Generator::reserve(int64_t elements) {
+  const int64_t counters = elements / kElementsPerCounter + elements % kElementsPerCounter;
   const std::lock_guard<std::mutex> guard(mutex_);
-  const Draw draw{state_, advance_};
-  advance_ += elements / kElementsPerCounter + elements % kElementsPerCounter;
+  int64_t& advance = captured_.defined() ? captured_advance_ : advance_;
+  const Draw draw{captured_.defined() ? captured_ : state_, advance};
+  advance += counters;
   return draw;
 }
 
-const Ref<Generator>& default_generator() {
-  // Never freed: threads may draw while the process exits.
+Tensor Generator::begin_capture() {
+  const Tensor state = random_state(position(), device_);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  DT_CHECK(!captured_.defined(), kRuntimeError, "a step is being captured already");
+  captured_ = state;
+  captured_advance_ = 0;
+  return state;
+}
+
+int64_t Generator::end_capture() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  captured_ = Tensor();
+  return captured_advance_;
+}
+
+void Generator::skip(int64_t counters) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  advance_ += counters;
+}
+
+const Ref<Generator>& default_generator(Device device) {
   static const auto* generator =
       new Ref<Generator>(Ref<Generator>::adopt(new Generator(kCpu, unpredictable_seed())));
-  return *generator;
+  return device == kCpu ? *generator : device_generators().get(device);
+}
+
+void seed_all(int64_t seed) {
+  default_generator()->manual_seed(seed);
+  device_generators().seed(seed);
+}
+
+const Ref<Generator>& generator_or_default(const Ref<Generator>& generator, Device device) {
+  if (!generator) return default_generator(device);
+  DT_CHECK(generator->device() == device, kRuntimeError, "Expected a '", device,
+           "' device type for generator but found '", generator->device(), "'");
+  return generator;
 }
 
 Ref<Generator> new_generator(Device device) {

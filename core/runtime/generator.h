@@ -13,33 +13,55 @@ class Generator : public RefCounted {
  public:
   // Where a draw begins: at counter state[1] + advance of the sequence of seed state[0].
   struct Draw {
-    Tensor state;  // int64 {seed, offset} on the device. Never changed: another seed makes another
-                   // tensor
+    Tensor state;  // int64 {seed, offset} on the device. Never changed while draws refer to it
+                   // (another seed makes another tensor), except by the replays of a graph
     int64_t advance;
+  };
+  // A place in a sequence: what the next draw begins with.
+  struct Position {
+    int64_t seed = 0, counter = 0;
+    bool operator==(const Position& o) const { return seed == o.seed && counter == o.counter; }
   };
 
   Generator(Device device, int64_t seed);
   static void destroy(Generator* g) { delete g; }
 
+  Device device() const { return device_; }
   void manual_seed(int64_t seed);
   int64_t seed() const;
-  // int64 [2]: the seed and the next counter.
+  Position position() const;
+  // int64 [2] on the CPU: the seed and the next counter.
   Tensor get_state() const;
   void set_state(const Tensor& state);
   // Takes counters enough for `elements` random elements of any kind.
   Draw reserve(int64_t elements);
 
+  // While a step is captured, draws count from a state tensor of the graph's own. `end_capture`
+  // tells how many counters one replay takes; each replay then takes them by `skip`.
+  Tensor begin_capture();
+  int64_t end_capture();
+  void skip(int64_t counters);
+
  private:
   void restart(int64_t seed, int64_t offset);
 
-  Device device_;
+  const Device device_;
   mutable std::mutex mutex_;
   Tensor state_;
   int64_t seed_ = 0, offset_ = 0, advance_ = 0;
+  Tensor captured_;  // undefined: nothing is being captured
+  int64_t captured_advance_ = 0;
 };
 
-// The process's generator, used when none is given. It begins at an unpredictable seed.
-const Ref<Generator>& default_generator();
+// The generators that are used when none is given, one for each device, all of one seed. Unless
+// `seed_all` sets it, it is unpredictable.
+const Ref<Generator>& default_generator(Device device = kCpu);
+void seed_all(int64_t seed);
+// `generator`, which must be of the device, or the device's default one.
+const Ref<Generator>& generator_or_default(const Ref<Generator>& generator, Device device);
 Ref<Generator> new_generator(Device device);
+
+// An int64 tensor {seed, counter} on a device.
+Tensor random_state(Generator::Position position, Device device);
 
 }  // namespace dt

@@ -11,6 +11,12 @@ const char* const kOpNames[] = {
 #undef DT_OP
 };
 
+constexpr uint32_t kSignatures[] = {
+#define DT_OP(name, signature) signature,
+#include "kernels/ops.def"
+#undef DT_OP
+};
+
 // Backends mostly add ops in the order of the list, so the search starts behind the last hit.
 int find_op(const char* name, int start) {
   for (int i = 0; i < kOpCount; ++i) {
@@ -34,6 +40,11 @@ void add_kernel(dt_registry* registry, const char* name, dt_kernel* kernel,
 
 const char* op_name(int op) {
   return kOpNames[op];
+}
+
+uint32_t op_signature(const char* name) {
+  const int op = find_op(name, 0);
+  return op < 0 ? 0 : kSignatures[op];
 }
 
 KernelTable::KernelTable(const char* name) : dt_registry{add_kernel}, name(name) {}

@@ -14,6 +14,8 @@ enum : int {
 };
 
 const char* op_name(int op);
+// The hash of an op's operands and attributes; 0 for a name that is no op.
+uint32_t op_signature(const char* name);
 
 // A registry that a backend fills. A null kernel: the backend has none for that op.
 struct KernelTable : dt_registry {

@@ -175,7 +175,7 @@ std::string to_string(const Tensor& tensor) {
   const GradMode no_grad(false);
   const std::string prefix = "tensor(";
   const int indent = static_cast<int>(prefix.size());
-  const Tensor x = tensor.detach();
+  const Tensor x = on_host(tensor.detach());
   std::string s = prefix;
   if (x.numel() == 0) {
     s += "[]";

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/base/error.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/allocator.h"
 
 namespace dt {
@@ -16,12 +17,24 @@ static_assert(sizeof(Storage) <= kHeaderBytes, "the data must stay 64-byte align
 }  // namespace
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
-  DT_CHECK(device.type == DeviceType::kCpu, kRuntimeError, "device '", device,
-           "' is not available: this library has no "
-           "CUDA backend");
+  if (device.type == DeviceType::kCuda) return allocate_on_device(bytes, device);
   void* block = cpu_allocate(bytes + kHeaderBytes);
   void* data = static_cast<char*>(block) + kHeaderBytes;
   return Ref<Storage>::adopt(new (block) Storage(data, bytes, device, nullptr, nullptr));
+}
+
+Ref<Storage> Storage::allocate_on_device(int64_t bytes, Device device) {
+  const dt_backend& backend = *accelerator(device).backend;
+  void* header = Pooled::operator new(sizeof(Storage));
+  void* data = nullptr;
+  if (bytes) {
+    dt_fault fault = {};
+    const int32_t result =
+        backend.allocate(device.index, bytes, current_native_stream(device), &data, &fault);
+    if (result != DT_KERNEL_OK) Pooled::operator delete(header, sizeof(Storage));
+    check_device(result, fault);
+  }
+  return Ref<Storage>::adopt(new (header) Storage(data, bytes, device, nullptr, nullptr));
 }
 
 Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, Deleter deleter,
@@ -41,6 +54,12 @@ void Storage::destroy(Storage* s) {
     s->deleter_(s->context_);
     s->~Storage();
     std::free(s);
+    return;
+  }
+  if (s->device_.type == DeviceType::kCuda) {
+    if (s->data_) find_accelerator()->backend->release(s->device_.index, s->data_);
+    s->~Storage();
+    Pooled::operator delete(s, sizeof(Storage));
     return;
   }
   const int64_t bytes = s->bytes_;

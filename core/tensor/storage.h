@@ -13,7 +13,8 @@ class Storage : public RefCounted {
  public:
   using Deleter = void (*)(void* context);
 
-  // Fresh memory from the device's caching allocator, 64-byte aligned, not cleared.
+  // Fresh memory from the device's caching allocator, 64-byte aligned, not cleared; on a GPU, in
+  // the order of the current stream.
   static Ref<Storage> allocate(int64_t bytes, Device device);
   // Memory that belongs to somebody else (NumPy, DLPack, the user): deleter(context) runs once,
   // when the last tensor that looks at it is gone, and also when this function fails. A null
@@ -25,12 +26,15 @@ class Storage : public RefCounted {
   void* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
+  Deleter deleter() const { return deleter_; }  // null for memory of an allocator
 
   // How often the contents were changed in place: saved tensors compare it (see autograd/saved.h).
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
+  static Ref<Storage> allocate_on_device(int64_t bytes, Device device);
+
   Storage(void* data, int64_t bytes, Device device, Deleter deleter, void* context)
       : data_(data), bytes_(bytes), device_(device), deleter_(deleter), context_(context) {}
   ~Storage() = default;

@@ -19,7 +19,7 @@ static dt_status double_gradient(void* user_data, dt_tensor* grad, dt_tensor** o
   if (p->fail == 1) return dt_error_set(DT_STATUS_VALUE_ERROR, "the hook does not like it");
   if (p->fail == 2) return dt_tensor_size(grad, 99, &n);
   if (p->fail == 3) return 4242;
-  if (p->fail == 4) return dt_default_generator((dt_generator**)out);
+  if (p->fail == 4) return dt_default_generator(DT_DEVICE_TYPE_CPU, 0, (dt_generator**)out);
   return dt_mul(grad, NULL, DT_SCALAR_KIND_INT, 2, 0, out);
 }
 

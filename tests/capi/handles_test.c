@@ -5,7 +5,7 @@
 static void test_null_and_foreign(void) {
   dt_generator* g = NULL;
   int64_t n = 7;
-  OK(dt_default_generator(&g));
+  OK(dt_default_generator(DT_DEVICE_TYPE_CPU, 0, &g));
   FAILS(HANDLE, dt_tensor_numel(NULL, &n));
   CHECK(n == 0 && message_has("self is NULL, expected a tensor"));
   FAILS(HANDLE, dt_tensor_numel((dt_tensor*)g, &n));

@@ -110,7 +110,7 @@ static void misuse_begin(void) {
   good.tensors[0] = good.tensors[1] = good.tensor;
   MUST(dt_tensor_list_new(good.tensors, 2, &good.tensor_list));
   MUST(dt_build_info(&good.bytes));
-  MUST(dt_default_generator(&good.generator));
+  MUST(dt_default_generator(DT_DEVICE_TYPE_CPU, 0, &good.generator));
   MUST(dt_context_new(&good.context));
   MUST(dt_tensor_register_hook(good.tensor, keep_gradient, NULL, NULL, &good.hook));
   misuse_make_objects();

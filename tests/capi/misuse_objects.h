@@ -9,9 +9,15 @@ static void misuse_make_objects(void) {
   MUST(dt_step_lr(good.optimizer, 1, 0.5, &good.lr_scheduler));
   MUST(dt_tensor_dataset(good.tensors, 1, &good.dataset));
   MUST(dt_data_loader_new(good.dataset, NULL, &good.data_loader));
+  MUST(dt_stream_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.stream));
+  MUST(dt_event_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.event));
+  MUST(dt_graph_new(DT_DEVICE_TYPE_CPU, 0, &good.graph));
 }
 
 static void misuse_release_objects(void) {
+  dt_graph_release(good.graph);
+  dt_event_release(good.event);
+  dt_stream_release(good.stream);
   dt_data_loader_release(good.data_loader);
   dt_dataset_release(good.dataset);
   dt_lr_scheduler_release(good.lr_scheduler);

@@ -141,54 +141,62 @@ static void test_clip_grad_norm_(void) {
 }
 
 static void test_sgd_step(void) {
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(NULL, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, NULL, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, NULL, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.released, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.foreign, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(TYPE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 99, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
 }
 
 static void test_adam_step(void) {
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, 1, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.released, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.foreign, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(TYPE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 99, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
 }
 
 int main(void) {

@@ -140,6 +140,8 @@ static void test_manual_seed(void) {
 }
 
 static void test_default_generator(void) {
+  EXPECT(VALUE_ERROR, "default_generator", dt_default_generator(99, 0, (dt_generator **)&out.pointer));
+  EXPECT(VALUE_ERROR, "default_generator", dt_default_generator(DT_DEVICE_TYPE_CPU, -1, (dt_generator **)&out.pointer));
 }
 
 static void test_generator_new(void) {

@@ -39,6 +39,27 @@ static inline dt_data_loader *T_own_data_loader_(dt_data_loader *handle) {
   return (dt_data_loader *)T_own_(handle, T_release_data_loader_);
 }
 
+static inline void T_release_stream_(void *handle) {
+  dt_stream_release((dt_stream *)handle);
+}
+static inline dt_stream *T_own_stream_(dt_stream *handle) {
+  return (dt_stream *)T_own_(handle, T_release_stream_);
+}
+
+static inline void T_release_event_(void *handle) {
+  dt_event_release((dt_event *)handle);
+}
+static inline dt_event *T_own_event_(dt_event *handle) {
+  return (dt_event *)T_own_(handle, T_release_event_);
+}
+
+static inline void T_release_graph_(void *handle) {
+  dt_graph_release((dt_graph *)handle);
+}
+static inline dt_graph *T_own_graph_(dt_graph *handle) {
+  return (dt_graph *)T_own_(handle, T_release_graph_);
+}
+
 static inline void T_release_module_(void *handle) {
   dt_module_release((dt_module *)handle);
 }
@@ -1638,6 +1659,372 @@ static inline dt_string_list *T_do_load_safetensors(
   T_OPTIONS_(load_safetensors, \
     T_do_load_safetensors(path, &T_load_safetensors_o), __VA_ARGS__)
 
+/** T_cuda_device_count()
+ * How many CUDA devices there are. */
+static inline int64_t T_cuda_device_count(void) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_cuda_device_count(&result));
+  return result;
+}
+
+/** T_cuda_reason()
+ * Why CUDA is not available, in the words of what failed. Empty if CUDA is available. */
+static inline dt_bytes *T_cuda_reason(void) {
+  dt_bytes *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cuda_reason(&result));
+  return T_own_bytes_(result);
+}
+
+/** T_cuda_current_device()
+ * Which CUDA device is meant where none is numbered, in this context. */
+static inline int64_t T_cuda_current_device(void) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_cuda_current_device(&result));
+  return result;
+}
+
+/** T_cuda_set_device(index: i64)
+ * Sets the CUDA device that is meant where none is numbered, in this context. */
+static inline dt_status T_cuda_set_device(int64_t index) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_cuda_set_device(index));
+  return T_status();
+}
+
+/** T_device_name(device: device)
+ * The maker's name of a device: "NVIDIA H200". */
+static inline dt_bytes *T_device_name(T_Device device) {
+  dt_bytes *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_device_name(device.type, device.index, &result));
+  return T_own_bytes_(result);
+}
+
+/** T_device_capability(device: device, .minor: where this result goes)
+ * The compute capability of a CUDA device. */
+typedef struct {
+  int64_t *minor;
+} T_device_capability_options;
+static inline T_device_capability_options T_device_capability_defaults(void) {
+  T_device_capability_options options = {NULL};
+  return options;
+}
+static inline int64_t T_do_device_capability(
+    T_Device device, const T_device_capability_options *options) {
+  int64_t result = 0;
+  int64_t minor = 0;
+  if (!T_stopped_()) T_check(dt_device_capability(device.type, device.index, &result, &minor));
+  if (options->minor) *options->minor = minor;
+  return result;
+}
+#define T_device_capability(...) T_device_capability_with_(__VA_ARGS__, )
+#define T_device_capability_with_(device, ...) \
+  T_OPTIONS_(device_capability, \
+    T_do_device_capability(device, &T_device_capability_o), __VA_ARGS__)
+
+/** T_device_memory(device: device, .total: where this result goes, .peak_allocated: where this
+ *     result goes, .peak_reserved: where this result goes)
+ * The memory of a CUDA device. Bytes that are free and that there are, as the driver sees them,
+ * and the most that tensors used and that the allocator held since the last reset. */
+typedef struct {
+  int64_t *total;
+  int64_t *peak_allocated;
+  int64_t *peak_reserved;
+} T_device_memory_options;
+static inline T_device_memory_options T_device_memory_defaults(void) {
+  T_device_memory_options options = {NULL, NULL, NULL};
+  return options;
+}
+static inline int64_t T_do_device_memory(T_Device device, const T_device_memory_options *options) {
+  int64_t result = 0;
+  int64_t total = 0;
+  int64_t peak_allocated = 0;
+  int64_t peak_reserved = 0;
+  if (!T_stopped_()) T_check(dt_device_memory(
+    device.type, device.index, &result, &total, &peak_allocated, &peak_reserved));
+  if (options->total) *options->total = total;
+  if (options->peak_allocated) *options->peak_allocated = peak_allocated;
+  if (options->peak_reserved) *options->peak_reserved = peak_reserved;
+  return result;
+}
+#define T_device_memory(...) T_device_memory_with_(__VA_ARGS__, )
+#define T_device_memory_with_(device, ...) \
+  T_OPTIONS_(device_memory, \
+    T_do_device_memory(device, &T_device_memory_o), __VA_ARGS__)
+
+/** T_reset_peak_memory(.device: device? = absent)
+ * Starts the peaks of memory_stats and device_memory anew. */
+typedef struct {
+  T_Device device;
+} T_reset_peak_memory_options;
+static inline T_reset_peak_memory_options T_reset_peak_memory_defaults(void) {
+  T_reset_peak_memory_options options = {{0, 0}};
+  return options;
+}
+static inline dt_status T_do_reset_peak_memory(const T_reset_peak_memory_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_reset_peak_memory(options->device.type, options->device.index));
+  return T_status();
+}
+#define T_reset_peak_memory(...) T_reset_peak_memory_with_(__VA_ARGS__, )
+#define T_reset_peak_memory_with_(...) \
+  T_OPTIONS_(reset_peak_memory, \
+    T_do_reset_peak_memory(&T_reset_peak_memory_o), __VA_ARGS__)
+
+/** T_set_tf32(matmul: bool, convolution: bool)
+ * Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole process. */
+static inline dt_status T_set_tf32(int matmul, int convolution) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_tf32(matmul, convolution));
+  return T_status();
+}
+
+/** T_get_tf32(.convolution: where this result goes)
+ * What set_tf32 set. */
+typedef struct {
+  int32_t *convolution;
+} T_get_tf32_options;
+static inline T_get_tf32_options T_get_tf32_defaults(void) {
+  T_get_tf32_options options = {NULL};
+  return options;
+}
+static inline int32_t T_do_get_tf32(const T_get_tf32_options *options) {
+  int32_t result = 0;
+  int32_t convolution = 0;
+  if (!T_stopped_()) T_check(dt_get_tf32(&result, &convolution));
+  if (options->convolution) *options->convolution = convolution;
+  return result;
+}
+#define T_get_tf32(...) T_get_tf32_with_(__VA_ARGS__, )
+#define T_get_tf32_with_(...) \
+  T_OPTIONS_(get_tf32, \
+    T_do_get_tf32(&T_get_tf32_o), __VA_ARGS__)
+
+/** T_pin_memory(self: tensor)
+ * A copy in page-locked memory, from and to which GPUs copy without a detour. */
+static inline dt_tensor *T_pin_memory(dt_tensor *self) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_pin_memory(self, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_is_pinned(self: tensor)
+ * Whether the tensor lies in memory that pin_memory allocated. */
+static inline int32_t T_is_pinned(dt_tensor *self) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_is_pinned(self, &result));
+  return result;
+}
+
+/** T_stream_new(.device: device? = absent, .priority: i64 = 0)
+ * A new stream. Work goes to it after set_stream. */
+typedef struct {
+  T_Device device;
+  int64_t priority;
+} T_stream_new_options;
+static inline T_stream_new_options T_stream_new_defaults(void) {
+  T_stream_new_options options = {{0, 0}, 0};
+  return options;
+}
+static inline dt_stream *T_do_stream_new(const T_stream_new_options *options) {
+  dt_stream *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_stream_new(options->device.type, options->device.index, options->priority, &result));
+  return T_own_stream_(result);
+}
+#define T_stream_new(...) T_stream_new_with_(__VA_ARGS__, )
+#define T_stream_new_with_(...) \
+  T_OPTIONS_(stream_new, \
+    T_do_stream_new(&T_stream_new_o), __VA_ARGS__)
+
+/** T_set_stream(device: device, stream: stream?)
+ * Sends what this context does on a device to a stream from now on. */
+static inline dt_status T_set_stream(T_Device device, dt_stream *stream) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_stream(device.type, device.index, stream));
+  return T_status();
+}
+
+/** T_stream_synchronize(self: stream)
+ * Waits until everything in the stream is done. */
+static inline dt_status T_stream_synchronize(dt_stream *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_stream_synchronize(self));
+  return T_status();
+}
+
+/** T_stream_query(self: stream)
+ * Whether everything in the stream is done. */
+static inline int32_t T_stream_query(dt_stream *self) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_stream_query(self, &result));
+  return result;
+}
+
+/** T_record_stream(self: tensor, stream: stream)
+ * Says that a stream uses the tensor's memory, so that it is not given away before the stream is
+ * done with it. */
+static inline dt_status T_record_stream(dt_tensor *self, dt_stream *stream) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_tensor_record_stream(self, stream));
+  return T_status();
+}
+
+/** T_event_new(.device: device? = absent, .timing: bool = false)
+ * A new event. */
+typedef struct {
+  T_Device device;
+  int timing;
+} T_event_new_options;
+static inline T_event_new_options T_event_new_defaults(void) {
+  T_event_new_options options = {{0, 0}, 0};
+  return options;
+}
+static inline dt_event *T_do_event_new(const T_event_new_options *options) {
+  dt_event *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_event_new(options->device.type, options->device.index, options->timing, &result));
+  return T_own_event_(result);
+}
+#define T_event_new(...) T_event_new_with_(__VA_ARGS__, )
+#define T_event_new_with_(...) \
+  T_OPTIONS_(event_new, \
+    T_do_event_new(&T_event_new_o), __VA_ARGS__)
+
+/** T_event_record(self: event, .stream: stream? = absent)
+ * Puts the mark at the end of a stream. */
+typedef struct {
+  dt_stream *stream;
+} T_event_record_options;
+static inline T_event_record_options T_event_record_defaults(void) {
+  T_event_record_options options = {NULL};
+  return options;
+}
+static inline dt_status T_do_event_record(dt_event *self, const T_event_record_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_event_record(self, options->stream));
+  return T_status();
+}
+#define T_event_record(...) T_event_record_with_(__VA_ARGS__, )
+#define T_event_record_with_(self, ...) \
+  T_OPTIONS_(event_record, \
+    T_do_event_record(self, &T_event_record_o), __VA_ARGS__)
+
+/** T_event_wait(self: event, .device: device? = absent)
+ * The device's current stream goes on when the mark has been reached. */
+typedef struct {
+  T_Device device;
+} T_event_wait_options;
+static inline T_event_wait_options T_event_wait_defaults(void) {
+  T_event_wait_options options = {{0, 0}};
+  return options;
+}
+static inline dt_status T_do_event_wait(dt_event *self, const T_event_wait_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_event_wait(self, options->device.type, options->device.index));
+  return T_status();
+}
+#define T_event_wait(...) T_event_wait_with_(__VA_ARGS__, )
+#define T_event_wait_with_(self, ...) \
+  T_OPTIONS_(event_wait, \
+    T_do_event_wait(self, &T_event_wait_o), __VA_ARGS__)
+
+/** T_event_synchronize(self: event)
+ * Waits until the mark has been reached. */
+static inline dt_status T_event_synchronize(dt_event *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_event_synchronize(self));
+  return T_status();
+}
+
+/** T_event_query(self: event)
+ * Whether the mark has been reached. */
+static inline int32_t T_event_query(dt_event *self) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_event_query(self, &result));
+  return result;
+}
+
+/** T_event_elapsed_time(self: event, end: event)
+ * The time between two marks that have been reached. Milliseconds. */
+static inline double T_event_elapsed_time(dt_event *self, dt_event *end) {
+  double result = NAN;
+  if (T_stopped_()) return result;
+  T_check(dt_event_elapsed_time(self, end, &result));
+  return result;
+}
+
+/** T_graph_new(.device: device? = absent)
+ * An empty graph for a CUDA device. */
+typedef struct {
+  T_Device device;
+} T_graph_new_options;
+static inline T_graph_new_options T_graph_new_defaults(void) {
+  T_graph_new_options options = {{0, 0}};
+  return options;
+}
+static inline dt_graph *T_do_graph_new(const T_graph_new_options *options) {
+  dt_graph *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_graph_new(options->device.type, options->device.index, &result));
+  return T_own_graph_(result);
+}
+#define T_graph_new(...) T_graph_new_with_(__VA_ARGS__, )
+#define T_graph_new_with_(...) \
+  T_OPTIONS_(graph_new, \
+    T_do_graph_new(&T_graph_new_o), __VA_ARGS__)
+
+/** T_graph_begin(self: graph)
+ * From here to graph_end, what this thread does on the device is recorded, not run. Reading a
+ * tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first
+ * step, must have run before. */
+static inline dt_status T_graph_begin(dt_graph *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_graph_begin(self));
+  return T_status();
+}
+
+/** T_graph_end(self: graph)
+ * Ends the recording. Tensors made meanwhile get their values with each replay. */
+static inline dt_status T_graph_end(dt_graph *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_graph_end(self));
+  return T_status();
+}
+
+/** T_graph_abandon(self: graph)
+ * Ends the recording and throws it away; without one, does nothing. */
+static inline dt_status T_graph_abandon(dt_graph *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_graph_abandon(self));
+  return T_status();
+}
+
+/** T_graph_replay(self: graph)
+ * Runs the recorded work on the current stream, on what its tensors hold now. Random numbers go
+ * on where the generator is. */
+static inline dt_status T_graph_replay(dt_graph *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_graph_replay(self));
+  return T_status();
+}
+
+/** T_is_capturing()
+ * Whether this thread is capturing a graph. */
+static inline int32_t T_is_capturing(void) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_is_capturing(&result));
+  return result;
+}
+
 /** T_index(input: tensor, indices: tensor?[])
  * Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
  * nonzero positions. */
@@ -3039,34 +3426,37 @@ static inline dt_tensor *T_do_clip_grad_norm_(
   T_OPTIONS_(clip_grad_norm_, \
     T_do_clip_grad_norm_(params, max_norm, &T_clip_grad_norm__o), __VA_ARGS__)
 
-/** T_sgd_step(params: tensor[], grads: tensor[], momentum_buffers: tensor[], lr: f64, momentum:
+/** T_sgd_step(params: tensor[], grads: tensor[], momentum_buffers: tensor[], lr: operand, momentum:
  *     f64, dampening: f64, weight_decay: f64, nesterov: bool, maximize: bool, first_step: bool)
  * One SGD step over lists of tensors, in place. */
-static inline dt_status T_sgd_step(
-    T_Tensors params, T_Tensors grads, T_Tensors momentum_buffers, double lr, double momentum,
+static inline dt_status T_do_sgd_step(
+    T_Tensors params, T_Tensors grads, T_Tensors momentum_buffers, T_Operand lr, double momentum,
     double dampening, double weight_decay, int nesterov, int maximize, int first_step) {
   if (T_stopped_()) return T_status();
   T_check(dt_sgd_step(
-    params.p, params.n, grads.p, grads.n, momentum_buffers.p, momentum_buffers.n, lr, momentum,
-    dampening, weight_decay, nesterov, maximize, first_step));
+    params.p, params.n, grads.p, grads.n, momentum_buffers.p, momentum_buffers.n, lr.tensor,
+    lr.number.kind, lr.number.i, lr.number.f, momentum, dampening, weight_decay, nesterov, maximize,
+    first_step));
   return T_status();
 }
+#define T_sgd_step(params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov, maximize, first_step) T_do_sgd_step(params, grads, momentum_buffers, T_OP(lr), momentum, dampening, weight_decay, nesterov, maximize, first_step)
 
 /** T_adam_step(params: tensor[], grads: tensor[], exp_avgs: tensor[], exp_avg_sqs: tensor[],
- *     max_exp_avg_sqs: tensor[], steps: tensor[], lr: f64, beta1: f64, beta2: f64, eps: f64,
+ *     max_exp_avg_sqs: tensor[], steps: tensor[], lr: operand, beta1: f64, beta2: f64, eps: f64,
  *     weight_decay: f64, amsgrad: bool, maximize: bool, decoupled: bool)
  * One Adam or AdamW step over lists of tensors, in place. */
-static inline dt_status T_adam_step(
+static inline dt_status T_do_adam_step(
     T_Tensors params, T_Tensors grads, T_Tensors exp_avgs, T_Tensors exp_avg_sqs,
-    T_Tensors max_exp_avg_sqs, T_Tensors steps, double lr, double beta1, double beta2, double eps,
-    double weight_decay, int amsgrad, int maximize, int decoupled) {
+    T_Tensors max_exp_avg_sqs, T_Tensors steps, T_Operand lr, double beta1, double beta2,
+    double eps, double weight_decay, int amsgrad, int maximize, int decoupled) {
   if (T_stopped_()) return T_status();
   T_check(dt_adam_step(
     params.p, params.n, grads.p, grads.n, exp_avgs.p, exp_avgs.n, exp_avg_sqs.p, exp_avg_sqs.n,
-    max_exp_avg_sqs.p, max_exp_avg_sqs.n, steps.p, steps.n, lr, beta1, beta2, eps, weight_decay,
-    amsgrad, maximize, decoupled));
+    max_exp_avg_sqs.p, max_exp_avg_sqs.n, steps.p, steps.n, lr.tensor, lr.number.kind, lr.number.i,
+    lr.number.f, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled));
   return T_status();
 }
+#define T_adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled) T_do_adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, T_OP(lr), beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled)
 
 /** T_neg(input: tensor)
  * Negative of each element. */
@@ -4393,21 +4783,32 @@ static inline dt_tensor *T_do_random_(
     T_do_random_(self, low, high, &T_random__o), __VA_ARGS__)
 
 /** T_manual_seed(seed: i64)
- * Seeds the default generator. */
+ * Seeds the default generator of every device. */
 static inline dt_status T_manual_seed(int64_t seed) {
   if (T_stopped_()) return T_status();
   T_check(dt_manual_seed(seed));
   return T_status();
 }
 
-/** T_default_generator()
- * The generator that is used when none is given. */
-static inline dt_generator *T_default_generator(void) {
+/** T_default_generator(.device: device? = absent)
+ * The generator that is used on a device when none is given. */
+typedef struct {
+  T_Device device;
+} T_default_generator_options;
+static inline T_default_generator_options T_default_generator_defaults(void) {
+  T_default_generator_options options = {{0, 0}};
+  return options;
+}
+static inline dt_generator *T_do_default_generator(const T_default_generator_options *options) {
   dt_generator *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_default_generator(&result));
+  T_check(dt_default_generator(options->device.type, options->device.index, &result));
   return T_own_generator_(result);
 }
+#define T_default_generator(...) T_default_generator_with_(__VA_ARGS__, )
+#define T_default_generator_with_(...) \
+  T_OPTIONS_(default_generator, \
+    T_do_default_generator(&T_default_generator_o), __VA_ARGS__)
 
 /** T_generator_new(.device: device? = absent)
  * A new generator, seeded with a fixed number. */

@@ -98,6 +98,9 @@ inline constexpr DType kBool = DType::kBool;
 
 class Dataset;
 class DataLoader;
+class Stream;
+class Event;
+class Graph;
 class Module;
 class Optimizer;
 class LrScheduler;
@@ -109,6 +112,9 @@ class Context;
 class Hook;
 struct LoadSafetensorsBytesResult;
 struct LoadSafetensorsResult;
+struct DeviceCapabilityResult;
+struct DeviceMemoryResult;
+struct GetTf32Result;
 struct ModuleNamedParametersResult;
 struct ModuleNamedBuffersResult;
 struct ModuleStateDictResult;
@@ -192,6 +198,13 @@ class Tensor {
   const Tensor& fill_(const Operand& value) const;
   // Fills the tensor with 0.
   const Tensor& zero_() const;
+  // A copy in page-locked memory, from and to which GPUs copy without a detour.
+  Tensor pin_memory() const;
+  // Whether the tensor lies in memory that pin_memory allocated.
+  bool is_pinned() const;
+  // Says that a stream uses the tensor's memory, so that it is not given away before the stream is
+  // done with it.
+  void record_stream(const Stream& stream) const;
   // Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their nonzero
   // positions.
   Tensor index(const TensorRefs& indices) const;
@@ -618,6 +631,46 @@ class DataLoader : public detail::Shared<dt_data_loader, dt_data_loader_release>
   // The next batch. Begins an epoch if none has begun. One tensor per field of the dataset; an
   // empty list after the last batch.
   std::vector<Tensor> next() const;
+};
+
+class Stream : public detail::Shared<dt_stream, dt_stream_release> {
+ public:
+  using Shared::Shared;
+  // Waits until everything in the stream is done.
+  void synchronize() const;
+  // Whether everything in the stream is done.
+  bool query() const;
+};
+
+class Event : public detail::Shared<dt_event, dt_event_release> {
+ public:
+  using Shared::Shared;
+  // Puts the mark at the end of a stream.
+  void record(const Stream& stream = detail::none<Stream>()) const;
+  // The device's current stream goes on when the mark has been reached.
+  void wait(std::optional<Device> device = std::nullopt) const;
+  // Waits until the mark has been reached.
+  void synchronize() const;
+  // Whether the mark has been reached.
+  bool query() const;
+  // The time between two marks that have been reached. Milliseconds.
+  double elapsed_time(const Event& end) const;
+};
+
+class Graph : public detail::Shared<dt_graph, dt_graph_release> {
+ public:
+  using Shared::Shared;
+  // From here to graph_end, what this thread does on the device is recorded, not run. Reading a
+  // tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
+  // must have run before.
+  void begin() const;
+  // Ends the recording. Tensors made meanwhile get their values with each replay.
+  void end() const;
+  // Ends the recording and throws it away; without one, does nothing.
+  void abandon() const;
+  // Runs the recorded work on the current stream, on what its tensors hold now. Random numbers go
+  // on where the generator is.
+  void replay() const;
 };
 
 class Module : public detail::Shared<dt_module, dt_module_release> {
@@ -1057,6 +1110,23 @@ struct LoadSafetensorsResult {
   std::vector<Tensor> tensors;
 };
 
+struct DeviceCapabilityResult {
+  int64_t major;
+  int64_t minor;
+};
+
+struct DeviceMemoryResult {
+  int64_t free;
+  int64_t total;
+  int64_t peak_allocated;
+  int64_t peak_reserved;
+};
+
+struct GetTf32Result {
+  bool matmul;
+  bool convolution;
+};
+
 struct ModuleNamedParametersResult {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
@@ -1283,6 +1353,73 @@ inline std::vector<Tensor> DataLoader::next() const {
   dt_tensor_list* out = nullptr;
   detail::check(dt_data_loader_next(handle(), &out));
   return detail::take_tensors(out);
+}
+
+inline Tensor Tensor::pin_memory() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tensor_pin_memory(handle(), &out));
+  return Tensor(out);
+}
+
+inline bool Tensor::is_pinned() const {
+  int32_t out = 0;
+  detail::check(dt_tensor_is_pinned(handle(), &out));
+  return out != 0;
+}
+
+inline void Stream::synchronize() const {
+  detail::check(dt_stream_synchronize(handle()));
+}
+
+inline bool Stream::query() const {
+  int32_t out = 0;
+  detail::check(dt_stream_query(handle(), &out));
+  return out != 0;
+}
+
+inline void Tensor::record_stream(const Stream& stream) const {
+  detail::check(dt_tensor_record_stream(handle(), stream.handle()));
+}
+
+inline void Event::record(const Stream& stream) const {
+  detail::check(dt_event_record(handle(), stream.handle()));
+}
+
+inline void Event::wait(std::optional<Device> device) const {
+  detail::check(dt_event_wait(
+    handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
+}
+
+inline void Event::synchronize() const {
+  detail::check(dt_event_synchronize(handle()));
+}
+
+inline bool Event::query() const {
+  int32_t out = 0;
+  detail::check(dt_event_query(handle(), &out));
+  return out != 0;
+}
+
+inline double Event::elapsed_time(const Event& end) const {
+  double out = 0;
+  detail::check(dt_event_elapsed_time(handle(), end.handle(), &out));
+  return out;
+}
+
+inline void Graph::begin() const {
+  detail::check(dt_graph_begin(handle()));
+}
+
+inline void Graph::end() const {
+  detail::check(dt_graph_end(handle()));
+}
+
+inline void Graph::abandon() const {
+  detail::check(dt_graph_abandon(handle()));
+}
+
+inline void Graph::replay() const {
+  detail::check(dt_graph_replay(handle()));
 }
 
 inline Tensor Tensor::index(const TensorRefs& indices) const {
@@ -3191,6 +3328,119 @@ inline LoadSafetensorsResult load_safetensors(const std::string& path) {
   return {detail::take_strings(names), detail::take_tensors(tensors)};
 }
 
+// How many CUDA devices there are.
+inline int64_t cuda_device_count() {
+  int64_t out = 0;
+  detail::check(dt_cuda_device_count(&out));
+  return out;
+}
+
+// Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
+inline std::string cuda_reason() {
+  dt_bytes* out = nullptr;
+  detail::check(dt_cuda_reason(&out));
+  return detail::take_string(out);
+}
+
+// Which CUDA device is meant where none is numbered, in this context.
+inline int64_t cuda_current_device() {
+  int64_t out = 0;
+  detail::check(dt_cuda_current_device(&out));
+  return out;
+}
+
+// Sets the CUDA device that is meant where none is numbered, in this context.
+inline void cuda_set_device(int64_t index) {
+  detail::check(dt_cuda_set_device(index));
+}
+
+// The maker's name of a device: "NVIDIA H200".
+inline std::string device_name(Device device) {
+  dt_bytes* out = nullptr;
+  detail::check(dt_device_name(static_cast<dt_device_type>(device.type), device.index, &out));
+  return detail::take_string(out);
+}
+
+// The compute capability of a CUDA device.
+inline DeviceCapabilityResult device_capability(Device device) {
+  int64_t major = 0;
+  int64_t minor = 0;
+  detail::check(dt_device_capability(
+    static_cast<dt_device_type>(device.type), device.index, &major, &minor));
+  return {major, minor};
+}
+
+// The memory of a CUDA device. Bytes that are free and that there are, as the driver sees them, and
+// the most that tensors used and that the allocator held since the last reset.
+inline DeviceMemoryResult device_memory(Device device) {
+  int64_t free = 0;
+  int64_t total = 0;
+  int64_t peak_allocated = 0;
+  int64_t peak_reserved = 0;
+  detail::check(dt_device_memory(
+    static_cast<dt_device_type>(device.type), device.index, &free, &total, &peak_allocated,
+    &peak_reserved));
+  return {free, total, peak_allocated, peak_reserved};
+}
+
+// Starts the peaks of memory_stats and device_memory anew.
+inline void reset_peak_memory(std::optional<Device> device = std::nullopt) {
+  detail::check(dt_reset_peak_memory(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
+}
+
+// Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole process.
+inline void set_tf32(bool matmul, bool convolution) {
+  detail::check(dt_set_tf32(matmul, convolution));
+}
+
+// What set_tf32 set.
+inline GetTf32Result get_tf32() {
+  int32_t matmul = 0;
+  int32_t convolution = 0;
+  detail::check(dt_get_tf32(&matmul, &convolution));
+  return {matmul != 0, convolution != 0};
+}
+
+// A new stream. Work goes to it after set_stream.
+inline Stream stream_new(std::optional<Device> device = std::nullopt, int64_t priority = 0) {
+  dt_stream* out = nullptr;
+  detail::check(dt_stream_new(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, priority,
+    &out));
+  return dumbtorch::Stream(out);
+}
+
+// Sends what this context does on a device to a stream from now on.
+inline void set_stream(Device device, const Stream& stream) {
+  detail::check(dt_set_stream(
+    static_cast<dt_device_type>(device.type), device.index, stream.handle()));
+}
+
+// A new event.
+inline Event event_new(std::optional<Device> device = std::nullopt, bool timing = false) {
+  dt_event* out = nullptr;
+  detail::check(dt_event_new(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, timing,
+    &out));
+  return dumbtorch::Event(out);
+}
+
+// An empty graph for a CUDA device.
+inline Graph graph_new(std::optional<Device> device = std::nullopt) {
+  dt_graph* out = nullptr;
+  detail::check(dt_graph_new(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
+  return dumbtorch::Graph(out);
+}
+
+// Whether this thread is capturing a graph.
+inline bool is_capturing() {
+  int32_t out = 0;
+  detail::check(dt_is_capturing(&out));
+  return out != 0;
+}
+
 inline Tensor index_put(
     const Tensor& input, const TensorRefs& indices, const Tensor& values, bool accumulate = false) {
   return input.index_put(indices, values, accumulate);
@@ -3282,24 +3532,25 @@ inline Tensor log_softmax(
 // One SGD step over lists of tensors, in place.
 inline void sgd_step(
     const TensorRefs& params, const TensorRefs& grads, const TensorRefs& momentum_buffers,
-    double lr, double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
-    bool first_step) {
+    const Operand& lr, double momentum, double dampening, double weight_decay, bool nesterov,
+    bool maximize, bool first_step) {
   detail::check(dt_sgd_step(
     params.data(), params.size(), grads.data(), grads.size(), momentum_buffers.data(),
-    momentum_buffers.size(), lr, momentum, dampening, weight_decay, nesterov, maximize,
-    first_step));
+    momentum_buffers.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
+    momentum, dampening, weight_decay, nesterov, maximize, first_step));
 }
 
 // One Adam or AdamW step over lists of tensors, in place.
 inline void adam_step(
     const TensorRefs& params, const TensorRefs& grads, const TensorRefs& exp_avgs,
     const TensorRefs& exp_avg_sqs, const TensorRefs& max_exp_avg_sqs, const TensorRefs& steps,
-    double lr, double beta1, double beta2, double eps, double weight_decay, bool amsgrad,
+    const Operand& lr, double beta1, double beta2, double eps, double weight_decay, bool amsgrad,
     bool maximize, bool decoupled) {
   detail::check(dt_adam_step(
     params.data(), params.size(), grads.data(), grads.size(), exp_avgs.data(), exp_avgs.size(),
     exp_avg_sqs.data(), exp_avg_sqs.size(), max_exp_avg_sqs.data(), max_exp_avg_sqs.size(),
-    steps.data(), steps.size(), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled));
+    steps.data(), steps.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
+    beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled));
 }
 
 inline Tensor neg(const Tensor& input) {
@@ -3627,15 +3878,16 @@ inline Tensor bernoulli(const Tensor& input, const Generator& generator = {}) {
   return input.bernoulli(generator);
 }
 
-// Seeds the default generator.
+// Seeds the default generator of every device.
 inline void manual_seed(int64_t seed) {
   detail::check(dt_manual_seed(seed));
 }
 
-// The generator that is used when none is given.
-inline Generator default_generator() {
+// The generator that is used on a device when none is given.
+inline Generator default_generator(std::optional<Device> device = std::nullopt) {
   dt_generator* out = nullptr;
-  detail::check(dt_default_generator(&out));
+  detail::check(dt_default_generator(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
   return dumbtorch::Generator(out);
 }
 

@@ -35,6 +35,21 @@ static void release_data_loader(void *handle) {
 }
 const dtl_kind dtl_kind_data_loader = {"data_loader", "dumbtorch.data_loader", release_data_loader};
 
+static void release_stream(void *handle) {
+  dt_stream_release((dt_stream *)handle);
+}
+const dtl_kind dtl_kind_stream = {"stream", "dumbtorch.stream", release_stream};
+
+static void release_event(void *handle) {
+  dt_event_release((dt_event *)handle);
+}
+const dtl_kind dtl_kind_event = {"event", "dumbtorch.event", release_event};
+
+static void release_graph(void *handle) {
+  dt_graph_release((dt_graph *)handle);
+}
+const dtl_kind dtl_kind_graph = {"graph", "dumbtorch.graph", release_graph};
+
 static void release_module(void *handle) {
   dt_module_release((dt_module *)handle);
 }
@@ -1461,6 +1476,347 @@ static int fn_load_safetensors(lua_State *L) {
   return 2;
 }
 
+static int fn_cuda_device_count(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "cuda_device_count", names};
+  int64_t r_out = 0;
+  dtl_arguments(&c);
+  dtl_check(L, dt_cuda_device_count(&r_out));
+  lua_pushinteger(L, (lua_Integer)r_out);
+  return 1;
+}
+
+static int fn_cuda_reason(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "cuda_reason", names};
+  void *r_out;
+  dtl_arguments(&c);
+  r_out = dtl_new(L, &dtl_kind_bytes);
+  dtl_check(L, dt_cuda_reason((dt_bytes **)r_out));
+  dtl_take_bytes(L);
+  return 1;
+}
+
+static int fn_cuda_current_device(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "cuda_current_device", names};
+  int64_t r_out = 0;
+  dtl_arguments(&c);
+  dtl_check(L, dt_cuda_current_device(&r_out));
+  lua_pushinteger(L, (lua_Integer)r_out);
+  return 1;
+}
+
+static int fn_cuda_set_device(lua_State *L) {
+  static const char *const names[] = {"index", NULL};
+  dtl_call c = {L, "cuda_set_device", names};
+  int64_t a_index = 0;
+  dtl_arguments(&c);
+  a_index = dtl_int(&c, 1);
+  dtl_check(L, dt_cuda_set_device(a_index));
+  return 0;
+}
+
+static int fn_device_name(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "device_name", names};
+  dtl_device a_device = {0, 0};
+  void *r_out;
+  dtl_arguments(&c);
+  a_device = dtl_read_device(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_bytes);
+  dtl_check(L, dt_device_name(a_device.type, a_device.index, (dt_bytes **)r_out));
+  dtl_take_bytes(L);
+  return 1;
+}
+
+static int fn_device_capability(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "device_capability", names};
+  dtl_device a_device = {0, 0};
+  int64_t r_major = 0;
+  int64_t r_minor = 0;
+  dtl_arguments(&c);
+  a_device = dtl_read_device(&c, 1);
+  dtl_check(L, dt_device_capability(a_device.type, a_device.index, &r_major, &r_minor));
+  lua_pushinteger(L, (lua_Integer)r_major);
+  lua_pushinteger(L, (lua_Integer)r_minor);
+  return 2;
+}
+
+static int fn_device_memory(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "device_memory", names};
+  dtl_device a_device = {0, 0};
+  int64_t r_free = 0;
+  int64_t r_total = 0;
+  int64_t r_peak_allocated = 0;
+  int64_t r_peak_reserved = 0;
+  dtl_arguments(&c);
+  a_device = dtl_read_device(&c, 1);
+  dtl_check(L, dt_device_memory(
+    a_device.type, a_device.index, &r_free, &r_total, &r_peak_allocated, &r_peak_reserved));
+  lua_pushinteger(L, (lua_Integer)r_free);
+  lua_pushinteger(L, (lua_Integer)r_total);
+  lua_pushinteger(L, (lua_Integer)r_peak_allocated);
+  lua_pushinteger(L, (lua_Integer)r_peak_reserved);
+  return 4;
+}
+
+static int fn_reset_peak_memory(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "reset_peak_memory", names};
+  dtl_device a_device = {0, 0};
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  dtl_check(L, dt_reset_peak_memory(a_device.type, a_device.index));
+  return 0;
+}
+
+static int fn_set_tf32(lua_State *L) {
+  static const char *const names[] = {"matmul", "convolution", NULL};
+  dtl_call c = {L, "set_tf32", names};
+  int32_t a_matmul = 0;
+  int32_t a_convolution = 0;
+  dtl_arguments(&c);
+  a_matmul = dtl_bool(&c, 1);
+  a_convolution = dtl_bool(&c, 2);
+  dtl_check(L, dt_set_tf32(a_matmul, a_convolution));
+  return 0;
+}
+
+static int fn_get_tf32(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "get_tf32", names};
+  int32_t r_matmul = 0;
+  int32_t r_convolution = 0;
+  dtl_arguments(&c);
+  dtl_check(L, dt_get_tf32(&r_matmul, &r_convolution));
+  lua_pushboolean(L, r_matmul);
+  lua_pushboolean(L, r_convolution);
+  return 2;
+}
+
+static int fn_tensor_pin_memory(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "pin_memory", names};
+  dt_tensor *a_self = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_tensor_pin_memory(a_self, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_tensor_is_pinned(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "is_pinned", names};
+  dt_tensor *a_self = NULL;
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_is_pinned(a_self, &r_out));
+  lua_pushboolean(L, r_out);
+  return 1;
+}
+
+static int fn_stream_new(lua_State *L) {
+  static const char *const names[] = {"device", "priority", NULL};
+  dtl_call c = {L, "stream_new", names};
+  dtl_device a_device = {0, 0};
+  int64_t a_priority = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  if (!dtl_absent(&c, 2)) a_priority = dtl_int(&c, 2);
+  r_out = dtl_new(L, &dtl_kind_stream);
+  dtl_check(L, dt_stream_new(a_device.type, a_device.index, a_priority, (dt_stream **)r_out));
+  return 1;
+}
+
+static int fn_set_stream(lua_State *L) {
+  static const char *const names[] = {"device", "stream", NULL};
+  dtl_call c = {L, "set_stream", names};
+  dtl_device a_device = {0, 0};
+  dt_stream *a_stream = NULL;
+  dtl_arguments(&c);
+  a_device = dtl_read_device(&c, 1);
+  if (!dtl_absent(&c, 2)) a_stream = (dt_stream *)dtl_handle(&c, 2, &dtl_kind_stream);
+  dtl_check(L, dt_set_stream(a_device.type, a_device.index, a_stream));
+  return 0;
+}
+
+static int fn_stream_synchronize(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "synchronize", names};
+  dt_stream *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_stream *)dtl_handle(&c, 1, &dtl_kind_stream);
+  dtl_check(L, dt_stream_synchronize(a_self));
+  return 0;
+}
+
+static int fn_stream_query(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "query", names};
+  dt_stream *a_self = NULL;
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  a_self = (dt_stream *)dtl_handle(&c, 1, &dtl_kind_stream);
+  dtl_check(L, dt_stream_query(a_self, &r_out));
+  lua_pushboolean(L, r_out);
+  return 1;
+}
+
+static int fn_tensor_record_stream(lua_State *L) {
+  static const char *const names[] = {"self", "stream", NULL};
+  dtl_call c = {L, "record_stream", names};
+  dt_tensor *a_self = NULL;
+  dt_stream *a_stream = NULL;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  a_stream = (dt_stream *)dtl_handle(&c, 2, &dtl_kind_stream);
+  dtl_check(L, dt_tensor_record_stream(a_self, a_stream));
+  return 0;
+}
+
+static int fn_event_new(lua_State *L) {
+  static const char *const names[] = {"device", "timing", NULL};
+  dtl_call c = {L, "event_new", names};
+  dtl_device a_device = {0, 0};
+  int32_t a_timing = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  if (!dtl_absent(&c, 2)) a_timing = dtl_bool(&c, 2);
+  r_out = dtl_new(L, &dtl_kind_event);
+  dtl_check(L, dt_event_new(a_device.type, a_device.index, a_timing, (dt_event **)r_out));
+  return 1;
+}
+
+static int fn_event_record(lua_State *L) {
+  static const char *const names[] = {"self", "stream", NULL};
+  dtl_call c = {L, "record", names};
+  dt_event *a_self = NULL;
+  dt_stream *a_stream = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_event *)dtl_handle(&c, 1, &dtl_kind_event);
+  if (!dtl_absent(&c, 2)) a_stream = (dt_stream *)dtl_handle(&c, 2, &dtl_kind_stream);
+  dtl_check(L, dt_event_record(a_self, a_stream));
+  return 0;
+}
+
+static int fn_event_wait(lua_State *L) {
+  static const char *const names[] = {"self", "device", NULL};
+  dtl_call c = {L, "wait", names};
+  dt_event *a_self = NULL;
+  dtl_device a_device = {0, 0};
+  dtl_arguments(&c);
+  a_self = (dt_event *)dtl_handle(&c, 1, &dtl_kind_event);
+  if (!dtl_absent(&c, 2)) a_device = dtl_read_device(&c, 2);
+  dtl_check(L, dt_event_wait(a_self, a_device.type, a_device.index));
+  return 0;
+}
+
+static int fn_event_synchronize(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "synchronize", names};
+  dt_event *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_event *)dtl_handle(&c, 1, &dtl_kind_event);
+  dtl_check(L, dt_event_synchronize(a_self));
+  return 0;
+}
+
+static int fn_event_query(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "query", names};
+  dt_event *a_self = NULL;
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  a_self = (dt_event *)dtl_handle(&c, 1, &dtl_kind_event);
+  dtl_check(L, dt_event_query(a_self, &r_out));
+  lua_pushboolean(L, r_out);
+  return 1;
+}
+
+static int fn_event_elapsed_time(lua_State *L) {
+  static const char *const names[] = {"self", "end_", NULL};
+  dtl_call c = {L, "elapsed_time", names};
+  dt_event *a_self = NULL;
+  dt_event *a_end = NULL;
+  double r_out = 0;
+  dtl_arguments(&c);
+  a_self = (dt_event *)dtl_handle(&c, 1, &dtl_kind_event);
+  a_end = (dt_event *)dtl_handle(&c, 2, &dtl_kind_event);
+  dtl_check(L, dt_event_elapsed_time(a_self, a_end, &r_out));
+  lua_pushnumber(L, r_out);
+  return 1;
+}
+
+static int fn_graph_new(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "graph_new", names};
+  dtl_device a_device = {0, 0};
+  void *r_out;
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_graph);
+  dtl_check(L, dt_graph_new(a_device.type, a_device.index, (dt_graph **)r_out));
+  return 1;
+}
+
+static int fn_graph_begin(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "begin", names};
+  dt_graph *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_graph *)dtl_handle(&c, 1, &dtl_kind_graph);
+  dtl_check(L, dt_graph_begin(a_self));
+  return 0;
+}
+
+static int fn_graph_end(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "end", names};
+  dt_graph *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_graph *)dtl_handle(&c, 1, &dtl_kind_graph);
+  dtl_check(L, dt_graph_end(a_self));
+  return 0;
+}
+
+static int fn_graph_abandon(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "abandon", names};
+  dt_graph *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_graph *)dtl_handle(&c, 1, &dtl_kind_graph);
+  dtl_check(L, dt_graph_abandon(a_self));
+  return 0;
+}
+
+static int fn_graph_replay(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "replay", names};
+  dt_graph *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_graph *)dtl_handle(&c, 1, &dtl_kind_graph);
+  dtl_check(L, dt_graph_replay(a_self));
+  return 0;
+}
+
+static int fn_is_capturing(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "is_capturing", names};
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  dtl_check(L, dt_is_capturing(&r_out));
+  lua_pushboolean(L, r_out);
+  return 1;
+}
+
 static int fn_index(lua_State *L) {
   static const char *const names[] = {"input", "indices", NULL};
   dtl_call c = {L, "index", names};
@@ -2786,7 +3142,7 @@ static int fn_sgd_step(lua_State *L) {
   dtl_tensors a_params = {NULL, DT_ABSENT};
   dtl_tensors a_grads = {NULL, DT_ABSENT};
   dtl_tensors a_momentum_buffers = {NULL, DT_ABSENT};
-  double a_lr = 0;
+  dtl_operand a_lr = {NULL, {0, 0, 0}};
   double a_momentum = 0;
   double a_dampening = 0;
   double a_weight_decay = 0;
@@ -2797,7 +3153,7 @@ static int fn_sgd_step(lua_State *L) {
   a_params = dtl_tensor_list(&c, 1, 0);
   a_grads = dtl_tensor_list(&c, 2, 0);
   a_momentum_buffers = dtl_tensor_list(&c, 3, 0);
-  a_lr = dtl_real(&c, 4);
+  a_lr = dtl_read_operand(&c, 4);
   a_momentum = dtl_real(&c, 5);
   a_dampening = dtl_real(&c, 6);
   a_weight_decay = dtl_real(&c, 7);
@@ -2805,8 +3161,9 @@ static int fn_sgd_step(lua_State *L) {
   a_maximize = dtl_bool(&c, 9);
   a_first_step = dtl_bool(&c, 10);
   dtl_check(L, dt_sgd_step(
-    a_params.p, a_params.n, a_grads.p, a_grads.n, a_momentum_buffers.p, a_momentum_buffers.n, a_lr,
-    a_momentum, a_dampening, a_weight_decay, a_nesterov, a_maximize, a_first_step));
+    a_params.p, a_params.n, a_grads.p, a_grads.n, a_momentum_buffers.p, a_momentum_buffers.n,
+    a_lr.tensor, a_lr.number.kind, a_lr.number.i, a_lr.number.f, a_momentum, a_dampening,
+    a_weight_decay, a_nesterov, a_maximize, a_first_step));
   return 0;
 }
 
@@ -2820,7 +3177,7 @@ static int fn_adam_step(lua_State *L) {
   dtl_tensors a_exp_avg_sqs = {NULL, DT_ABSENT};
   dtl_tensors a_max_exp_avg_sqs = {NULL, DT_ABSENT};
   dtl_tensors a_steps = {NULL, DT_ABSENT};
-  double a_lr = 0;
+  dtl_operand a_lr = {NULL, {0, 0, 0}};
   double a_beta1 = 0;
   double a_beta2 = 0;
   double a_eps = 0;
@@ -2835,7 +3192,7 @@ static int fn_adam_step(lua_State *L) {
   a_exp_avg_sqs = dtl_tensor_list(&c, 4, 0);
   a_max_exp_avg_sqs = dtl_tensor_list(&c, 5, 0);
   a_steps = dtl_tensor_list(&c, 6, 0);
-  a_lr = dtl_real(&c, 7);
+  a_lr = dtl_read_operand(&c, 7);
   a_beta1 = dtl_real(&c, 8);
   a_beta2 = dtl_real(&c, 9);
   a_eps = dtl_real(&c, 10);
@@ -2845,8 +3202,9 @@ static int fn_adam_step(lua_State *L) {
   a_decoupled = dtl_bool(&c, 14);
   dtl_check(L, dt_adam_step(
     a_params.p, a_params.n, a_grads.p, a_grads.n, a_exp_avgs.p, a_exp_avgs.n, a_exp_avg_sqs.p,
-    a_exp_avg_sqs.n, a_max_exp_avg_sqs.p, a_max_exp_avg_sqs.n, a_steps.p, a_steps.n, a_lr, a_beta1,
-    a_beta2, a_eps, a_weight_decay, a_amsgrad, a_maximize, a_decoupled));
+    a_exp_avg_sqs.n, a_max_exp_avg_sqs.p, a_max_exp_avg_sqs.n, a_steps.p, a_steps.n, a_lr.tensor,
+    a_lr.number.kind, a_lr.number.i, a_lr.number.f, a_beta1, a_beta2, a_eps, a_weight_decay,
+    a_amsgrad, a_maximize, a_decoupled));
   return 0;
 }
 
@@ -4415,12 +4773,14 @@ static int fn_manual_seed(lua_State *L) {
 }
 
 static int fn_default_generator(lua_State *L) {
-  static const char *const names[] = {NULL};
+  static const char *const names[] = {"device", NULL};
   dtl_call c = {L, "default_generator", names};
+  dtl_device a_device = {0, 0};
   void *r_out;
   dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
   r_out = dtl_new(L, &dtl_kind_generator);
-  dtl_check(L, dt_default_generator((dt_generator **)r_out));
+  dtl_check(L, dt_default_generator(a_device.type, a_device.index, (dt_generator **)r_out));
   return 1;
 }
 
@@ -5854,6 +6214,44 @@ static const luaL_Reg properties_data_loader[] = {
 static const dtl_operator operators_data_loader[] = {
     {NULL, NULL, NULL}};
 
+static const luaL_Reg methods_stream[] = {
+    {"synchronize", fn_stream_synchronize},
+    {"query", fn_stream_query},
+    {NULL, NULL}};
+
+static const luaL_Reg properties_stream[] = {
+    {NULL, NULL}};
+
+static const dtl_operator operators_stream[] = {
+    {NULL, NULL, NULL}};
+
+static const luaL_Reg methods_event[] = {
+    {"record", fn_event_record},
+    {"wait", fn_event_wait},
+    {"synchronize", fn_event_synchronize},
+    {"query", fn_event_query},
+    {"elapsed_time", fn_event_elapsed_time},
+    {NULL, NULL}};
+
+static const luaL_Reg properties_event[] = {
+    {NULL, NULL}};
+
+static const dtl_operator operators_event[] = {
+    {NULL, NULL, NULL}};
+
+static const luaL_Reg methods_graph[] = {
+    {"begin", fn_graph_begin},
+    {"end_", fn_graph_end},
+    {"abandon", fn_graph_abandon},
+    {"replay", fn_graph_replay},
+    {NULL, NULL}};
+
+static const luaL_Reg properties_graph[] = {
+    {NULL, NULL}};
+
+static const dtl_operator operators_graph[] = {
+    {NULL, NULL, NULL}};
+
 static const luaL_Reg methods_module[] = {
     {"forward", fn_module_forward},
     {"kind", fn_module_kind},
@@ -5933,6 +6331,9 @@ static const luaL_Reg methods_tensor[] = {
     {"copy_", fn_copy_},
     {"fill_", fn_fill_},
     {"zero_", fn_zero_},
+    {"pin_memory", fn_tensor_pin_memory},
+    {"is_pinned", fn_tensor_is_pinned},
+    {"record_stream", fn_tensor_record_stream},
     {"index", fn_index},
     {"index_put", fn_index_put},
     {"index_put_", fn_index_put_},
@@ -6202,6 +6603,9 @@ static const dtl_operator operators_hook[] = {
 const dtl_class dtl_classes[] = {
     {&dtl_kind_dataset, methods_dataset, properties_dataset, operators_dataset},
     {&dtl_kind_data_loader, methods_data_loader, properties_data_loader, operators_data_loader},
+    {&dtl_kind_stream, methods_stream, properties_stream, operators_stream},
+    {&dtl_kind_event, methods_event, properties_event, operators_event},
+    {&dtl_kind_graph, methods_graph, properties_graph, operators_graph},
     {&dtl_kind_module, methods_module, properties_module, operators_module},
     {&dtl_kind_optimizer, methods_optimizer, properties_optimizer, operators_optimizer},
     {&dtl_kind_lr_scheduler, methods_lr_scheduler, properties_lr_scheduler, operators_lr_scheduler},
@@ -6281,6 +6685,21 @@ static const luaL_Reg functions_torch[] = {
     {"save_safetensors", fn_save_safetensors},
     {"load_safetensors_bytes", fn_load_safetensors_bytes},
     {"load_safetensors", fn_load_safetensors},
+    {"cuda_device_count", fn_cuda_device_count},
+    {"cuda_reason", fn_cuda_reason},
+    {"cuda_current_device", fn_cuda_current_device},
+    {"cuda_set_device", fn_cuda_set_device},
+    {"device_name", fn_device_name},
+    {"device_capability", fn_device_capability},
+    {"device_memory", fn_device_memory},
+    {"reset_peak_memory", fn_reset_peak_memory},
+    {"set_tf32", fn_set_tf32},
+    {"get_tf32", fn_get_tf32},
+    {"stream_new", fn_stream_new},
+    {"set_stream", fn_set_stream},
+    {"event_new", fn_event_new},
+    {"graph_new", fn_graph_new},
+    {"is_capturing", fn_is_capturing},
     {"index_put", fn_index_put},
     {"index_select", fn_index_select},
     {"index_add", fn_index_add},

@@ -25,6 +25,18 @@ static void py_data_loader_release(int64_t handle) {
   dt_data_loader_release((dt_data_loader *)(intptr_t)handle);
 }
 
+static void py_stream_release(int64_t handle) {
+  dt_stream_release((dt_stream *)(intptr_t)handle);
+}
+
+static void py_event_release(int64_t handle) {
+  dt_event_release((dt_event *)(intptr_t)handle);
+}
+
+static void py_graph_release(int64_t handle) {
+  dt_graph_release((dt_graph *)(intptr_t)handle);
+}
+
 static void py_module_release(int64_t handle) {
   dt_module_release((dt_module *)(intptr_t)handle);
 }
@@ -575,6 +587,166 @@ static int32_t py_load_safetensors(const char *path, int64_t *out) {
   return status;
 }
 
+static int64_t py_cuda_device_count(void) {
+  int64_t out = 0;
+  if (dt_cuda_device_count(&out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int64_t py_cuda_reason(void) {
+  dt_bytes *out = NULL;
+  (void)!dt_cuda_reason(&out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cuda_current_device(void) {
+  int64_t out = 0;
+  if (dt_cuda_current_device(&out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int32_t py_cuda_set_device(int64_t index) {
+  return dt_cuda_set_device(index);
+}
+
+static int64_t py_device_name(int32_t device_type, int64_t device_index) {
+  dt_bytes *out = NULL;
+  (void)!dt_device_name(device_type, device_index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_device_capability(int32_t device_type, int64_t device_index, int64_t *out) {
+  int64_t major = 0;
+  int64_t minor = 0;
+  const int32_t status = dt_device_capability(device_type, device_index, &major, &minor);
+  out[0] = major;
+  out[1] = minor;
+  return status;
+}
+
+static int32_t py_device_memory(int32_t device_type, int64_t device_index, int64_t *out) {
+  int64_t free = 0;
+  int64_t total = 0;
+  int64_t peak_allocated = 0;
+  int64_t peak_reserved = 0;
+  const int32_t status = dt_device_memory(device_type, device_index, &free, &total, &peak_allocated, &peak_reserved);
+  out[0] = free;
+  out[1] = total;
+  out[2] = peak_allocated;
+  out[3] = peak_reserved;
+  return status;
+}
+
+static int32_t py_reset_peak_memory(int32_t device_type, int64_t device_index) {
+  return dt_reset_peak_memory(device_type, device_index);
+}
+
+static int32_t py_set_tf32(int32_t matmul, int32_t convolution) {
+  return dt_set_tf32(matmul, convolution);
+}
+
+static int32_t py_get_tf32(int64_t *out) {
+  int32_t matmul = 0;
+  int32_t convolution = 0;
+  const int32_t status = dt_get_tf32(&matmul, &convolution);
+  out[0] = matmul;
+  out[1] = convolution;
+  return status;
+}
+
+static int64_t py_tensor_pin_memory(int64_t self) {
+  dt_tensor *out = NULL;
+  (void)!dt_tensor_pin_memory((dt_tensor *)(intptr_t)self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_tensor_is_pinned(int64_t self) {
+  int32_t out = 0;
+  return dt_tensor_is_pinned((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
+}
+
+static int64_t py_stream_new(int32_t device_type, int64_t device_index, int64_t priority) {
+  dt_stream *out = NULL;
+  (void)!dt_stream_new(device_type, device_index, priority, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_set_stream(int32_t device_type, int64_t device_index, int64_t stream) {
+  return dt_set_stream(device_type, device_index, (dt_stream *)(intptr_t)stream);
+}
+
+static int32_t py_stream_synchronize(int64_t self) {
+  return dt_stream_synchronize((dt_stream *)(intptr_t)self);
+}
+
+static int32_t py_stream_query(int64_t self) {
+  int32_t out = 0;
+  return dt_stream_query((dt_stream *)(intptr_t)self, &out) ? -1 : out;
+}
+
+static int32_t py_tensor_record_stream(int64_t self, int64_t stream) {
+  return dt_tensor_record_stream((dt_tensor *)(intptr_t)self, (dt_stream *)(intptr_t)stream);
+}
+
+static int64_t py_event_new(int32_t device_type, int64_t device_index, int32_t timing) {
+  dt_event *out = NULL;
+  (void)!dt_event_new(device_type, device_index, timing, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_event_record(int64_t self, int64_t stream) {
+  return dt_event_record((dt_event *)(intptr_t)self, (dt_stream *)(intptr_t)stream);
+}
+
+static int32_t py_event_wait(int64_t self, int32_t device_type, int64_t device_index) {
+  return dt_event_wait((dt_event *)(intptr_t)self, device_type, device_index);
+}
+
+static int32_t py_event_synchronize(int64_t self) {
+  return dt_event_synchronize((dt_event *)(intptr_t)self);
+}
+
+static int32_t py_event_query(int64_t self) {
+  int32_t out = 0;
+  return dt_event_query((dt_event *)(intptr_t)self, &out) ? -1 : out;
+}
+
+static double py_event_elapsed_time(int64_t self, int64_t end) {
+  double out = 0;
+  if (dt_event_elapsed_time((dt_event *)(intptr_t)self, (dt_event *)(intptr_t)end, &out)) return NAN;
+  if (out != out) dt_error_clear();
+  return out;
+}
+
+static int64_t py_graph_new(int32_t device_type, int64_t device_index) {
+  dt_graph *out = NULL;
+  (void)!dt_graph_new(device_type, device_index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_graph_begin(int64_t self) {
+  return dt_graph_begin((dt_graph *)(intptr_t)self);
+}
+
+static int32_t py_graph_end(int64_t self) {
+  return dt_graph_end((dt_graph *)(intptr_t)self);
+}
+
+static int32_t py_graph_abandon(int64_t self) {
+  return dt_graph_abandon((dt_graph *)(intptr_t)self);
+}
+
+static int32_t py_graph_replay(int64_t self) {
+  return dt_graph_replay((dt_graph *)(intptr_t)self);
+}
+
+static int32_t py_is_capturing(void) {
+  int32_t out = 0;
+  return dt_is_capturing(&out) ? -1 : out;
+}
+
 static int64_t py_index(int64_t input, const int64_t *indices, int64_t indices_n) {
   dt_tensor *out = NULL;
   (void)!dt_index((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, &out);
@@ -1032,12 +1204,12 @@ static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, doubl
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sgd_step(const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *momentum_buffers, int64_t momentum_buffers_n, double lr, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize, int32_t first_step) {
-  return dt_sgd_step((dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)momentum_buffers, momentum_buffers_n, lr, momentum, dampening, weight_decay, nesterov, maximize, first_step);
+static int32_t py_sgd_step(const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *momentum_buffers, int64_t momentum_buffers_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize, int32_t first_step) {
+  return dt_sgd_step((dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)momentum_buffers, momentum_buffers_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, momentum, dampening, weight_decay, nesterov, maximize, first_step);
 }
 
-static int32_t py_adam_step(const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *exp_avgs, int64_t exp_avgs_n, const int64_t *exp_avg_sqs, int64_t exp_avg_sqs_n, const int64_t *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n, const int64_t *steps, int64_t steps_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize, int32_t decoupled) {
-  return dt_adam_step((dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)exp_avgs, exp_avgs_n, (dt_tensor *const *)exp_avg_sqs, exp_avg_sqs_n, (dt_tensor *const *)max_exp_avg_sqs, max_exp_avg_sqs_n, (dt_tensor *const *)steps, steps_n, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled);
+static int32_t py_adam_step(const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *exp_avgs, int64_t exp_avgs_n, const int64_t *exp_avg_sqs, int64_t exp_avg_sqs_n, const int64_t *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n, const int64_t *steps, int64_t steps_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize, int32_t decoupled) {
+  return dt_adam_step((dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)exp_avgs, exp_avgs_n, (dt_tensor *const *)exp_avg_sqs, exp_avg_sqs_n, (dt_tensor *const *)max_exp_avg_sqs, max_exp_avg_sqs_n, (dt_tensor *const *)steps, steps_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled);
 }
 
 static int64_t py_neg(int64_t input) {
@@ -1610,9 +1782,9 @@ static int32_t py_manual_seed(int64_t seed) {
   return dt_manual_seed(seed);
 }
 
-static int64_t py_default_generator(void) {
+static int64_t py_default_generator(int32_t device_type, int64_t device_index) {
   dt_generator *out = NULL;
-  (void)!dt_default_generator(&out);
+  (void)!dt_default_generator(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -106,8 +106,8 @@ static void py_release_all(const int64_t* tensors, int64_t n) {
 
 /* SGD without momentum over the parameters that have a gradient: the step of the smallest networks,
  * where what Python does in between would cost more than the arithmetic. */
-static int32_t py_sgd_update(const int64_t* params, int64_t n, double lr, double weight_decay,
-                             int32_t maximize) {
+static int32_t py_sgd_update(const int64_t* params, int64_t n, int64_t lr, int32_t lr_kind,
+                             int64_t lr_i, double lr_f, double weight_decay, int32_t maximize) {
   int64_t* const kept = (int64_t*)malloc(2 * (size_t)(n + 1) * sizeof *kept);
   if (!kept) return dt_error_set(DT_STATUS_OUT_OF_MEMORY, "sgd: out of memory");
   int64_t* const grads = kept + n + 1;
@@ -120,7 +120,8 @@ static int32_t py_sgd_update(const int64_t* params, int64_t n, double lr, double
   }
   if (!status) {
     status = dt_sgd_step((dt_tensor* const*)kept, count, (dt_tensor* const*)grads, count, NULL, 0,
-                         lr, 0.0, 0.0, weight_decay, 0, maximize, 0);
+                         (dt_tensor*)(intptr_t)lr, lr_kind, lr_i, lr_f, 0.0, 0.0, weight_decay, 0,
+                         maximize, 0);
     py_release_all(grads, count);
   }
   free(kept);

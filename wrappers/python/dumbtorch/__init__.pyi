@@ -25,12 +25,14 @@ from ._types import memory_format as memory_format
 from ._types import preserve_format as preserve_format
 from ._types import uint8 as uint8
 from . import autograd as autograd
+from . import backends as backends
 from . import cuda as cuda
 from . import nn as nn
 from . import optim as optim
 from . import random as random
 from . import safetensors as safetensors
 from . import utils as utils
+from ._graph import capture as capture
 from .autograd import enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode
 from .autograd import no_grad as no_grad

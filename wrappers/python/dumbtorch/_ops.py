@@ -1202,6 +1202,252 @@ def load_safetensors(path):
     return load_safetensors_result((take_texts(out[0]), take_tensors(out[1])))
 
 
+def cuda_device_count():
+    """How many CUDA devices there are."""
+    try:
+        out = lib.py_cuda_device_count()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cuda_device_count", "") from None
+    return int_or_fail(out)
+
+
+def cuda_reason():
+    """Why CUDA is not available, in the words of what failed.
+
+    Returns:
+        Empty if CUDA is available.
+    """
+    try:
+        out = lib.py_cuda_reason()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cuda_reason", "") from None
+    return take_text(out)
+
+
+def cuda_current_device():
+    """Which CUDA device is meant where none is numbered, in this context."""
+    try:
+        out = lib.py_cuda_current_device()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cuda_current_device", "") from None
+    return int_or_fail(out)
+
+
+def cuda_set_device(index):
+    """Sets the CUDA device that is meant where none is numbered, in this context.
+
+    Args:
+        index: Its number.
+    """
+    try:
+        status = lib.py_cuda_set_device(index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cuda_set_device", "index:i64", index) from None
+    if status:
+        raise fail()
+
+
+def device_name(device):
+    """The maker's name of a device: "NVIDIA H200".
+
+    Args:
+        device: The device.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_device_name(device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "device_name", "device:device", device) from None
+    return take_text(out)
+
+
+def device_capability(device):
+    """The compute capability of a CUDA device.
+
+    Args:
+        device: A CUDA device.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_device_capability(device_type, device_index, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "device_capability", "device:device", device) from None
+    if status:
+        raise fail()
+    return device_capability_result((out[0], out[1]))
+
+
+def device_memory(device):
+    """The memory of a CUDA device.
+
+    Args:
+        device: A CUDA device.
+
+    Returns:
+        Bytes that are free and that there are, as the driver sees them, and the most that
+        tensors used and that the allocator held since the last reset.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = ffi_new("int64_t[4]")
+        status = lib.py_device_memory(device_type, device_index, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "device_memory", "device:device", device) from None
+    if status:
+        raise fail()
+    return device_memory_result((out[0], out[1], out[2], out[3]))
+
+
+def reset_peak_memory(device=None):
+    """Starts the peaks of memory_stats and device_memory anew.
+
+    Args:
+        device: The device; absent: the default one.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        status = lib.py_reset_peak_memory(device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "reset_peak_memory", "device:device?", device) from None
+    if status:
+        raise fail()
+
+
+def set_tf32(matmul, convolution):
+    """Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
+    process.
+
+    Args:
+        matmul: For matrix products (torch.backends.cuda.matmul.allow_tf32, off at first).
+        convolution: For convolutions (torch.backends.cudnn.allow_tf32, on at first).
+    """
+    try:
+        status = lib.py_set_tf32(matmul, convolution)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_tf32", "matmul:bool convolution:bool", matmul, convolution) from None
+    if status:
+        raise fail()
+
+
+def get_tf32():
+    """What set_tf32 set."""
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_get_tf32(out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "get_tf32", "") from None
+    if status:
+        raise fail()
+    return get_tf32_result((out[0] != 0, out[1] != 0))
+
+
+def tensor_pin_memory(self):
+    """A copy in page-locked memory, from and to which GPUs copy without a detour."""
+    try:
+        out = lib.py_tensor_pin_memory(self._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "pin_memory", "self:tensor", self) from None
+    return wrap(out)
+
+
+def tensor_is_pinned(self):
+    """Whether the tensor lies in memory that pin_memory allocated."""
+    try:
+        out = lib.py_tensor_is_pinned(self._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "is_pinned", "self:tensor", self) from None
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def stream_new(device=None, priority=0):
+    """A new stream. Work goes to it after set_stream.
+
+    Args:
+        device: The device; absent: the default one.
+        priority: Lower numbers go first; devices round to what they have.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_stream_new(device_type, device_index, priority)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "stream_new", "device:device? priority:i64", device, priority) from None
+    return Stream.own(out)
+
+
+def set_stream(device, stream):
+    """Sends what this context does on a device to a stream from now on.
+
+    Args:
+        device: The device.
+        stream: The stream; absent: the device's main one.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        status = lib.py_set_stream(device_type, device_index, 0 if stream is None else stream._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_stream", "device:device stream:handle?", device, stream) from None
+    if status:
+        raise fail()
+
+
+def tensor_record_stream(self, stream):
+    """Says that a stream uses the tensor's memory, so that it is not given away before the
+    stream is done with it.
+
+    Args:
+        stream: A stream other than the one it was made on.
+    """
+    try:
+        status = lib.py_tensor_record_stream(self._h, stream._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "record_stream", "self:tensor stream:handle", self, stream) from None
+    if status:
+        raise fail()
+
+
+def event_new(device=None, timing=False):
+    """A new event.
+
+    Args:
+        device: The device; absent: the default one.
+        timing: Whether event_elapsed_time will be asked.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_event_new(device_type, device_index, timing)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "event_new", "device:device? timing:bool", device, timing) from None
+    return Event.own(out)
+
+
+def graph_new(device=None):
+    """An empty graph for a CUDA device.
+
+    Args:
+        device: The device; absent: the default one.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_graph_new(device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "graph_new", "device:device?", device) from None
+    return Graph.own(out)
+
+
+def is_capturing():
+    """Whether this thread is capturing a graph."""
+    try:
+        out = lib.py_is_capturing()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "is_capturing", "") from None
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
 def index(input, indices):
     """Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
     nonzero positions.
@@ -1994,9 +2240,10 @@ def sgd_step(params, grads, momentum_buffers, lr, momentum, dampening, weight_de
         params_c = handle_list(params)
         grads_c = handle_list(grads)
         momentum_buffers_c = handle_list(momentum_buffers)
-        status = lib.py_sgd_step(params_c, len(params_c), grads_c, len(grads_c), momentum_buffers_c, len(momentum_buffers_c), lr, momentum, dampening, weight_decay, nesterov, maximize, first_step)
+        lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
+        status = lib.py_sgd_step(params_c, len(params_c), grads_c, len(grads_c), momentum_buffers_c, len(momentum_buffers_c), lr_h, lr_kind, lr_i, lr_f, momentum, dampening, weight_decay, nesterov, maximize, first_step)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sgd_step", "params:tensor[] grads:tensor[] momentum_buffers:tensor[] lr:f64 momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool first_step:bool", params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov, maximize, first_step) from None
+        raise complain(error, "sgd_step", "params:tensor[] grads:tensor[] momentum_buffers:tensor[] lr:operand momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool first_step:bool", params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov, maximize, first_step) from None
     if status:
         raise fail()
 
@@ -2027,9 +2274,10 @@ def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, 
         exp_avg_sqs_c = handle_list(exp_avg_sqs)
         max_exp_avg_sqs_c = handle_list(max_exp_avg_sqs)
         steps_c = handle_list(steps)
-        status = lib.py_adam_step(params_c, len(params_c), grads_c, len(grads_c), exp_avgs_c, len(exp_avgs_c), exp_avg_sqs_c, len(exp_avg_sqs_c), max_exp_avg_sqs_c, len(max_exp_avg_sqs_c), steps_c, len(steps_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled)
+        lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
+        status = lib.py_adam_step(params_c, len(params_c), grads_c, len(grads_c), exp_avgs_c, len(exp_avgs_c), exp_avg_sqs_c, len(exp_avg_sqs_c), max_exp_avg_sqs_c, len(max_exp_avg_sqs_c), steps_c, len(steps_c), lr_h, lr_kind, lr_i, lr_f, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adam_step", "params:tensor[] grads:tensor[] exp_avgs:tensor[] exp_avg_sqs:tensor[] max_exp_avg_sqs:tensor[] steps:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool decoupled:bool", params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled) from None
+        raise complain(error, "adam_step", "params:tensor[] grads:tensor[] exp_avgs:tensor[] exp_avg_sqs:tensor[] max_exp_avg_sqs:tensor[] steps:tensor[] lr:operand beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool decoupled:bool", params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled) from None
     if status:
         raise fail()
 
@@ -3448,7 +3696,7 @@ def random_(self, low, high, *, generator=None):
 
 
 def manual_seed(seed):
-    """Seeds the default generator.
+    """Seeds the default generator of every device.
 
     Args:
         seed: Any number.
@@ -3461,12 +3709,17 @@ def manual_seed(seed):
         raise fail()
 
 
-def default_generator():
-    """The generator that is used when none is given."""
+def default_generator(device=None):
+    """The generator that is used on a device when none is given.
+
+    Args:
+        device: Where; absent means the default device, or the input's.
+    """
     try:
-        out = lib.py_default_generator()
+        device_type, device_index = device_parts(device)
+        out = lib.py_default_generator(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "default_generator", "") from None
+        raise complain(error, "default_generator", "device:device?", device) from None
     return Generator.own(out)
 
 
@@ -4834,6 +5087,148 @@ class DataLoader(Handle):
         return take_tensors(out)
 
 
+class Stream(Handle):
+    """A device's queue of work. On the CPU work is done when a call returns, and a stream is always empty."""
+
+    __slots__ = ()
+    _release = lib.py_stream_release
+
+    def synchronize(self):
+        """Waits until everything in the stream is done."""
+        try:
+            status = lib.py_stream_synchronize(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "synchronize", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def query(self):
+        """Whether everything in the stream is done."""
+        try:
+            out = lib.py_stream_query(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "query", "self:handle", self) from None
+        if out < 0:
+            raise fail()
+        return out != 0
+
+
+class Event(Handle):
+    """A mark in a stream."""
+
+    __slots__ = ()
+    _release = lib.py_event_release
+
+    def record(self, stream=None):
+        """Puts the mark at the end of a stream.
+
+        Args:
+            stream: Absent: the current stream.
+        """
+        try:
+            status = lib.py_event_record(self._h, 0 if stream is None else stream._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "record", "self:handle stream:handle?", self, stream) from None
+        if status:
+            raise fail()
+
+    def wait(self, device=None):
+        """The device's current stream goes on when the mark has been reached.
+
+        Args:
+            device: The device; absent: the default one.
+        """
+        try:
+            device_type, device_index = device_parts(device)
+            status = lib.py_event_wait(self._h, device_type, device_index)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "wait", "self:handle device:device?", self, device) from None
+        if status:
+            raise fail()
+
+    def synchronize(self):
+        """Waits until the mark has been reached."""
+        try:
+            status = lib.py_event_synchronize(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "synchronize", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def query(self):
+        """Whether the mark has been reached."""
+        try:
+            out = lib.py_event_query(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "query", "self:handle", self) from None
+        if out < 0:
+            raise fail()
+        return out != 0
+
+    def elapsed_time(self, end):
+        """The time between two marks that have been reached.
+
+        Args:
+            end: The later event, with timing.
+
+        Returns:
+            Milliseconds.
+        """
+        try:
+            out = lib.py_event_elapsed_time(self._h, end._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "elapsed_time", "self:handle end:handle", self, end) from None
+        return float_or_fail(out)
+
+
+class Graph(Handle):
+    """A recorded run of work on a GPU, launched again as a whole."""
+
+    __slots__ = ()
+    _release = lib.py_graph_release
+
+    def begin(self):
+        """From here to graph_end, what this thread does on the device is recorded, not run.
+        Reading a tensor's values meanwhile is an error. Whatever makes state, such as an
+        optimizer's first step, must have run before.
+        """
+        try:
+            status = lib.py_graph_begin(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "begin", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def end(self):
+        """Ends the recording. Tensors made meanwhile get their values with each replay."""
+        try:
+            status = lib.py_graph_end(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "end", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def abandon(self):
+        """Ends the recording and throws it away; without one, does nothing."""
+        try:
+            status = lib.py_graph_abandon(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "abandon", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def replay(self):
+        """Runs the recorded work on the current stream, on what its tensors hold now. Random
+        numbers go on where the generator is.
+        """
+        try:
+            status = lib.py_graph_replay(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "replay", "self:handle", self) from None
+        if status:
+            raise fail()
+
+
 class Module(Handle):
     """A module: parameters, buffers, children and a forward. Several handles may hold one module."""
 
@@ -5276,6 +5671,9 @@ class Hook(Handle):
 
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")
+device_capability_result = result_type("device_capability", "major minor")
+device_memory_result = result_type("device_memory", "free total peak_allocated peak_reserved")
+get_tf32_result = result_type("get_tf32", "matmul convolution")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
@@ -5297,6 +5695,9 @@ METHODS = {
     "copy_": copy_,
     "fill_": fill_,
     "zero_": zero_,
+    "pin_memory": tensor_pin_memory,
+    "is_pinned": tensor_is_pinned,
+    "record_stream": tensor_record_stream,
     "index": index,
     "index_put": index_put,
     "index_put_": index_put_,

@@ -312,7 +312,9 @@ def device_parts(d) -> tuple[int, int]:
         return 0, 0
     if not isinstance(d, device):
         d = device(d)
-    return _enums.DEVICE_TYPE[d.type], d.index or 0
+    # -1: whichever CUDA device is current.
+    index = -1 if d.index is None and d.type == "cuda" else d.index or 0
+    return _enums.DEVICE_TYPE[d.type], index
 
 
 _DEVICES = {number: name for name, number in _enums.DEVICE_TYPE.items()}

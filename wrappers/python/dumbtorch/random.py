@@ -6,7 +6,7 @@ import os
 
 from . import _ops
 from ._native import lib
-from ._runtime import fail
+from ._runtime import device_parts, fail
 
 __all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
            "set_rng_state"]  # fmt: skip
@@ -33,22 +33,23 @@ class Generator(_ops.Generator):
         return self.manual_seed(_fresh_seed()).initial_seed()
 
 
-def default_generator() -> Generator:
-    """The generator that is used when none is given."""
-    handle = lib.py_default_generator()
+def default_generator(device="cpu") -> Generator:
+    """The generator that is used on a device when none is given."""
+    handle = lib.py_default_generator(*device_parts(device))
     if not handle:
         raise fail()
     return Generator.own(handle)
 
 
 def manual_seed(seed) -> Generator:
-    """Seeds the default generator."""
-    return default_generator().manual_seed(seed)
+    """Seeds the default generator of every device."""
+    _ops.manual_seed(seed)
+    return default_generator()
 
 
 def seed() -> int:
-    """Seeds the default generator from the system."""
-    return default_generator().seed()
+    """Seeds the default generator of every device from the system."""
+    return manual_seed(_fresh_seed()).initial_seed()
 
 
 def initial_seed() -> int:

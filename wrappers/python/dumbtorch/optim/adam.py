@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .. import _ops
 from .._native import lib
-from .._runtime import check
+from .._runtime import check, read_operand
 from .._types import float32
-from .optimizer import Gradients, Optimizer
+from .optimizer import Gradients, Optimizer, check_not_capturing
 
 
 class Adam(Optimizer):
@@ -78,7 +78,7 @@ class Adam(Optimizer):
                 len(largest),
                 steps,
                 n,
-                group["lr"],
+                *read_operand(self._rate(group)),
                 beta1,
                 beta2,
                 group["eps"],
@@ -92,7 +92,8 @@ class Adam(Optimizer):
     def _state_of(self, p, amsgrad: bool) -> dict:
         state = self.state[p]
         if not state:
-            state["step"] = _ops.zeros((), dtype=float32)
+            check_not_capturing()
+            state["step"] = _ops.zeros((), dtype=float32, device=p.device)
             state["exp_avg"] = _ops.zeros_like(p)
             state["exp_avg_sq"] = _ops.zeros_like(p)
         if amsgrad and "max_exp_avg_sq" not in state:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from copy import deepcopy
 
-from .. import _ops
+from .. import _graph, _ops
 from .._native import lib
 from .._runtime import INT64_ARRAY, check, fail, ffi_new
 from .._tensor_type import TensorBase
+from .._types import float64
 from ..autograd.grad_mode import enable_grad
 
 
@@ -25,6 +26,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
+        self._rates: dict[int, _Rate] = {}  # by id of the group
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -75,6 +77,22 @@ class Optimizer:
 
     def _update(self, group: dict) -> None:
         raise NotImplementedError
+
+    def _rate(self, group: dict):
+        """The learning rate for a step. On a GPU it is a tensor, so that the replays of a captured
+        step obey a schedule."""
+        lr = group["lr"]
+        device = group["params"][0].device
+        if device.type == "cpu" or isinstance(lr, TensorBase):
+            return lr
+        rate = self._rates.get(id(group))
+        if rate is None:
+            check_not_capturing()
+            rate = self._rates[id(group)] = _Rate(group, device)
+        rate.refresh()
+        if _ops.is_capturing():
+            _graph.before_each_replay(rate.refresh)
+        return rate.tensor
 
     # ---- state
 
@@ -133,6 +151,27 @@ def _members(params) -> list:
         )
     # named_parameters() may be given too.
     return [p[1] if isinstance(p, tuple) else p for p in params]
+
+
+class _Rate:
+    """A group's learning rate on a GPU."""
+
+    def __init__(self, group: dict, device):
+        self.group, self.value = group, group["lr"]
+        self.tensor = _ops.full((), self.value, dtype=float64, device=device)
+
+    def refresh(self) -> None:
+        if self.group["lr"] != self.value:
+            self.value = self.group["lr"]
+            _ops.fill_(self.tensor, self.value)
+
+
+def check_not_capturing() -> None:
+    """A step that makes state would make it anew at each replay."""
+    if _ops.is_capturing():
+        raise RuntimeError(
+            "the first step makes the optimizer's state: run it once before a step is captured"
+        )
 
 
 def _check_leaf(p) -> None:

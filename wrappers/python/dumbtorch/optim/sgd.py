@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import _ops
 from .._native import lib
-from .._runtime import check
-from .optimizer import Gradients, Optimizer
+from .._runtime import check, read_operand
+from .optimizer import Gradients, Optimizer, check_not_capturing
 
 
 class SGD(Optimizer):
@@ -47,8 +47,9 @@ class SGD(Optimizer):
             self._momentum_update(group)
             return
         handles = [p._h for p in group["params"]]
-        lr, weight_decay = group["lr"], group["weight_decay"]
-        check(lib.py_sgd_update(handles, len(handles), lr, weight_decay, group["maximize"]))
+        lr = read_operand(self._rate(group))
+        weight_decay = group["weight_decay"]
+        check(lib.py_sgd_update(handles, len(handles), *lr, weight_decay, group["maximize"]))
 
     def _momentum_update(self, group: dict) -> None:
         given = Gradients(group["params"])
@@ -64,6 +65,7 @@ class SGD(Optimizer):
             state = self.state[p]
             (running if "momentum_buffer" in state else fresh).append(i)
             if "momentum_buffer" not in state:
+                check_not_capturing()
                 state["momentum_buffer"] = _ops.zeros_like(p)
         for which, first_step in ((fresh, True), (running, False)):
             if which:
@@ -81,7 +83,7 @@ class SGD(Optimizer):
                 len(grads),
                 buffers,
                 len(buffers),
-                group["lr"],
+                *read_operand(self._rate(group)),
                 group["momentum"],
                 group["dampening"],
                 group["weight_decay"],

@@ -1,0 +1,103 @@
+#include "capi/shim/devices.h"
+
+#include "core/base/error.h"
+#include "core/ops/copy.h"
+#include "core/runtime/allocator.h"
+
+namespace dt::capi {
+namespace {
+
+dt_device_properties properties_of(Device device) {
+  DT_CHECK(device != kCpu, kRuntimeError, "expected a CUDA device, got '", device, "'");
+  dt_device_properties properties = {};
+  dt_fault fault = {};
+  check_device(accelerator(device).backend->properties(device.index, &properties, &fault), fault);
+  return properties;
+}
+
+// The deleter of page-locked storages: also how they are told apart.
+void release_pinned(void* block) {
+  find_accelerator()->backend->release_pinned(block);
+}
+
+}  // namespace
+
+int64_t cuda_device_count() {
+  const Accelerator* a = find_accelerator();
+  return a ? a->devices : 0;
+}
+
+std::string cuda_reason() {
+  std::string reason;
+  return find_accelerator(&reason) ? "" : reason;
+}
+
+void set_cuda_device(int64_t index) {
+  DT_CHECK(index >= 0 && index <= INT16_MAX, kRuntimeError, "invalid device ordinal ", index);
+  const Device device{DeviceType::kCuda, static_cast<int32_t>(index)};
+  accelerator(device);
+  context().cuda_device = device.index;
+}
+
+std::string device_name(Device device) {
+  return device == kCpu ? "CPU" : properties_of(device).name;
+}
+
+std::tuple<int64_t, int64_t> device_capability(Device device) {
+  const dt_device_properties properties = properties_of(device);
+  return {properties.major, properties.minor};
+}
+
+std::tuple<int64_t, int64_t, int64_t, int64_t> device_memory_parts(Device device) {
+  DT_CHECK(device != kCpu, kRuntimeError, "expected a CUDA device, got '", device, "'");
+  const dt_memory m = device_memory(device);
+  return {m.free, m.total, m.peak_allocated, m.peak_reserved};
+}
+
+void reset_peak_memory(Device device) {
+  device = device_or_default(device);
+  if (device == kCpu) return cpu_reset_peak();
+  accelerator(device).backend->reset_peaks(device.index);
+}
+
+void set_tf32(bool matmul, bool convolution) {
+  set_kernel_flag(DT_FLAG_TF32_MATMUL, matmul);
+  set_kernel_flag(DT_FLAG_TF32_CONV, convolution);
+}
+
+std::tuple<bool, bool> get_tf32() {
+  const int32_t flags = kernel_flags();
+  return {(flags & DT_FLAG_TF32_MATMUL) != 0, (flags & DT_FLAG_TF32_CONV) != 0};
+}
+
+Tensor pin_memory(const Tensor& x) {
+  DT_CHECK(x.device() == kCpu, kRuntimeError, "cannot pin a tensor on '", x.device(),
+           "': only dense CPU tensors can be pinned");
+  const int64_t bytes = x.numel() * x.item_bytes();
+  void* block = nullptr;
+  dt_fault fault = {};
+  const dt_backend& backend = *accelerator({DeviceType::kCuda, context().cuda_device}).backend;
+  check_device(backend.allocate_pinned(bytes, &block, &fault), fault);
+  const auto storage = Storage::wrap(block, bytes, kCpu, release_pinned, block);
+  const Tensor y(Ref<TensorImpl>::adopt(
+      new TensorImpl(storage, 0, x.sizes(), contiguous_strides(x.sizes()), x.dtype())));
+  copy_elements(y, x);
+  return y;
+}
+
+bool is_pinned(const Tensor& x) {
+  return x.storage()->deleter() == release_pinned;
+}
+
+void record_stream(const Tensor& x, const Ref<Stream>& stream) {
+  if (x.device() == kCpu || x.storage()->bytes() == 0) return;
+  DT_CHECK(stream->device() == x.device(), kRuntimeError, "the stream belongs to '",
+           stream->device(), "', the tensor to '", x.device(), "'");
+  accelerator(x.device()).backend->use_on(x.device().index, x.storage()->data(), stream->native());
+}
+
+Ref<Graph> new_graph(Device device) {
+  return Ref<Graph>::adopt(new Graph(device));
+}
+
+}  // namespace dt::capi

@@ -1,0 +1,139 @@
+#include "core/runtime/accelerator.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+constexpr const char* kPluginFile = "libdumbtorch_cuda.so";
+
+std::atomic<int32_t> flags{DT_FLAG_TF32_CONV};
+
+// The folder of this library, or of the program that it is linked into.
+std::string own_folder() {
+  Dl_info where;
+  if (!dladdr(reinterpret_cast<void*>(&find_accelerator), &where) || !where.dli_fname) return "";
+  const std::string path = where.dli_fname;
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// DT_CUDA_PLUGIN names the file; otherwise it lies beside this library, or where the loader looks.
+void* open_plugin(std::string& reason) {
+  const auto open = [&](const std::string& path) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      const char* said = dlerror();
+      reason = said ? said : path + " cannot be opened";
+    }
+    return library;
+  };
+  if (const char* path = std::getenv("DT_CUDA_PLUGIN")) return open(path);
+  if (void* library = open(own_folder() + kPluginFile)) return library;
+  return open(kPluginFile);
+}
+
+// Whether the plugin means the same as this library by an op.
+struct CheckedRegistry : dt_registry {
+  const dt_backend* backend;
+  KernelTable* table;
+
+  static void add_if_known(dt_registry* self, const char* op, dt_kernel* kernel,
+                           dt_workspace* workspace) {
+    auto* registry = static_cast<CheckedRegistry*>(self);
+    for (int32_t i = 0; i < registry->backend->n_signatures; ++i) {
+      const dt_signature& s = registry->backend->signatures[i];
+      if (std::strcmp(s.op, op) != 0) continue;
+      if (s.hash == op_signature(op)) registry->table->add(registry->table, op, kernel, workspace);
+      return;
+    }
+  }
+};
+
+const Accelerator* load(std::string& reason) {
+  void* library = open_plugin(reason);
+  if (!library) return nullptr;
+  auto* entry = reinterpret_cast<dt_backend_open_function*>(dlsym(library, "dt_backend_open"));
+  if (!entry) {
+    reason = std::string(kPluginFile) + " is no plugin of this library";
+    return nullptr;
+  }
+  dt_fault fault = {};
+  int32_t devices = 0;
+  const dt_backend* backend = entry(&devices, &fault);
+  if (!backend) {
+    reason = fault.message;
+    return nullptr;
+  }
+  if (backend->abi != DT_KERNEL_ABI || backend->struct_size < int64_t{sizeof(dt_backend)}) {
+    reason = std::string(kPluginFile) + " belongs to another version of this library";
+    return nullptr;
+  }
+  auto* a = new Accelerator{backend, devices, KernelTable(backend->name)};
+  CheckedRegistry registry{{CheckedRegistry::add_if_known}, backend, &a->kernels};
+  backend->add_kernels(&registry);
+  return a;
+}
+
+struct Loaded {
+  std::string reason;
+  const Accelerator* accelerator = load(reason);
+};
+
+const Loaded& loaded() {
+  static const Loaded once;
+  return once;
+}
+
+}  // namespace
+
+const Accelerator* find_accelerator(std::string* reason) {
+  const Loaded& l = loaded();
+  if (reason) *reason = l.reason;
+  return l.accelerator;
+}
+
+const Accelerator& accelerator(Device device) {
+  std::string reason;
+  const Accelerator* a = find_accelerator(&reason);
+  DT_CHECK(a, kRuntimeError, "device '", device, "' is not available: ", reason);
+  DT_CHECK(device.index >= 0 && device.index < a->devices, kRuntimeError, "device '", device,
+           "' is not available: this machine has ", a->devices, " CUDA device(s)");
+  return *a;
+}
+
+void check_device(int32_t result, const dt_fault& fault) {
+  const std::string op = fault.op ? std::string(fault.op) + ": " : "";
+  switch (result) {
+    case DT_KERNEL_OK:
+      return;
+    case DT_KERNEL_INDEX:
+      fail(Code::kIndexError, op, "index ", fault.index,
+           " is out of bounds for dimension with size ", fault.size);
+    case DT_KERNEL_OUT_OF_MEMORY:
+      fail(Code::kOutOfMemory, op, fault.message);
+    default:
+      fail(Code::kRuntimeError, op, fault.message);
+  }
+}
+
+int32_t kernel_flags() {
+  return flags.load(std::memory_order_relaxed);
+}
+
+void set_kernel_flag(int32_t flag, bool on) {
+  if (on)
+    flags.fetch_or(flag);
+  else
+    flags.fetch_and(~flag);
+}
+
+}  // namespace dt

@@ -1,0 +1,97 @@
+#include "core/runtime/graph.h"
+
+#include "core/base/error.h"
+#include "core/ops/copy.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+
+Graph::~Graph() {
+  if (recording_) abandon();
+  if (native_) find_accelerator()->backend->graph_destroy(device_.index, native_);
+}
+
+void Graph::begin() {
+  DT_CHECK(device_.type == DeviceType::kCuda, kRuntimeError,
+           "only work on a CUDA device can be "
+           "captured, not on '",
+           device_, "'");
+  DT_CHECK(!native_ && !recording_, kRuntimeError, "the graph has been captured already");
+  DT_CHECK(!context().graph, kRuntimeError, "this thread is capturing another graph already");
+  const dt_backend& backend = *accelerator(device_).backend;
+  next_ = default_generator(device_)->position();
+  stream_ = Stream::create(device_, 0);
+  const Ref<Event> earlier = Event::create(device_, false);
+  earlier->record(nullptr);
+  random_state_ = default_generator(device_)->begin_capture();
+  Stream* current = current_stream(device_);
+  before_ = current ? Ref<Stream>::share(current) : Ref<Stream>();
+  set_current_stream(device_, stream_);
+  recording_ = true;
+  context().graph = this;
+  try {
+    earlier->wait(device_);
+    dt_fault fault = {};
+    check_device(backend.capture_begin(device_.index, stream_->native(), &fault), fault);
+  } catch (...) {
+    default_generator(device_)->end_capture();
+    restore();
+    throw;
+  }
+}
+
+void Graph::restore() noexcept {
+  context().graph = nullptr;
+  context().streams[static_cast<size_t>(device_.index)] = before_;
+  before_ = Ref<Stream>();
+  recording_ = false;
+}
+
+void Graph::end() {
+  DT_CHECK(recording_ && context().graph == this, kRuntimeError,
+           "this thread is not capturing this graph");
+  const dt_backend& backend = *accelerator(device_).backend;
+  counters_ = default_generator(device_)->end_capture();
+  try {
+    if (counters_) {
+      const View counter(random_state_, {1}, {1}, 1);
+      const View step(Scalar(counters_), DType::INT64, IntList(counter.sizes, 1));
+      run(DT_OP_add, {counter}, {counter, step}, {int64_t{DT_INT64}, 1}, {1.0});
+    }
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  restore();
+  dt_fault fault = {};
+  check_device(backend.capture_end(device_.index, stream_->native(), &native_, &fault), fault);
+}
+
+void Graph::abandon() noexcept {
+  if (!recording_) return;
+  default_generator(device_)->end_capture();
+  restore();
+  dt_fault fault = {};
+  find_accelerator()->backend->capture_end(device_.index, stream_->native(), nullptr, &fault);
+}
+
+void Graph::replay() {
+  DT_CHECK(native_, kRuntimeError, "the graph has not been captured");
+  DT_CHECK(!context().graph, kRuntimeError,
+           "a graph cannot be replayed while this thread captures "
+           "another");
+  const Ref<Generator>& generator = default_generator(device_);
+  if (counters_) {
+    const Generator::Position now = generator->position();
+    if (!(now == next_)) copy_elements(random_state_, random_state(now, kCpu));
+    generator->skip(counters_);
+    next_ = {now.seed, now.counter + counters_};
+  }
+  dt_fault fault = {};
+  check_device(accelerator(device_).backend->graph_launch(device_.index, native_,
+                                                          current_native_stream(device_), &fault),
+               fault);
+}
+
+}  // namespace dt

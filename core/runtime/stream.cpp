@@ -1,0 +1,132 @@
+#include "core/base/error.h"
+#include "core/runtime/accelerator.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+// Calls a function of the device's table, and throws what it reports. The CPU has nothing to do.
+template <class F>
+void call(Device device, F f) {
+  if (device == kCpu) return;
+  dt_fault fault = {};
+  check_device(f(*accelerator(device).backend, &fault), fault);
+}
+
+}  // namespace
+
+Ref<Stream> Stream::create(Device device, int32_t priority) {
+  void* native = nullptr;
+  call(device, [&](const dt_backend& b, dt_fault* fault) {
+    return b.stream_create(device.index, priority, &native, fault);
+  });
+  return Ref<Stream>::adopt(new Stream(device, native));
+}
+
+void Stream::destroy(Stream* s) {
+  if (s->native_) find_accelerator()->backend->stream_destroy(s->device_.index, s->native_);
+  delete s;
+}
+
+void Stream::synchronize() const {
+  call(device_, [&](const dt_backend& b, dt_fault* fault) {
+    return b.stream_synchronize(device_.index, native_, fault);
+  });
+}
+
+bool Stream::query() const {
+  int32_t done = 1;
+  call(device_, [&](const dt_backend& b, dt_fault* fault) {
+    return b.stream_query(device_.index, native_, &done, fault);
+  });
+  return done;
+}
+
+Ref<Event> Event::create(Device device, bool timing) {
+  void* native = nullptr;
+  call(device, [&](const dt_backend& b, dt_fault* fault) {
+    return b.event_create(device.index, timing, &native, fault);
+  });
+  return Ref<Event>::adopt(new Event(device, native));
+}
+
+void Event::destroy(Event* e) {
+  if (e->native_) find_accelerator()->backend->event_destroy(e->device_.index, e->native_);
+  delete e;
+}
+
+void Event::record(const Stream* stream) {
+  DT_CHECK(!stream || stream->device() == device_, kRuntimeError, "the event belongs to '", device_,
+           "', the stream to '", stream->device(), "'");
+  moment_ = std::chrono::steady_clock::now();
+  void* native = stream ? stream->native() : current_native_stream(device_);
+  call(device_, [&](const dt_backend& b, dt_fault* fault) {
+    return b.event_record(device_.index, native_, native, fault);
+  });
+}
+
+void Event::wait(Device device) const {
+  call(device, [&](const dt_backend& b, dt_fault* fault) {
+    return b.stream_wait(device.index, current_native_stream(device), native_, fault);
+  });
+}
+
+void Event::synchronize() const {
+  call(device_, [&](const dt_backend& b, dt_fault* fault) {
+    return b.event_synchronize(device_.index, native_, fault);
+  });
+}
+
+bool Event::query() const {
+  int32_t done = 1;
+  call(device_, [&](const dt_backend& b, dt_fault* fault) {
+    return b.event_query(device_.index, native_, &done, fault);
+  });
+  return done;
+}
+
+double Event::elapsed(const Event& end) const {
+  DT_CHECK(end.device_ == device_, kRuntimeError, "the events belong to '", device_, "' and '",
+           end.device_, "'");
+  double milliseconds = std::chrono::duration<double, std::milli>(end.moment_ - moment_).count();
+  call(device_, [&](const dt_backend& b, dt_fault* fault) {
+    return b.event_elapsed(device_.index, native_, end.native_, &milliseconds, fault);
+  });
+  return milliseconds;
+}
+
+Stream* current_stream(Device device) {
+  const auto& streams = context().streams;
+  const size_t i = static_cast<size_t>(device.index);
+  return i < streams.size() ? streams[i].get() : nullptr;
+}
+
+void* current_native_stream(Device device) {
+  const Stream* stream = current_stream(device);
+  return stream ? stream->native() : nullptr;
+}
+
+void set_current_stream(Device device, const Ref<Stream>& stream) {
+  DT_CHECK(!stream || stream->device() == device, kRuntimeError, "the stream belongs to another ",
+           "device than ", device);
+  if (device == kCpu) return;
+  auto& streams = context().streams;
+  const size_t i = static_cast<size_t>(device.index);
+  if (streams.size() <= i) streams.resize(i + 1);
+  streams[i] = stream;
+}
+
+dt_memory device_memory(Device device) {
+  dt_memory memory = {};
+  call(device, [&](const dt_backend& b, dt_fault* fault) {
+    return b.memory(device.index, &memory, fault);
+  });
+  return memory;
+}
+
+void synchronize_device(Device device) {
+  call(device,
+       [&](const dt_backend& b, dt_fault* fault) { return b.synchronize(device.index, fault); });
+}
+
+}  // namespace dt
