@@ -1,6 +1,7 @@
 """Thousands of rows: leaks are looked for once per file, not once per test (a collection takes longer than a row)."""
 
 import gc
+import os
 import pathlib
 import sys
 
@@ -10,9 +11,35 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 
+DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
+SHARD, SHARDS = map(int, os.environ.get("DT_TEST_SHARD", "0/1").split("/"))
+
+
 @pytest.fixture(autouse=True)
 def no_leaks():
     dt.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def on_the_device():
+    before = dt.get_default_device()
+    dt.set_default_device(DEVICE)
+    yield
+    dt.set_default_device(before)
+
+
+def pytest_collection_modifyitems(items):
+    """DT_TEST_SHARD=2/8 runs every eighth test, the third onwards: for machines with many cores."""
+    items[:] = items[SHARD::SHARDS]
+
+
+def pytest_terminal_summary(terminalreporter):
+    if DEVICE != "cpu" or dt.cuda.is_available():
+        return
+    rows = sum("test_ops.py" in r.nodeid for r in terminalreporter.getreports("passed"))
+    terminalreporter.write_line(
+        f"{rows} tests of op rows were not run on a GPU: {dt.cuda.why_unavailable()}"
+    )
 
 
 @pytest.fixture(autouse=True, scope="module")

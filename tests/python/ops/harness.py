@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 
 import dumbtorch
@@ -11,6 +12,9 @@ from layouts import arrange
 from table import Row
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+# Where dumbtorch computes; PyTorch, the oracle, stays on the CPU.
+DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
 
 # Relative to the largest value of the result: float32 sums of a few dozen products differ in the last digits.
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
@@ -41,8 +45,8 @@ def as_list(result) -> list:
 
 
 def to_numpy(t) -> np.ndarray:
-    # PyTorch has tensors that are zero without memory: `force` makes them real.
-    return t.detach().numpy(force=True) if isinstance(t, torch.Tensor) else t.detach().numpy()
+    # `force`: PyTorch has tensors that are zero without memory, ours may lie on a GPU.
+    return t.detach().numpy(force=True)
 
 
 def assert_close(ours, theirs, row: Row, what: str) -> None:

@@ -18,6 +18,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = _ops.clone(_ops.detach(data))
     elif _is_array(data):
         out = _ops.clone(from_numpy(data))
+        device = device or _ops.get_default_device()
     else:
         out = _from_values(data, dtype)
     if dtype is not None or device is not None:
