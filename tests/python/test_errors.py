@@ -51,6 +51,27 @@ def test_wrong_calls(call, error, text):
         call(dt.tensor(X))
 
 
+def test_texts_with_nul_characters():
+    """C would see the text end there: another file, another name."""
+    x = dt.ones(1)
+    for call in (
+        lambda: dt.safetensors.save_file({"w": x}, "a\0b"),
+        lambda: dt.safetensors.save_file({"w\0": x}, "nowhere/x"),
+        lambda: dt.safetensors.load_file("a\0b"),
+        lambda: dt.utils.data.read_idx("a\0b"),
+    ):
+        with pytest.raises(ValueError, match="embedded null character"):
+            call()
+
+
+def test_lists_that_contain_themselves(torch):
+    endless = []
+    endless.append(endless)
+    for t in (dt, torch):
+        with pytest.raises(ValueError, match="too many dimensions"):
+            t.tensor(endless)
+
+
 def test_memory_errors_are_both_kinds():
     for kind in (RuntimeError, MemoryError, dt.OutOfMemoryError):
         with pytest.raises(kind):

@@ -266,7 +266,9 @@ def borrow_list(handles, n: int) -> tuple:
 
 
 def give_optional(tensor) -> int:
-    """The handle that a callback gives back, 0 for None."""
+    """The handle that a hook gives back, 0 for None."""
+    if tensor is not None and not isinstance(tensor, TensorBase):
+        raise TypeError(f"expected Variable, but hook returned '{type(tensor).__name__}'")
     return 0 if tensor is None else lib.py_tensor_alias(tensor._h)
 
 
@@ -300,8 +302,16 @@ def take_texts(handle: int) -> list[str]:
         lib.py_string_list_release(handle)
 
 
+def c_string(text: str) -> bytes:
+    """Text for C, where a NUL character would end it early."""
+    data = text.encode()
+    if b"\0" in data:
+        raise ValueError("embedded null character")
+    return data
+
+
 def c_strings(texts) -> list:
-    return [ffi_new("char[]", s.encode()) for s in texts]
+    return [ffi_new("char[]", c_string(s)) for s in texts]
 
 
 # ---- devices
