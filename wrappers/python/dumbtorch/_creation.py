@@ -178,7 +178,7 @@ def _from_values(data, dtype):
     try:
         packed = array.array(_CODES[kind], flat)
     except OverflowError:
-        raise RuntimeError("Overflow when unpacking long") from None
+        raise ValueError("Overflow when unpacking long long") from None
     size = packed.itemsize * len(packed)
     return wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), kind.number))
 

@@ -109,13 +109,22 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     kinds: "input:tensor dim:i64[]?", one word for each value.
     """
     if isinstance(error, OverflowError):
-        return RuntimeError(f"{function}(): Overflow when unpacking long")
+        return _overflow(function, kinds, values)
     for position, (word, value) in enumerate(zip(kinds.split(), values, strict=True), 1):
         name, _, kind = word.partition(":")
         if not _fits(kind, value):
             place = f"argument '{name}' (position {position})"
             return TypeError(f"{function}(): {place} must be {_wanted(kind, value)}")
     return error
+
+
+def _overflow(function: str, kinds: str, values: tuple) -> Exception:
+    """An integer beyond 64 bits: one to compute with, or one that says where or how many."""
+    for word, value in zip(kinds.split(), values, strict=True):
+        kind = word.partition(":")[2].rstrip("?")
+        if kind in ("scalar", "operand") and isinstance(value, int) and value.bit_length() > 63:
+            return OverflowError(f"{function}(): int too big to convert")
+    return ValueError(f"{function}(): Overflow when unpacking long long")
 
 
 def _wanted(kind: str, value) -> str:
