@@ -12,6 +12,7 @@ def row(op, call, *inputs, dtypes=("float32", "float64", "int64", "bool"), order
 # ---- copies
 for sizes in ((), (0,), (3,), (2, 3), (2, 3, 4)):
     row("clone", lambda t, x: x.clone(), value(*sizes), dtypes=ALL)
+    row("detach", lambda t, x: x.detach(), value(*sizes), dtypes=ALL, orders=0)
     row("contiguous", lambda t, x: x.contiguous(), value(*sizes))
     row(
         "copy_",

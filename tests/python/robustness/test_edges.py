@@ -77,7 +77,8 @@ CLOSE = {
     "logsigmoid": lambda t, x: t.nn.functional.logsigmoid(x), "2**": lambda t, x: 2.0**x,
     "sin": lambda t, x: t.where(x.abs() < 1e7, x, x * INF).sin(),
     "cos": lambda t, x: t.where(x.abs() < 1e7, x, x * INF).cos(),
-    "pow 2.5": lambda t, x: x**2.5, "sqrt": lambda t, x: x.sqrt(), "pow 0.5": lambda t, x: x**0.5, "pow 3": lambda t, x: x**3,
+    "pow 2.5": lambda t, x: x**2.5, "sqrt": lambda t, x: x.sqrt(), "pow 0.5": lambda t, x: x**0.5,
+    "pow 3": lambda t, x: x**3,
 }  # fmt: skip
 BINARY = {
     "add": lambda t, x, y: x + y, "sub": lambda t, x, y: x - y, "mul": lambda t, x, y: x * y,
