@@ -388,13 +388,13 @@ struct sigmoid_backward {
   }
 };
 
-// relu: where(le(input, T(0)), T(0), input)
+// relu: where(lt(input, T(0)), T(0), input)
 struct relu {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::where(math::le(input, T(0)), T(0), input);
+    return math::where(math::lt(input, T(0)), T(0), input);
   }
 };
 

@@ -29,6 +29,7 @@ from ._runtime import (
     Handle,
     borrow,
     borrow_list,
+    c_string,
     c_strings,
     complain,
     device_from,
@@ -290,9 +291,9 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
         case "f64[]?":
             return [], [f"NULL if {n} is None else {n}", f"-1 if {n} is None else len({n})"]
         case "str":
-            return [], [f"{n}.encode()"]
+            return [], [f"c_string({n})"]
         case "str?":
-            return [], [f"NULL if {n} is None else {n}.encode()"]
+            return [], [f"NULL if {n} is None else c_string({n})"]
         case "str[]":
             return [f"{c} = c_strings({n})"], [c, f"len({c})"]
         case "bytes":

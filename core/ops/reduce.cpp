@@ -172,7 +172,7 @@ Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
   const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
   if (!dim) {
-    const Tensor y = prod(reshape(x, {-1}), 0, false, DType::kDefault);
+    const Tensor y = prod(reshape(x, {-1}), 0, false, x.dtype());
     return keepdim ? reshape(y, Dims(x.ndim(), 1)) : y;
   }
   const int d = wrap_dim(*dim, x.ndim());

@@ -319,3 +319,12 @@ def test_graphs_free_what_python_kept():
     del y
     gc.collect()
     assert ref() is None
+
+
+def test_hooks_give_tensors(torch):
+    for t in (dt, torch):
+        x = t.ones(2, requires_grad=True)
+        x.register_hook(lambda g: 3)
+        with pytest.raises(TypeError, match="expected Variable, but hook returned 'int'"):
+            x.sum().backward()
+        assert x.grad is None

@@ -2,7 +2,9 @@
 
 import gzip
 import os
+import stat
 import struct
+import threading
 
 import dumbtorch as dt
 import pytest
@@ -213,6 +215,34 @@ def test_save_and_load(tmp_path):
     with pytest.raises((TypeError, AttributeError)):
         dt.save({"bad": lambda: 0}, path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["checkpoint.pt"]
+
+
+def test_saved_files_keep_their_place(tmp_path):
+    """A link stays a link, permissions stay, a new file has those of any other new file."""
+    path, link, plain = (str(tmp_path / name) for name in ("a.pt", "link.pt", "plain"))
+    with open(plain, "w"):
+        pass
+    dt.save([1], path)
+    assert os.stat(path).st_mode == os.stat(plain).st_mode
+    os.chmod(path, 0o640)
+    os.symlink("a.pt", link)
+    dt.save([2], link)
+    assert os.path.islink(link) and dt.load(path) == [2]
+    assert os.stat(path).st_mode & 0o7777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["a.pt", "link.pt", "plain"]
+
+
+def test_save_into_a_pipe(tmp_path):
+    """What is no file is written to, not replaced by one."""
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    dt.save([3], "/dev/null")
+    writer = threading.Thread(target=dt.save, args=([1, 2], pipe))
+    writer.start()
+    with open(pipe, "rb") as file:
+        assert dt.load(file) == [1, 2]
+    writer.join()
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode) and not os.path.isfile("/dev/null")
 
 
 def test_load_runs_no_code(tmp_path):

@@ -36,7 +36,9 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: dt.nn.functional.mse_loss(x, x, reduction="max"), ValueError, "max"),
         (lambda x: x.item(), RuntimeError, "2x3|6 elements|[Cc]annot be converted to Scalar"),
         (lambda x: x[5], IndexError, "out of bounds"),
-        (lambda x: dt.full((2,), 2**70), RuntimeError, "Overflow"),
+        (lambda x: dt.full((2,), 2**70), OverflowError, "int too big to convert"),
+        (lambda x: dt.tensor([1, 2**63]), ValueError, "Overflow when unpacking long long"),
+        (lambda x: x.sum(2**70), ValueError, r"sum\(\): Overflow when unpacking long long"),
         (lambda x: dt.nn.functional.dropout(x, 1.5), ValueError, "1.5"),
         (lambda x: dt.device("abc"), RuntimeError, "abc"),
         (lambda x: x.to("cuda"), RuntimeError, "device"),
@@ -49,6 +51,27 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 def test_wrong_calls(call, error, text):
     with pytest.raises(error, match=text):
         call(dt.tensor(X))
+
+
+def test_texts_with_nul_characters():
+    """C would see the text end there: another file, another name."""
+    x = dt.ones(1)
+    for call in (
+        lambda: dt.safetensors.save_file({"w": x}, "a\0b"),
+        lambda: dt.safetensors.save_file({"w\0": x}, "nowhere/x"),
+        lambda: dt.safetensors.load_file("a\0b"),
+        lambda: dt.utils.data.read_idx("a\0b"),
+    ):
+        with pytest.raises(ValueError, match="embedded null character"):
+            call()
+
+
+def test_lists_that_contain_themselves(torch):
+    endless = []
+    endless.append(endless)
+    for t in (dt, torch):
+        with pytest.raises(ValueError, match="too many dimensions"):
+            t.tensor(endless)
 
 
 def test_memory_errors_are_both_kinds():

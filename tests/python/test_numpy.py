@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import dumbtorch as dt
 import pytest
@@ -127,6 +128,46 @@ def test_frombuffer():
     assert x.tolist() == [50, 3, 4]
     with pytest.raises(ValueError):
         dt.frombuffer(memory, dtype=dt.int64, offset=3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"offset": 4}, {"count": 2}, {"count": -2}, {"count": 2, "offset": 3}, {"count": 0},
+        {"count": 5}, {"count": 3, "offset": 8}, {"offset": 3}, {"offset": 16}, {"offset": -1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_frombuffer_spans(torch, options):
+    def call(t):
+        try:
+            return (t.frombuffer(bytearray(range(16)), dtype=t.int32, **options) + 1).tolist()
+        except ValueError as error:
+            return str(error)
+
+    assert call(dt) == call(torch)
+
+
+def test_frombuffer_of_nothing(torch):
+    for t in (dt, torch):
+        with pytest.raises(ValueError, match=r"both buffer length \(0\) and count \(-1\)"):
+            t.frombuffer(bytearray(), dtype=t.int32)
+
+
+def test_read_only_memory_is_told_of(np):
+    """Once for a tensor that shares it, at the caller's line; never for a copy."""
+    a = np.arange(3.0)
+    a.flags.writeable = False
+    sharing = (dt.from_numpy, dt.as_tensor, lambda x: dt.frombuffer(x, dtype=dt.uint8))
+    for share, memory in zip(sharing, (a, a, b"12"), strict=True):
+        with pytest.warns(UserWarning, match="not writable") as seen:
+            share(memory)
+        assert len(seen) == 1 and seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dt.tensor(a).tolist() == [0, 1, 2]
+        assert dt.as_tensor(np.float64(2.5)).item() == 2.5
+        dt.frombuffer(bytearray(b"12"), dtype=dt.uint8)
 
 
 def test_numpy_is_optional():

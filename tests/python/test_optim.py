@@ -5,6 +5,8 @@ import copy
 import dumbtorch as dt
 import pytest
 
+NAN = float("nan")
+
 OPTIMIZERS = {
     "SGD": lambda o, p: o.SGD(p, lr=0.1),
     "SGD decay": lambda o, p: o.SGD(p, lr=0.1, weight_decay=0.1, maximize=True),
@@ -195,3 +197,18 @@ def test_schedule_state():
     schedule.step()
     again.step()
     assert again.get_last_lr() == schedule.get_last_lr() and again.last_epoch == 4
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+@pytest.mark.parametrize(
+    "options",
+    [{"lr": NAN}, {"eps": NAN}, {"weight_decay": NAN}, {"betas": (0.9, NAN)}, {"lr": -1.0}],
+    ids=str,
+)
+def test_settings_that_are_no_numbers(torch, name, options):
+    def message(t):
+        with pytest.raises(ValueError) as error:
+            getattr(t.optim, name)([t.zeros(1, requires_grad=True)], **options)
+        return str(error.value)
+
+    assert message(dt) == message(torch)

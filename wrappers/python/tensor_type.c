@@ -287,6 +287,7 @@ static PyObject* adopt(PyObject* module, PyObject* args) {
   (void)module;
   if (!PyArg_ParseTuple(args, "OL", &type, &handle)) return NULL;
   if (!PyType_Check((PyObject*)type) || !PyType_IsSubtype(type, base_type)) {
+    dt_tensor_release((dt_tensor*)(intptr_t)handle);
     return PyErr_Format(PyExc_TypeError, "adopt: not a type of tensors");
   }
   return adopt_handle(type, (dt_tensor*)(intptr_t)handle);

@@ -114,7 +114,8 @@ row("embedding", lambda t, i, w: F(t).embedding(i, w), index(2, 3, below=5), val
 row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, below=5), value(5, 4), orders=2,
     differentiable=False)  # fmt: skip
 row("dropout", lambda t, x: F(t).dropout(x, 0.3, training=False), value(3, 4), orders=2)
-row("dropout", lambda t, x: F(t).dropout(x, 1.0), value(3, 4), orders=0)
+row("dropout", lambda t, x: F(t).dropout(x, 1.0), value(3, 4), orders=0,
+    inplace=lambda t, x: F(t).dropout(x, 1.0, inplace=True))  # fmt: skip
 
 # ---- losses
 for reduction in ("mean", "sum", "none"):

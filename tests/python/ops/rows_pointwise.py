@@ -53,8 +53,14 @@ unary("relu", lambda t, x: x.relu(), inplace=lambda t, x: x.relu_())
 unary("silu", lambda t, x: F(t).silu(x), dtypes=FLOATS)
 unary("gelu", lambda t, x: F(t).gelu(x), dtypes=FLOATS)
 unary("gelu", lambda t, x: F(t).gelu(x, approximate="tanh"), dtypes=FLOATS)
-unary("leaky_relu", lambda t, x: F(t).leaky_relu(x, 0.1), dtypes=FLOATS)
-unary("elu", lambda t, x: F(t).elu(x, 0.7), dtypes=FLOATS)
+unary("leaky_relu", lambda t, x: F(t).leaky_relu(x, 0.1), dtypes=FLOATS,
+      inplace=lambda t, x: F(t).leaky_relu(x, 0.1, inplace=True))  # fmt: skip
+unary(
+    "elu",
+    lambda t, x: F(t).elu(x, 0.7),
+    dtypes=FLOATS,
+    inplace=lambda t, x: F(t).elu(x, 0.7, inplace=True),
+)
 unary("softplus", lambda t, x: F(t).softplus(x, 2.0, 3.0), dtypes=FLOATS)
 unary("logsigmoid", lambda t, x: F(t).logsigmoid(x), dtypes=FLOATS)
 unary(
@@ -115,7 +121,8 @@ binary("sub", lambda t, a, b: a - b, inplace=lambda t, a, b: a.sub_(b))
 binary("rsub", lambda t, a, b: t.rsub(a, b))
 binary("mul", lambda t, a, b: a * b, dtypes=ALL, inplace=lambda t, a, b: a.mul_(b))
 binary("div", lambda t, a, b: a / b, low2=0.5, high2=3.0, inplace=lambda t, a, b: a.div_(b))
-binary("true_divide", lambda t, a, b: t.true_divide(a, b), low2=0.5, high2=3.0)
+binary("true_divide", lambda t, a, b: t.true_divide(a, b), low2=0.5, high2=3.0,
+       inplace=lambda t, a, b: a.true_divide_(b))  # fmt: skip
 binary(
     "div",
     lambda t, a, b: t.div(a, b, rounding_mode="floor"),
@@ -134,8 +141,10 @@ binary(
     high2=3,
     orders=1,
 )
-binary("floor_divide", lambda t, a, b: a // b, low=-8, high=8, low2=1, high2=3, orders=0)
-binary("remainder", lambda t, a, b: a % b, low=-8, high=8, low2=1, high2=3, orders=1)
+binary("floor_divide", lambda t, a, b: a // b, low=-8, high=8, low2=1, high2=3, orders=0,
+       inplace=lambda t, a, b: a.floor_divide_(b))  # fmt: skip
+binary("remainder", lambda t, a, b: a % b, low=-8, high=8, low2=1, high2=3, orders=1,
+       inplace=lambda t, a, b: a.remainder_(b))  # fmt: skip
 binary("pow", lambda t, a, b: a**b, low=0.4, high=2.0, dtypes=FLOATS, rtol={"float32": 1e-4},
        inplace=lambda t, a, b: a.pow_(b))  # fmt: skip
 binary(
@@ -153,9 +162,12 @@ binary("minimum", lambda t, a, b: t.minimum(a, b))
 binary("logical_and", lambda t, a, b: t.logical_and(a, b), dtypes=ALL, orders=0)
 binary("logical_or", lambda t, a, b: t.logical_or(a, b), dtypes=ALL, orders=0)
 binary("logical_xor", lambda t, a, b: t.logical_xor(a, b), dtypes=ALL, orders=0)
-binary("bitwise_and", lambda t, a, b: a & b, dtypes=INTEGERS + ("bool",), orders=0)
-binary("bitwise_or", lambda t, a, b: a | b, dtypes=INTEGERS + ("bool",), orders=0)
-binary("bitwise_xor", lambda t, a, b: a ^ b, dtypes=INTEGERS + ("bool",), orders=0)
+binary("bitwise_and", lambda t, a, b: a & b, dtypes=INTEGERS + ("bool",), orders=0,
+       inplace=lambda t, a, b: a.bitwise_and_(b))  # fmt: skip
+binary("bitwise_or", lambda t, a, b: a | b, dtypes=INTEGERS + ("bool",), orders=0,
+       inplace=lambda t, a, b: a.bitwise_or_(b))  # fmt: skip
+binary("bitwise_xor", lambda t, a, b: a ^ b, dtypes=INTEGERS + ("bool",), orders=0,
+       inplace=lambda t, a, b: a.bitwise_xor_(b))  # fmt: skip
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     binary(name, lambda t, a, b, name=name: getattr(t, name)(a, b), dtypes=ALL, orders=0)
 

@@ -12,6 +12,7 @@ def row(op, call, *inputs, dtypes=("float32", "float64", "int64", "bool"), order
 # ---- copies
 for sizes in ((), (0,), (3,), (2, 3), (2, 3, 4)):
     row("clone", lambda t, x: x.clone(), value(*sizes), dtypes=ALL)
+    row("detach", lambda t, x: x.detach(), value(*sizes), dtypes=ALL, orders=0)
     row("contiguous", lambda t, x: x.contiguous(), value(*sizes))
     row(
         "copy_",
@@ -162,6 +163,14 @@ reduction("all", "all", dtypes=ALL, orders=0)
 reduction("var", "var", dtypes=FLOATS, empty=False)
 reduction("std", "std", dtypes=FLOATS, empty=False)
 row("sum", lambda t, x: x.sum(dtype=t.float64), value(3, 4), dtypes=("float32", "int32"), orders=0)
+for kind in ("int32", "uint8", "float64"):
+    row(
+        "prod",
+        lambda t, x, k=kind: x.prod(dtype=getattr(t, k)),
+        value(3, 4),
+        dtypes=("int32", "uint8"),
+        orders=0,
+    )
 row(
     "prod",
     lambda t, x: (x * t.tensor([1.0, 0.0, 1.0], dtype=x.dtype)).prod(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import sys
+import warnings
 
 from . import _ops
 from ._native import ffi, lib
@@ -17,7 +18,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if isinstance(data, TensorBase):
         out = _ops.clone(_ops.detach(data))
     elif _is_array(data):
-        out = _ops.clone(from_numpy(data))
+        out = _ops.clone(_share(data))
         device = device or _ops.get_default_device()
     else:
         out = _from_values(data, dtype)
@@ -30,8 +31,9 @@ def as_tensor(data, dtype=None, device=None):
     """data as a tensor, without a copy where that is possible."""
     if isinstance(data, TensorBase):
         return _ops.to(data, device, dtype)
-    if _is_array(data):
-        return _ops.to(from_numpy(data), device, dtype)
+    if _is_array(data) and hasattr(data, "__setitem__"):  # NumPy's scalars have no memory to share
+        _warn_if_read_only(data.flags.writeable, "NumPy array")
+        return _ops.to(_share(data), device, dtype)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -49,6 +51,21 @@ def from_numpy(a):
     """A tensor that shares the memory of a NumPy array."""
     if not _is_array(a):
         raise TypeError(f"expected np.ndarray (got {type(a).__name__})")
+    _warn_if_read_only(a.flags.writeable, "NumPy array")
+    return _share(a)
+
+
+def _warn_if_read_only(writable: bool, what: str) -> None:
+    if writable:
+        return
+    warnings.warn(
+        f"The given {what} is not writable, and non-writable tensors are not supported. This means "
+        f"that writing to this tensor may crash the program. You may want to copy the {what} first.",
+        stacklevel=3,
+    )
+
+
+def _share(a):
     interface = a.__array_interface__
     kind = BY_TYPESTR.get(interface["typestr"])
     if kind is None:
@@ -106,20 +123,40 @@ def from_bytes(kind, data, shape, dtype, requires_grad):
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-d tensor that shares the memory of an object with the buffer protocol."""
-    view = memoryview(buffer).cast("B")[offset:]
-    if count >= 0:
-        view = view[: count * dtype.itemsize]
-    if not len(view) or len(view) % dtype.itemsize:
-        raise ValueError(
-            f"buffer length ({len(view)} bytes) after offset ({offset} bytes) must be a positive "
-            f"multiple of element size ({dtype.itemsize})"
-        )
+    whole = memoryview(buffer).cast("B")
+    view = whole[_span(len(whole), dtype.itemsize, count, offset)]
+    _warn_if_read_only(not view.readonly, "buffer")
     memory = ffi.from_buffer(view)
     address = int(ffi.cast("intptr_t", memory))
     shape = [len(view) // dtype.itemsize]
     owner = keep_alive(memory)
     out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, -1, dtype.number, owner))
     return _ops.requires_grad_(out) if requires_grad else out
+
+
+def _span(length: int, itemsize: int, count: int, offset: int) -> slice:
+    """Which bytes of a buffer `count` elements from `offset` are; a negative count means all."""
+    if not length or not count:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({length} bytes) minus 1"
+        )
+    if count > 0:
+        end = offset + count * itemsize
+        if end > length:
+            raise ValueError(
+                f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} "
+                f"bytes) must not be greater than actual buffer length ({length} bytes)"
+            )
+        return slice(offset, end)
+    if (length - offset) % itemsize:
+        raise ValueError(
+            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({itemsize})"
+        )
+    return slice(offset, length)
 
 
 def _is_array(x) -> bool:
@@ -142,9 +179,12 @@ def _from_values(data, dtype):
     try:
         packed = array.array(_CODES[kind], flat)
     except OverflowError:
-        raise RuntimeError("Overflow when unpacking long") from None
+        raise ValueError("Overflow when unpacking long long") from None
     size = packed.itemsize * len(packed)
     return wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), kind.number))
+
+
+_MAX_DIMS = 16
 
 
 def _shape(data) -> list[int]:
@@ -152,6 +192,8 @@ def _shape(data) -> list[int]:
     shape = []
     while isinstance(data, (list, tuple, range)) or (hasattr(data, "__len__") and _rank(data)):
         shape.append(len(data))
+        if len(shape) > _MAX_DIMS:  # a list may contain itself
+            raise ValueError(f"too many dimensions: a tensor has at most {_MAX_DIMS}")
         if not shape[-1]:
             break
         data = data[0]

@@ -13,6 +13,7 @@ from ._runtime import (
     Handle,
     borrow,
     borrow_list,
+    c_string,
     c_strings,
     complain,
     device_from,
@@ -116,7 +117,7 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, padding_mode.encode(), device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
     return Module.own(out)
@@ -691,7 +692,7 @@ def custom_function(name, inputs, outputs, saved, backward):
         outputs_c = handle_list(outputs)
         saved_c = optional_handle_list(saved)
         backward_c = keep(backward)
-        out = lib.py_custom_function(NULL if name is None else name.encode(), inputs_c, len(inputs_c), outputs_c, len(outputs_c), saved_c, len(saved_c), backward_c)
+        out = lib.py_custom_function(NULL if name is None else c_string(name), inputs_c, len(inputs_c), outputs_c, len(outputs_c), saved_c, len(saved_c), backward_c)
     except BAD_ARGUMENTS as error:
         raise complain(error, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback", name, inputs, outputs, saved, backward) from None
     return take_tensors(out)
@@ -1144,7 +1145,7 @@ def read_idx(path):
         path: The file, plain or gzip.
     """
     try:
-        out = lib.py_read_idx(path.encode())
+        out = lib.py_read_idx(c_string(path))
     except BAD_ARGUMENTS as error:
         raise complain(error, "read_idx", "path:str", path) from None
     return wrap(out)
@@ -1161,7 +1162,7 @@ def save_safetensors(path, names, tensors):
     try:
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
-        status = lib.py_save_safetensors(path.encode(), names_c, len(names_c), tensors_c, len(tensors_c))
+        status = lib.py_save_safetensors(c_string(path), names_c, len(names_c), tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "save_safetensors", "path:str names:str[] tensors:tensor[]", path, names, tensors) from None
     if status:
@@ -1194,7 +1195,7 @@ def load_safetensors(path):
     """
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_safetensors(path.encode(), out)
+        status = lib.py_load_safetensors(c_string(path), out)
     except BAD_ARGUMENTS as error:
         raise complain(error, "load_safetensors", "path:str", path) from None
     if status:
@@ -1876,7 +1877,7 @@ def module_new(kind):
         kind: Its class, for messages.
     """
     try:
-        out = lib.py_module_new(kind.encode())
+        out = lib.py_module_new(c_string(kind))
     except BAD_ARGUMENTS as error:
         raise complain(error, "module_new", "kind:str", kind) from None
     return Module.own(out)
@@ -5408,7 +5409,7 @@ class Module(Handle):
             param: A leaf tensor; it requires grad from now on.
         """
         try:
-            status = lib.py_module_register_parameter(self._h, name.encode(), param._h)
+            status = lib.py_module_register_parameter(self._h, c_string(name), param._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_parameter", "self:handle name:str param:tensor", self, name, param) from None
         if status:
@@ -5422,7 +5423,7 @@ class Module(Handle):
             buffer: A tensor that is saved but not trained.
         """
         try:
-            status = lib.py_module_register_buffer(self._h, name.encode(), buffer._h)
+            status = lib.py_module_register_buffer(self._h, c_string(name), buffer._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_buffer", "self:handle name:str buffer:tensor", self, name, buffer) from None
         if status:
@@ -5436,7 +5437,7 @@ class Module(Handle):
             child: The module.
         """
         try:
-            status = lib.py_module_register_module(self._h, name.encode(), child._h)
+            status = lib.py_module_register_module(self._h, c_string(name), child._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_module", "self:handle name:str child:handle", self, name, child) from None
         if status:
@@ -5518,7 +5519,7 @@ class Optimizer(Handle):
             group: Number of the parameter group, from 0.
         """
         try:
-            out = lib.py_optimizer_get(self._h, name.encode(), group)
+            out = lib.py_optimizer_get(self._h, c_string(name), group)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get", "self:handle name:str group:i64", self, name, group) from None
         return float_or_fail(out)
@@ -5533,7 +5534,7 @@ class Optimizer(Handle):
             group: Number of the parameter group, from 0.
         """
         try:
-            status = lib.py_optimizer_set(self._h, name.encode(), value, group)
+            status = lib.py_optimizer_set(self._h, c_string(name), value, group)
         except BAD_ARGUMENTS as error:
             raise complain(error, "set", "self:handle name:str value:f64 group:i64", self, name, value, group) from None
         if status:

@@ -109,13 +109,22 @@ def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     kinds: "input:tensor dim:i64[]?", one word for each value.
     """
     if isinstance(error, OverflowError):
-        return RuntimeError(f"{function}(): Overflow when unpacking long")
+        return _overflow(function, kinds, values)
     for position, (word, value) in enumerate(zip(kinds.split(), values, strict=True), 1):
         name, _, kind = word.partition(":")
         if not _fits(kind, value):
             place = f"argument '{name}' (position {position})"
             return TypeError(f"{function}(): {place} must be {_wanted(kind, value)}")
     return error
+
+
+def _overflow(function: str, kinds: str, values: tuple) -> Exception:
+    """An integer beyond 64 bits: one to compute with, or one that says where or how many."""
+    for word, value in zip(kinds.split(), values, strict=True):
+        kind = word.partition(":")[2].rstrip("?")
+        if kind in ("scalar", "operand") and isinstance(value, int) and value.bit_length() > 63:
+            return OverflowError(f"{function}(): int too big to convert")
+    return ValueError(f"{function}(): Overflow when unpacking long long")
 
 
 def _wanted(kind: str, value) -> str:
@@ -266,7 +275,9 @@ def borrow_list(handles, n: int) -> tuple:
 
 
 def give_optional(tensor) -> int:
-    """The handle that a callback gives back, 0 for None."""
+    """The handle that a hook gives back, 0 for None."""
+    if tensor is not None and not isinstance(tensor, TensorBase):
+        raise TypeError(f"expected Variable, but hook returned '{type(tensor).__name__}'")
     return 0 if tensor is None else lib.py_tensor_alias(tensor._h)
 
 
@@ -300,8 +311,16 @@ def take_texts(handle: int) -> list[str]:
         lib.py_string_list_release(handle)
 
 
+def c_string(text: str) -> bytes:
+    """Text for C, where a NUL character would end it early."""
+    data = text.encode()
+    if b"\0" in data:
+        raise ValueError("embedded null character")
+    return data
+
+
 def c_strings(texts) -> list:
-    return [ffi_new("char[]", s.encode()) for s in texts]
+    return [ffi_new("char[]", c_string(s)) for s in texts]
 
 
 # ---- devices

@@ -3,8 +3,7 @@
 The files are dumbtorch's own: PyTorch does not read them, nor dumbtorch PyTorch's. Tensors that
 other libraries shall read belong into safetensors files (dumbtorch.safetensors).
 
-pickle and tempfile are imported when they are needed: they would take a fifth of the package's
-import time.
+pickle is imported when it is needed: it would lengthen the package's import time.
 """
 
 from __future__ import annotations
@@ -15,21 +14,26 @@ import os
 def save(obj, f) -> None:
     """Writes an object to a path or a file. A reader sees the old file or the new one."""
     import pickle
-    import tempfile
 
     if hasattr(f, "write"):
         pickle.dump(obj, f, protocol=4)
         return
-    path = os.fspath(f)
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".save-", delete=False) as file:
+    path = os.path.realpath(f)  # a link stays a link
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
+        with open(path, "wb") as file:
+            pickle.dump(obj, file, protocol=4)
+        return
+    temporary = f"{path}.tmp-{os.urandom(6).hex()}"
+    with open(temporary, "xb") as file:
         try:
             pickle.dump(obj, file, protocol=4)
             file.flush()
             os.fsync(file.fileno())
-            os.replace(file.name, path)
+            if os.path.exists(path):
+                os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+            os.replace(temporary, path)
         except BaseException:
-            os.unlink(file.name)
+            os.unlink(temporary)
             raise
 
 

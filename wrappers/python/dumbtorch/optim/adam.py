@@ -30,14 +30,14 @@ class Adam(Optimizer):
         differentiable=False,
         fused=None,
     ):
-        if lr < 0.0:
+        if not lr >= 0.0:  # nor NaN
             raise ValueError(f"Invalid learning rate: {lr}")
-        if eps < 0.0:
+        if not eps >= 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         for i, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if weight_decay < 0.0:
+        if not weight_decay >= 0.0:
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if differentiable:
             raise NotImplementedError(f"{type(self).__name__}: differentiable is not supported")

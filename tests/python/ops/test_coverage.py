@@ -1,0 +1,65 @@
+"""Every public function of the schema that makes or writes a tensor has a row; one that computes
+in place has a row with `inplace`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from rows import ROWS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "capi"))
+from generate import schema  # noqa: E402
+
+SCHEMA = schema.load(Path(__file__).resolve().parents[3] / "capi" / "schema")
+
+# Tested elsewhere, or not by numbers of their own. Everything else needs a row.
+ELSEWHERE = {
+    "test_creation.py: they have no tensor to begin with": {
+        "empty", "zeros", "ones", "full", "arange", "linspace", "eye", "scalar_tensor", "empty_like",
+        "new_empty", "new_zeros", "new_ones", "new_full", "from_numbers",
+    },
+    "test_random.py: PyTorch draws other numbers": {
+        "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
+        "bernoulli", "uniform_", "normal_", "bernoulli_", "random_", "generator_get_state",
+    },
+    "test_autograd.py: they are the machinery that every row's gradients go through": {
+        "autograd_grad", "custom_function", "tensor_grad", "requires_grad_",
+    },
+    "test_data.py and robustness/test_files.py: they read files": {
+        "data_loader_next", "read_idx", "load_safetensors", "load_safetensors_bytes",
+    },
+    "test_nn.py and test_optim.py: they list what a module or an optimizer holds": {
+        "module_forward", "module_parameters", "module_named_parameters", "module_named_buffers",
+        "module_state_dict", "optimizer_state_dict", "clip_grad_norm_",
+    },
+    "tests/capi: handles, without arithmetic": {"tensor_alias", "tensor_list_get"},
+}  # fmt: skip
+EXEMPT = set().union(*ELSEWHERE.values())
+
+
+def makes_tensors(f) -> bool:
+    return f.inplace or any(r.kind.base == "tensor" for r in f.results)
+
+
+FUNCTIONS = [f for f in SCHEMA.public if makes_tensors(f)]
+
+
+def test_the_list_is_long():
+    assert len(FUNCTIONS) > 200
+
+
+@pytest.mark.parametrize("f", [pytest.param(f, id=f.name) for f in FUNCTIONS])
+def test_every_function_has_a_row(f):
+    rows = {r.op for r in ROWS}
+    twins = {r.op for r in ROWS if r.inplace} | {r.op + "_" for r in ROWS if r.inplace}
+    known = f.name in rows or f.name in EXEMPT or (f.inplace and f.name in twins)
+    assert known, f"{f.name} has no row in tests/python/ops, nor a reason in test_coverage.py"
+
+
+def test_reasons_are_up_to_date():
+    assert EXEMPT - {f.name for f in FUNCTIONS} == set()
+    assert EXEMPT & {r.op for r in ROWS} == set()
+
+
+def test_rows_belong_to_functions():
+    assert {r.op for r in ROWS} - {f.name for f in FUNCTIONS} == set()
