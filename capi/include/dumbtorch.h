@@ -220,6 +220,12 @@ typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor 
 typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out);
 
+/** Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
+ * whether that makes another try worth while. It may release handles and make small calls; it must
+ * not use what the failing call works on.
+ * @param bytes How many bytes could not be had. */
+typedef dt_status (*dt_memory_hook)(void *user_data, int64_t bytes, int32_t *out);
+
 /* ---- options */
 
 /** Settings of a data loader.
@@ -3051,6 +3057,16 @@ DT_API dt_status dt_set_num_threads(int64_t n) DT_NOEXCEPT DT_MUST_CHECK;
 DT_API dt_status dt_memory_stats(
     dt_device_type device_type, int64_t device_index, int64_t *allocated, int64_t *reserved,
     int64_t *peak) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Has this context call a function before an allocation fails, on the thread that allocates. Worker
+ * threads of data loaders do not call it.
+ * @param hook The function; it takes the place of the one before. */
+DT_API dt_status dt_set_memory_hook(
+    dt_memory_hook hook, void *hook_data,
+    void (*hook_drop)(void *user_data)) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Lets allocations of this context fail at once again. */
+DT_API dt_status dt_remove_memory_hook(void) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Gives memory that no tensor uses back to the system.
  * @param device Where; absent means the default device. PyTorch's default: absent. */

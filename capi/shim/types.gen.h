@@ -323,4 +323,13 @@ inline CustomBackward wrap(dt_custom_backward fn, UserData data, const char* nam
   };
 }
 
+inline MemoryHook wrap(dt_memory_hook fn, UserData data, const char* name) {
+  DT_CHECK(fn, kTypeError, name, " is NULL");
+  return [fn, data](int64_t bytes) -> bool {
+    int32_t out = 0;
+    check_callback([&] { return fn(data.get(), bytes, &out); });
+    return out;
+  };
+}
+
 }  // namespace dt::capi

@@ -170,6 +170,11 @@ void test_contexts_and_logs() {
   CHECK(dt::ones({1}).dtype() == dt::kFloat32);
   dt::set_log([](dt_log_level, const std::string&) {});
   dt::set_log(nullptr);
+  int64_t missing = 0;
+  dt::set_memory_hook([&](int64_t bytes) { return (missing = bytes) < 0; });
+  CHECK(error_of([] { dt::zeros({int64_t{1} << 58}); }) == DT_STATUS_OUT_OF_MEMORY);
+  CHECK(missing >= int64_t{1} << 60);
+  dt::remove_memory_hook();
 }
 
 void test_indexing() {

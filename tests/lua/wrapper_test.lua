@@ -162,4 +162,19 @@ check.case("garbage does not pile up", function()
   if allocated > 200 * 2 ^ 20 then error(allocated .. " bytes are held") end
 end)
 
+check.case("memory that runs out", function()
+  local asked = 0
+  dt.set_memory_hook(function(bytes)
+    asked = asked + bytes
+    collectgarbage()
+    return true
+  end)
+  check.same(pcall(dt.zeros, {2 ^ 58}), false)
+  check.same(asked >= 2 ^ 60, true)
+  asked = 0
+  dt.remove_memory_hook()
+  check.same(pcall(dt.zeros, {2 ^ 58}), false)
+  check.same(asked, 0)
+end)
+
 check.finish()

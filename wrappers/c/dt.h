@@ -131,6 +131,17 @@ static inline T_CustomBackward T_CUSTOM_BACKWARD(
   return c;
 }
 
+typedef struct T_MemoryHook {
+  dt_memory_hook fn;
+  void *user_data;
+  void (*drop)(void *user_data);
+} T_MemoryHook;
+static inline T_MemoryHook T_MEMORY_HOOK(
+    dt_memory_hook fn, void *user_data, void (*drop)(void *user_data)) {
+  T_MemoryHook c = {fn, user_data, drop};
+  return c;
+}
+
 /** T_nn_linear(in_features: i64, out_features: i64, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
  * input @ weight.T + bias over the last dimension. The module. */
@@ -5334,6 +5345,23 @@ static inline int64_t T_do_memory_stats(const T_memory_stats_options *options) {
 #define T_memory_stats_with_(...) \
   T_OPTIONS_(memory_stats, \
     T_do_memory_stats(&T_memory_stats_o), __VA_ARGS__)
+
+/** T_set_memory_hook(hook: callback)
+ * Has this context call a function before an allocation fails, on the thread that allocates.
+ * Worker threads of data loaders do not call it. */
+static inline dt_status T_set_memory_hook(T_MemoryHook hook) {
+  if (T_stopped_()) { if (hook.drop) hook.drop(hook.user_data); return T_status(); }
+  T_check(dt_set_memory_hook(hook.fn, hook.user_data, hook.drop));
+  return T_status();
+}
+
+/** T_remove_memory_hook()
+ * Lets allocations of this context fail at once again. */
+static inline dt_status T_remove_memory_hook(void) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_remove_memory_hook());
+  return T_status();
+}
 
 /** T_empty_cache(.device: device? = absent)
  * Gives memory that no tensor uses back to the system. */

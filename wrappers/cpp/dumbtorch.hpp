@@ -122,6 +122,10 @@ struct MemoryStatsResult;
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
+// Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
+// whether that makes another try worth while. It may release handles and make small calls; it must
+// not use what the failing call works on.
+using MemoryHook = std::function<bool(int64_t bytes)>;
 
 // A device: DeviceType::kCpu, or with an index.
 struct Device {
@@ -1135,6 +1139,13 @@ inline dt_status call_custom_backward(
   return guarded([&] {
     auto r = (*static_cast<CustomBackward*>(user_data))(detail::aliases(grads, grads_n), detail::aliases(saved, saved_n));
     *out = detail::give(r);
+  });
+}
+
+inline dt_status call_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
+  return guarded([&] {
+    auto r = (*static_cast<MemoryHook*>(user_data))(bytes);
+    *out = r;
   });
 }
 
@@ -3848,6 +3859,20 @@ inline MemoryStatsResult memory_stats(std::optional<Device> device = std::nullop
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &allocated,
     &reserved, &peak));
   return {allocated, reserved, peak};
+}
+
+// Has this context call a function before an allocation fails, on the thread that allocates. Worker
+// threads of data loaders do not call it.
+inline void set_memory_hook(MemoryHook hook) {
+  const bool hook_given = static_cast<bool>(hook);
+  detail::check(dt_set_memory_hook(
+    hook_given ? detail::call_memory_hook : nullptr, detail::box(std::move(hook)),
+    detail::drop<MemoryHook>));
+}
+
+// Lets allocations of this context fail at once again.
+inline void remove_memory_hook() {
+  detail::check(dt_remove_memory_hook());
 }
 
 // Gives memory that no tensor uses back to the system.

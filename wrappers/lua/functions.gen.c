@@ -131,6 +131,26 @@ static dt_status call_custom_backward(
   return dtl_protected(f.callback, body_custom_backward, &f);
 }
 
+typedef struct frame_memory_hook {
+  dtl_callback *callback;
+  int64_t bytes;
+  int32_t *out;
+} frame_memory_hook;
+
+static int body_memory_hook(lua_State *L) {
+  frame_memory_hook *f = (frame_memory_hook *)lua_touserdata(L, 1);
+  dtl_push_function(L, f->callback);
+  lua_pushinteger(L, (lua_Integer)f->bytes);
+  lua_call(L, 1, 1);
+  *f->out = lua_toboolean(L, -1);
+  return 0;
+}
+
+static dt_status call_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
+  frame_memory_hook f = {(dtl_callback *)user_data, bytes, out};
+  return dtl_protected(f.callback, body_memory_hook, &f);
+}
+
 static int fn_nn_linear(lua_State *L) {
   static const char *const names[] = {
     "in_features", "out_features", "bias", "device", "dtype", NULL};
@@ -5364,6 +5384,24 @@ static int fn_memory_stats(lua_State *L) {
   return 3;
 }
 
+static int fn_set_memory_hook(lua_State *L) {
+  static const char *const names[] = {"hook", NULL};
+  dtl_call c = {L, "set_memory_hook", names};
+  dtl_callback *a_hook = NULL;
+  dtl_arguments(&c);
+  a_hook = dtl_read_callback(&c, 1);
+  dtl_check(L, dt_set_memory_hook(a_hook ? call_memory_hook : NULL, a_hook, dtl_drop));
+  return 0;
+}
+
+static int fn_remove_memory_hook(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "remove_memory_hook", names};
+  dtl_arguments(&c);
+  dtl_check(L, dt_remove_memory_hook());
+  return 0;
+}
+
 static int fn_empty_cache(lua_State *L) {
   static const char *const names[] = {"device", NULL};
   dtl_call c = {L, "empty_cache", names};
@@ -6404,6 +6442,8 @@ static const luaL_Reg functions_torch[] = {
     {"get_num_threads", fn_get_num_threads},
     {"set_num_threads", fn_set_num_threads},
     {"memory_stats", fn_memory_stats},
+    {"set_memory_hook", fn_set_memory_hook},
+    {"remove_memory_hook", fn_remove_memory_hook},
     {"empty_cache", fn_empty_cache},
     {"synchronize", fn_synchronize},
     {"reshape", fn_reshape},

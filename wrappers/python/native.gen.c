@@ -17,6 +17,12 @@ static dt_status on_custom_backward(void *user_data, dt_tensor *const *grads, in
   return status;
 }
 
+static int32_t py_on_memory_hook(int64_t id, int64_t bytes, int32_t *out);
+static dt_status on_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
+  const int32_t status = py_on_memory_hook((int64_t)(intptr_t)user_data, bytes, out);
+  return status;
+}
+
 static void py_dataset_release(int64_t handle) {
   dt_dataset_release((dt_dataset *)(intptr_t)handle);
 }
@@ -2008,6 +2014,14 @@ static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_
   out[1] = reserved;
   out[2] = peak;
   return status;
+}
+
+static int32_t py_set_memory_hook(int64_t hook) {
+  return dt_set_memory_hook(on_memory_hook, (void *)(intptr_t)hook, on_drop);
+}
+
+static int32_t py_remove_memory_hook(void) {
+  return dt_remove_memory_hook();
 }
 
 static int32_t py_empty_cache(int32_t device_type, int64_t device_index) {

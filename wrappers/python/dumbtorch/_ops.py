@@ -70,6 +70,13 @@ def _on_custom_backward(id, grads, grads_n, saved, saved_n, out):
     return 0
 
 
+@ffi.def_extern("py_on_memory_hook", error=9, onerror=on_callback_error)
+def _on_memory_hook(id, bytes, out):
+    result = CALLBACKS[id](bytes)
+    out[0] = result
+    return 0
+
+
 def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
     """input @ weight.T + bias over the last dimension.
 
@@ -4354,6 +4361,32 @@ def memory_stats(device=None):
     if status:
         raise fail()
     return memory_stats_result((out[0], out[1], out[2]))
+
+
+def set_memory_hook(hook):
+    """Has this context call a function before an allocation fails, on the thread that
+    allocates. Worker threads of data loaders do not call it.
+
+    Args:
+        hook: The function; it takes the place of the one before.
+    """
+    try:
+        hook_c = keep(hook)
+        status = lib.py_set_memory_hook(hook_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_memory_hook", "hook:callback", hook) from None
+    if status:
+        raise fail()
+
+
+def remove_memory_hook():
+    """Lets allocations of this context fail at once again."""
+    try:
+        status = lib.py_remove_memory_hook()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "remove_memory_hook", "") from None
+    if status:
+        raise fail()
 
 
 def empty_cache(device=None):
