@@ -1513,7 +1513,7 @@ DT_API dt_status dt_module_load_state_dict(
     int64_t tensors_n, int32_t strict) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
- * working.
+ * working. No other thread may use them meanwhile.
  * @param self The module.
  * @param device Where the state goes; absent: it stays. PyTorch's default: absent.
  * @param dtype A floating point dtype for the floating point state; absent: unchanged. PyTorch's
@@ -2924,7 +2924,7 @@ DT_API dt_status dt_tensor_is_set_to(
 DT_API dt_status dt_tensor_is_same(
     dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** How often the storage was changed in place.
+/** How often the tensor, its views and what it was detached from were changed in place.
  * @param self The tensor. */
 DT_API dt_status dt_tensor_version(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
@@ -2974,6 +2974,18 @@ DT_API dt_status dt_tensor_retain_grad(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHEC
  * @param self The tensor.
  * @return "MulBackward0", or nothing for a leaf. */
 DT_API dt_status dt_tensor_grad_fn_name(dt_tensor *self, dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The same memory without the graph and with a version of its own: backward does not notice what is
+ * changed through it.
+ * @param self The tensor. */
+DT_API dt_status dt_tensor_data(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and its
+ * history. No other thread may use it meanwhile.
+ * @param self The tensor. Written.
+ * @param data The tensor whose memory, shape and dtype it has from now on.
+ * @throws RuntimeError: the tensor requires grad and data is not floating point. */
+DT_API dt_status dt_tensor_set_data(dt_tensor *self, dt_tensor *data) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The same memory without the graph.
  * @param input The tensor. */

@@ -26,9 +26,9 @@ class Storage : public RefCounted {
   int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
 
-  // How often the contents were changed in place: saved tensors compare it (see autograd/saved.h).
-  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
-  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  // How often its tensors were changed in place, but for those that count on their own: see
+  // Tensor::version.
+  std::atomic<uint32_t>& version() { return version_; }
 
  private:
   Storage(void* data, int64_t bytes, Device device, Deleter deleter, void* context)

@@ -2266,7 +2266,7 @@ static inline dt_status T_do_module_load_state_dict(
 
 /** T_module_to(self: module, .device: device? = absent, .dtype: dtype? = absent)
  * Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
- * working. */
+ * working. No other thread may use them meanwhile. */
 typedef struct {
   T_Device device;
   dt_dtype dtype;
@@ -5060,7 +5060,7 @@ static inline int32_t T_is_same(dt_tensor *self, dt_tensor *other) {
 }
 
 /** T_version(self: tensor)
- * How often the storage was changed in place. */
+ * How often the tensor, its views and what it was detached from were changed in place. */
 static inline int64_t T_version(dt_tensor *self) {
   int64_t result = 0;
   if (T_stopped_()) return result;
@@ -5167,6 +5167,25 @@ static inline dt_bytes *T_grad_fn_name(dt_tensor *self) {
   if (T_stopped_()) return result;
   T_check(dt_tensor_grad_fn_name(self, &result));
   return T_own_bytes_(result);
+}
+
+/** T_data(self: tensor)
+ * The same memory without the graph and with a version of its own: backward does not notice what
+ * is changed through it. */
+static inline dt_tensor *T_data(dt_tensor *self) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_data(self, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_set_data(self: tensor, data: tensor)
+ * Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and
+ * its history. No other thread may use it meanwhile. */
+static inline dt_status T_set_data(dt_tensor *self, dt_tensor *data) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_tensor_set_data(self, data));
+  return T_status();
 }
 
 /** T_detach(input: tensor)

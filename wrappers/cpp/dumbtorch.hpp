@@ -523,7 +523,7 @@ class Tensor {
   bool is_set_to(const Tensor& other) const;
   // Whether two handles are of one tensor.
   bool is_same(const Tensor& other) const;
-  // How often the storage was changed in place.
+  // How often the tensor, its views and what it was detached from were changed in place.
   int64_t version() const;
   // The only element of a tensor as a number.
   Scalar item() const;
@@ -543,6 +543,12 @@ class Tensor {
   void retain_grad() const;
   // The name of the recorded operation that made the tensor. "MulBackward0", or nothing for a leaf.
   std::string grad_fn_name() const;
+  // The same memory without the graph and with a version of its own: backward does not notice what
+  // is changed through it.
+  Tensor data() const;
+  // Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and
+  // its history. No other thread may use it meanwhile.
+  void set_data(const Tensor& data) const;
   // The same memory without the graph.
   Tensor detach() const;
   // The same elements in another shape, without a copy.
@@ -650,7 +656,7 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // Sets parameters and buffers.
   void load_state_dict(const Strings& names, const TensorRefs& tensors, bool strict = true) const;
   // Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
-  // working.
+  // working. No other thread may use them meanwhile.
   void to(
     std::optional<Device> device = std::nullopt, std::optional<DType> dtype = std::nullopt) const;
   // Forgets the gradients of all parameters.
@@ -2447,6 +2453,16 @@ inline std::string Tensor::grad_fn_name() const {
   dt_bytes* out = nullptr;
   detail::check(dt_tensor_grad_fn_name(handle(), &out));
   return detail::take_string(out);
+}
+
+inline Tensor Tensor::data() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tensor_data(handle(), &out));
+  return Tensor(out);
+}
+
+inline void Tensor::set_data(const Tensor& data) const {
+  detail::check(dt_tensor_set_data(handle(), data.handle()));
 }
 
 inline Tensor Tensor::detach() const {

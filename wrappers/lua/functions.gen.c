@@ -5181,6 +5181,30 @@ static int fn_tensor_grad_fn_name(lua_State *L) {
   return 1;
 }
 
+static int fn_tensor_data(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "data", names};
+  dt_tensor *a_self = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_tensor_data(a_self, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_tensor_set_data(lua_State *L) {
+  static const char *const names[] = {"self", "data", NULL};
+  dtl_call c = {L, "set_data", names};
+  dt_tensor *a_self = NULL;
+  dt_tensor *a_data = NULL;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  a_data = dtl_tensor(&c, 2);
+  dtl_check(L, dt_tensor_set_data(a_self, a_data));
+  return 0;
+}
+
 static int fn_detach(lua_State *L) {
   static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "detach", names};
@@ -6122,6 +6146,7 @@ static const luaL_Reg methods_tensor[] = {
     {"set_grad", fn_tensor_set_grad},
     {"retain_grad", fn_tensor_retain_grad},
     {"grad_fn_name", fn_tensor_grad_fn_name},
+    {"set_data", fn_tensor_set_data},
     {"detach", fn_detach},
     {"view", fn_view},
     {"view_as", fn_view_as},
@@ -6158,6 +6183,7 @@ static const luaL_Reg properties_tensor[] = {
     {"requires_grad", fn_tensor_requires_grad},
     {"is_leaf", fn_tensor_is_leaf},
     {"grad", fn_tensor_grad},
+    {"data", fn_tensor_data},
     {NULL, NULL}};
 
 static const dtl_operator operators_tensor[] = {

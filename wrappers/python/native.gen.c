@@ -1913,6 +1913,16 @@ static int64_t py_tensor_grad_fn_name(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_tensor_data(int64_t self) {
+  dt_tensor *out = NULL;
+  (void)!dt_tensor_data((dt_tensor *)(intptr_t)self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_tensor_set_data(int64_t self, int64_t data) {
+  return dt_tensor_set_data((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)data);
+}
+
 static int64_t py_detach(int64_t input) {
   dt_tensor *out = NULL;
   (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);

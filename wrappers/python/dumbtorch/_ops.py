@@ -4048,7 +4048,7 @@ def tensor_is_same(self, other):
 
 
 def tensor_version(self):
-    """How often the storage was changed in place."""
+    """How often the tensor, its views and what it was detached from were changed in place."""
     try:
         out = lib.py_tensor_version(self._h)
     except BAD_ARGUMENTS as error:
@@ -4166,6 +4166,32 @@ def tensor_grad_fn_name(self):
     except BAD_ARGUMENTS as error:
         raise complain(error, "grad_fn_name", "self:tensor", self) from None
     return take_text(out)
+
+
+def tensor_data(self):
+    """The same memory without the graph and with a version of its own: backward does not
+    notice what is changed through it.
+    """
+    try:
+        out = lib.py_tensor_data(self._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "data", "self:tensor", self) from None
+    return wrap(out)
+
+
+def tensor_set_data(self, data):
+    """Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
+    and its history. No other thread may use it meanwhile.
+
+    Args:
+        data: The tensor whose memory, shape and dtype it has from now on.
+    """
+    try:
+        status = lib.py_tensor_set_data(self._h, data._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_data", "self:tensor data:tensor", self, data) from None
+    if status:
+        raise fail()
 
 
 def detach(input):
@@ -4978,7 +5004,7 @@ class Module(Handle):
 
     def to(self, device=None, dtype=None):
         """Moves or converts parameters and buffers. They stay the same tensors, so an optimizer
-        keeps working.
+        keeps working. No other thread may use them meanwhile.
 
         Args:
             device: Where the state goes; absent: it stays.
@@ -5481,6 +5507,7 @@ METHODS = {
     "set_grad": tensor_set_grad,
     "retain_grad": tensor_retain_grad,
     "grad_fn_name": tensor_grad_fn_name,
+    "set_data": tensor_set_data,
     "detach": detach,
     "view": view,
     "view_as": view_as,
@@ -5516,6 +5543,7 @@ PROPERTIES = {
     "requires_grad": tensor_requires_grad,
     "is_leaf": tensor_is_leaf,
     "grad": tensor_grad,
+    "data": tensor_data,
 }
 NAMESPACES = {
     "autograd": {

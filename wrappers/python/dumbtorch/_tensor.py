@@ -159,18 +159,11 @@ class Tensor(TensorBase):
     @property
     def data(self) -> Tensor:
         """The memory without the graph. Assigning makes the tensor look at other memory."""
-        return _ops.detach(self)
+        return _ops.tensor_data(self)
 
     @data.setter
     def data(self, value) -> None:
-        requires_grad, grad = self.requires_grad, self.grad
-        other = _ops.detach(value)
-        fits = grad is not None and grad.shape == other.shape and grad.dtype == other.dtype
-        replace(self, other)
-        if requires_grad:
-            _ops.requires_grad_(self)
-            if fits:
-                _ops.tensor_set_grad(self, grad)
+        _ops.tensor_set_data(self, value)
 
     def register_hook(self, hook):
         """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""

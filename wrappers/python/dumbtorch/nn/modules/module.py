@@ -14,7 +14,6 @@ from ... import _ops
 from ..._native import lib
 from ..._runtime import check
 from ..._tensor import Tensor
-from ..._tensor_type import replace
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
 from ..parameter import Buffer, Parameter
@@ -517,9 +516,7 @@ def _convert(p: Parameter, function) -> None:
         grad = p.grad
     if value.is_set_to(p) and value.dtype is p.dtype:
         return
-    requires_grad = p.requires_grad
-    replace(p, _ops.detach(value))
-    _ops.requires_grad_(p, requires_grad)
+    _ops.tensor_set_data(p, value)
     if grad is not None:
         with no_grad():
             p.grad = function(grad)
