@@ -32,7 +32,7 @@ RESULT_KINDS = (
 # Kinds of an options struct's fields.
 FIELD_KINDS = (
     "i64", "i64?", "i64[]", "i64[]?", "f64", "f64?", "bool", "enum", "enum?", "device?", "str", "tensor?",
-    "handle?",
+    "handle?", "scalar?",
 )  # fmt: skip
 
 

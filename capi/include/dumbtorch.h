@@ -335,28 +335,28 @@ typedef struct dt_nn_avg_pool2d_options {
 typedef struct dt_nn_batch_norm1d_options {
   int64_t struct_size;
   double eps; /**< Added to the variance. Default: 1e-05. */
-  double momentum; /**< The share of a batch in the running statistics. Default: 0.1. */
+  dt_scalar_kind momentum_kind; int64_t momentum_i; double momentum_f; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
   int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
   int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
 } dt_nn_batch_norm1d_options;
-#define DT_NN_BATCH_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm1d_options), 1e-05, 0.1, 1, 1, 1, 0, 0, 0 }
+#define DT_NN_BATCH_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm1d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0.1, 1, 1, 1, 0, 0, 0 }
 
 /** Named arguments of dt_nn_batch_norm2d.
  * Start from DT_NN_BATCH_NORM2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_batch_norm2d_options {
   int64_t struct_size;
   double eps; /**< Added to the variance. Default: 1e-05. */
-  double momentum; /**< The share of a batch in the running statistics. Default: 0.1. */
+  dt_scalar_kind momentum_kind; int64_t momentum_i; double momentum_f; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
   int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
   int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
 } dt_nn_batch_norm2d_options;
-#define DT_NN_BATCH_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm2d_options), 1e-05, 0.1, 1, 1, 1, 0, 0, 0 }
+#define DT_NN_BATCH_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm2d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0.1, 1, 1, 1, 0, 0, 0 }
 
 /** Named arguments of dt_nn_layer_norm.
  * Start from DT_NN_LAYER_NORM_OPTIONS_INIT; NULL means the same. */

@@ -193,6 +193,12 @@ void test_modules() {
   dt::NnLinearOptions plain;
   plain.bias = false;
   const dt::Module net = dt::nn::Sequential({dt::nn::Linear(3, 2, plain), dt::nn::ReLU()});
+  dt::NnBatchNorm1dOptions cumulative;
+  cumulative.momentum = std::nullopt;
+  const dt::Module norm = dt::nn::BatchNorm1d(1, cumulative);
+  norm(dt::ones({4, 1}));
+  norm(dt::full({4, 1}, 3.0));
+  CHECK(norm.named_buffers().tensors[0].item().to_double() == 2);
   const dt::ModuleStateDictResult state = net.state_dict();
   CHECK(state.names == std::vector<std::string>{"0.weight"});
   CHECK(net(dt::ones({5, 3})).shape() == (std::vector<int64_t>{5, 2}));

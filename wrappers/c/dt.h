@@ -306,14 +306,14 @@ static inline dt_module *T_do_nn_avg_pool2d(
   T_OPTIONS_(nn_avg_pool2d, \
     T_do_nn_avg_pool2d(kernel_size, &T_nn_avg_pool2d_o), __VA_ARGS__)
 
-/** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: f64 = 0.1, .affine: bool =
- *     true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+/** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
+ *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
  * Normalises each channel of [batch, channels] or [batch, channels, length] over the batch
  * (arXiv 1502.03167). The module. */
 typedef struct {
   double eps;
-  double momentum;
+  T_Number momentum;
   int affine;
   int track_running_stats;
   int bias;
@@ -321,7 +321,7 @@ typedef struct {
   dt_dtype dtype;
 } T_nn_batch_norm1d_options;
 static inline T_nn_batch_norm1d_options T_nn_batch_norm1d_defaults(void) {
-  T_nn_batch_norm1d_options options = {1e-05, 0.1, 1, 1, 1, {0, 0}, 0};
+  T_nn_batch_norm1d_options options = {1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 1, 1, 1, {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_batch_norm1d(
@@ -329,7 +329,9 @@ static inline dt_module *T_do_nn_batch_norm1d(
   dt_module *result = NULL;
   dt_nn_batch_norm1d_options c_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   c_options.eps = options->eps;
-  c_options.momentum = options->momentum;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
   c_options.affine = options->affine;
   c_options.track_running_stats = options->track_running_stats;
   c_options.bias = options->bias;
@@ -345,14 +347,14 @@ static inline dt_module *T_do_nn_batch_norm1d(
   T_OPTIONS_(nn_batch_norm1d, \
     T_do_nn_batch_norm1d(num_features, &T_nn_batch_norm1d_o), __VA_ARGS__)
 
-/** T_nn_batch_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: f64 = 0.1, .affine: bool =
- *     true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+/** T_nn_batch_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
+ *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
  * Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
  * The module. */
 typedef struct {
   double eps;
-  double momentum;
+  T_Number momentum;
   int affine;
   int track_running_stats;
   int bias;
@@ -360,7 +362,7 @@ typedef struct {
   dt_dtype dtype;
 } T_nn_batch_norm2d_options;
 static inline T_nn_batch_norm2d_options T_nn_batch_norm2d_defaults(void) {
-  T_nn_batch_norm2d_options options = {1e-05, 0.1, 1, 1, 1, {0, 0}, 0};
+  T_nn_batch_norm2d_options options = {1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 1, 1, 1, {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_batch_norm2d(
@@ -368,7 +370,9 @@ static inline dt_module *T_do_nn_batch_norm2d(
   dt_module *result = NULL;
   dt_nn_batch_norm2d_options c_options = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   c_options.eps = options->eps;
-  c_options.momentum = options->momentum;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
   c_options.affine = options->affine;
   c_options.track_running_stats = options->track_running_stats;
   c_options.bias = options->bias;

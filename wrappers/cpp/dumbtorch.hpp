@@ -883,8 +883,9 @@ struct NnAvgPool2dOptions {
 struct NnBatchNorm1dOptions {
   // Added to the variance.
   double eps = 1e-05;
-  // The share of a batch in the running statistics.
-  double momentum = 0.1;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
   // Whether there are a weight and a bias.
   bool affine = true;
   // Keep running statistics, for evaluation.
@@ -901,8 +902,9 @@ struct NnBatchNorm1dOptions {
 struct NnBatchNorm2dOptions {
   // Added to the variance.
   double eps = 1e-05;
-  // The share of a batch in the running statistics.
-  double momentum = 0.1;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
   // Whether there are a weight and a bias.
   bool affine = true;
   // Keep running statistics, for evaluation.
@@ -2734,7 +2736,9 @@ inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& optio
 inline Module BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& options = {}) {
   dt_nn_batch_norm1d_options options_c = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_c.eps = options.eps;
-  options_c.momentum = options.momentum;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
   options_c.affine = options.affine;
   options_c.track_running_stats = options.track_running_stats;
   options_c.bias = options.bias;
@@ -2751,7 +2755,9 @@ inline Module BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& opti
 inline Module BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& options = {}) {
   dt_nn_batch_norm2d_options options_c = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   options_c.eps = options.eps;
-  options_c.momentum = options.momentum;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
   options_c.affine = options.affine;
   options_c.track_running_stats = options.track_running_stats;
   options_c.bias = options.bias;

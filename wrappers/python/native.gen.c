@@ -129,10 +129,12 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, double momentum, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm1d_options options_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
-  options_options.momentum = momentum;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
   options_options.affine = affine;
   options_options.track_running_stats = track_running_stats;
   options_options.bias = bias;
@@ -144,10 +146,12 @@ static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, double momen
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, double momentum, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm2d_options options_options = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   options_options.eps = eps;
-  options_options.momentum = momentum;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
   options_options.affine = affine;
   options_options.track_running_stats = track_running_stats;
   options_options.bias = bias;

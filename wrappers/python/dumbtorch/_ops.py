@@ -184,7 +184,8 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     Args:
         num_features: Size of dimension 1.
         eps: Added to the variance.
-        momentum: The share of a batch in the running statistics.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
         bias: Whether there is a bias.
@@ -195,10 +196,11 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         The module.
     """
     try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -209,7 +211,8 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     Args:
         num_features: Size of dimension 1.
         eps: Added to the variance.
-        momentum: The share of a batch in the running statistics.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
         bias: Whether there is a bias.
@@ -220,10 +223,11 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         The module.
     """
     try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
