@@ -20,6 +20,7 @@ from ._types import (
     int32,
     int64,
     memory_format,
+    preserve_format,
     uint8,
 )
 
@@ -95,38 +96,39 @@ class Tensor(TensorBase):
         """
         return _ops.to(self, **_to_arguments(args, kwargs))
 
-    def type(self, dtype=None):
+    def type(self, dtype=None, non_blocking=False):
         """The dtype's old name, or the tensor converted to a dtype."""
         if dtype is not None:
-            return _ops.to(self, dtype=dtype)
+            return _ops.to(self, None, dtype, non_blocking)
         return f"torch.{_TYPE_NAMES[self.dtype]}Tensor"
 
     def type_as(self, other) -> Tensor:
         return _ops.to(self, dtype=other.dtype, device=other.device)
 
-    def float(self) -> Tensor:
-        return _ops.to(self, dtype=float32)
+    def float(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=float32, memory_format=memory_format)
 
-    def double(self) -> Tensor:
-        return _ops.to(self, dtype=float64)
+    def double(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=float64, memory_format=memory_format)
 
-    def long(self) -> Tensor:
-        return _ops.to(self, dtype=int64)
+    def long(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=int64, memory_format=memory_format)
 
-    def int(self) -> Tensor:
-        return _ops.to(self, dtype=int32)
+    def int(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=int32, memory_format=memory_format)
 
-    def byte(self) -> Tensor:
-        return _ops.to(self, dtype=uint8)
+    def byte(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=uint8, memory_format=memory_format)
 
-    def bool(self) -> Tensor:
-        return _ops.to(self, dtype=bool_)
+    def bool(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=bool_, memory_format=memory_format)
 
-    def cpu(self) -> Tensor:
-        return _ops.to(self, device="cpu")
+    def cpu(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, device="cpu", memory_format=memory_format)
 
-    def cuda(self, device=None) -> Tensor:
-        return _ops.to(self, device="cuda" if device is None else device)
+    def cuda(self, device=None, non_blocking=False, memory_format=preserve_format) -> Tensor:
+        where = "cuda" if device is None else device
+        return _ops.to(self, where, None, non_blocking, memory_format=memory_format)
 
     # ---- autograd
 

@@ -359,7 +359,7 @@ class Module:
         from ..._tensor import _to_arguments
 
         options = _to_arguments(args, kwargs)
-        kind = options.pop("dtype", None)
+        kind, order = options.pop("dtype", None), options.pop("memory_format", None)
         if kind is not None and not DTYPE.value(DTYPE[kind]).is_floating_point:
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired "
@@ -368,7 +368,7 @@ class Module:
 
         def convert(t):
             wanted = kind if t.is_floating_point() else None
-            return _ops.to(t, dtype=wanted, **options)
+            return _ops.to(t, dtype=wanted, **options, memory_format=order if t.ndim == 4 else None)
 
         return self._apply(convert)
 
