@@ -136,6 +136,7 @@ class Elementwise:
     grad: dict[str, str]  # gradient formula by input name
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
+    mixed_bool_error: str = ""
 
     @property
     def differentiable(self) -> tuple[Argument, ...]:
