@@ -246,11 +246,7 @@ def _absent(kind: Kind) -> str:
 
 
 def _number(value) -> str:
-    if isinstance(value, bool):
-        return f"{{DT_SCALAR_KIND_BOOL, {int(value)}, 0}}"
-    if isinstance(value, int):
-        return f"{{DT_SCALAR_KIND_INT, {value}, 0}}"
-    return f"{{DT_SCALAR_KIND_FLOAT, 0, {cabi.number(value)}}}"
+    return f"{{{', '.join(cabi.scalar_literal(value))}}}"
 
 
 class _Printer:

@@ -144,6 +144,8 @@ def literal(a: Argument) -> list[str]:
             return ["0" if value is None else enum_constant(kind.name, value)]
         case "device":
             return ["0", "0"]
+        case "scalar":
+            return ["0", "0", "0"] if value is None else scalar_literal(value)
         case _ if kind.list:
             return ["NULL", "-1"]
         case _ if value is None:
@@ -155,6 +157,15 @@ def literal(a: Argument) -> list[str]:
         case "i64" | "f64" if not kind.optional:
             return [number(value)]
     raise KeyError(f"{a.name}: a default of kind {kind.key} is not expressible in C")
+
+
+def scalar_literal(value: bool | int | float) -> list[str]:
+    """(kind, i, f) of a plain number."""
+    if isinstance(value, bool):
+        return ["DT_SCALAR_KIND_BOOL", str(int(value)), "0"]
+    if isinstance(value, int):
+        return ["DT_SCALAR_KIND_INT", str(value), "0"]
+    return ["DT_SCALAR_KIND_FLOAT", "0", number(value)]
 
 
 def number(value: int | float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from . import coretypes, text
-from .model import Argument, Elementwise, Function, Schema, identifiers
+from .model import Argument, Elementwise, Function, Schema, SchemaError, identifiers
 
 _HEADER = f"// {text.GENERATED}\n"
 
@@ -244,8 +244,18 @@ def _row(f: Function) -> str:
         f"{f.name}_gradient" if e.grad else "nullptr",
     ]
     if e.bool_error:
-        fields.append('"' + e.bool_error + '"')
+        fields += _bool_error(e)
     return text.call(f"static constexpr PointwiseRow {_row_name(f)}{{", fields, "};")
+
+
+def _bool_error(e: Elementwise) -> list[str]:
+    code, _, sentence = e.bool_error.rpartition("Error: ")
+    if code not in ("", "NotImplemented"):
+        raise SchemaError(f"bool_error: '{code}Error' is not NotImplementedError")
+    quoted = ['"' + s.replace('"', '\\"') + '"' for s in (sentence, e.mixed_bool_error)]
+    if code:
+        return [quoted[0], "nullptr", "Code::kNotImplemented"]
+    return quoted if e.mixed_bool_error else quoted[:1]
 
 
 def _passes(e: Elementwise, a: Argument) -> int:

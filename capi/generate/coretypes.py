@@ -65,6 +65,7 @@ _FIELD = {
     "i64[]?": "std::optional<std::vector<int64_t>>",
     "str": "std::string",
     "handle?": "{name}",
+    "scalar?": "std::optional<Scalar>",
 }
 
 

@@ -71,6 +71,7 @@ FIELDS = {
     "str?": "std::optional<std::string>",
     "tensor?": "Tensor",
     "handle?": "{name}",
+    "scalar?": "Scalar",
 }
 
 RESULTS = {

@@ -301,6 +301,13 @@ class _Printer:
         count = a.kind.count
         expression = expression.format(count=count, type=cabi.type_name(a.kind), name=a.kind.name)
         line = f"{self.variable(a)} = {expression};"
+        if a.kind.key == "scalar?" and a.default is not None:
+            # nil means the default, so that absence needs a word of its own.
+            absent = f"{self.variable(a)}.kind = 0;"
+            return [
+                f"if (dtl_false(&c, {slot})) {absent}",
+                f"else if (!dtl_absent(&c, {slot})) {line}",
+            ]
         if a.has_default or a.kind.optional:
             return [f"if (!dtl_absent(&c, {slot})) {line}"]
         return [line]
@@ -407,11 +414,7 @@ class _Printer:
 
 
 def _number(value) -> str:
-    if isinstance(value, bool):
-        return f"{{DT_SCALAR_KIND_BOOL, {int(value)}, 0}}"
-    if isinstance(value, int):
-        return f"{{DT_SCALAR_KIND_INT, {value}, {value}}}"
-    return f"{{DT_SCALAR_KIND_FLOAT, 0, {cabi.number(value)}}}"
+    return f"{{{', '.join(cabi.scalar_literal(value))}}}"
 
 
 # ---- the lists

@@ -32,7 +32,7 @@ RESULT_KINDS = (
 # Kinds of an options struct's fields.
 FIELD_KINDS = (
     "i64", "i64?", "i64[]", "i64[]?", "f64", "f64?", "bool", "enum", "enum?", "device?", "str", "tensor?",
-    "handle?",
+    "handle?", "scalar?",
 )  # fmt: skip
 
 
@@ -136,6 +136,7 @@ class Elementwise:
     grad: dict[str, str]  # gradient formula by input name
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
+    mixed_bool_error: str = ""
 
     @property
     def differentiable(self) -> tuple[Argument, ...]:

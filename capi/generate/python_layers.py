@@ -46,6 +46,8 @@ class _Printer(expr.Printer):
     def call(self, function: str, arguments: list[str]) -> str:
         if function == "value":
             return arguments[0]
+        if function == "number":
+            return f"{arguments[0]}.item()"
         if function == "sqrt":
             return f"math.sqrt({arguments[0]})"
         name = function if function in self.schema.functions else f"tensor_{function}"

@@ -166,7 +166,7 @@ def _tensor(schema: Schema) -> str:
     lines = [_HEAD + _TYPING + "from . import _ops\n"]
     lines[0] += (
         "from ._ops import Generator, Hook\nfrom ._types import Size, device, dtype, "
-        "memory_format\n"
+        "memory_format, preserve_format\n"
     )
     lines += ["class Tensor:", *_indent(_members(written))]
     known = {n.name for n in written.body if isinstance(n, ast.FunctionDef)}

@@ -122,6 +122,8 @@ def _options_field(schema: Schema, a: Argument) -> str:
             return f"o.{a.name} = optional_device({c}_type, {c}_index, {name});"
         case "i64?" | "f64?":
             return f"if ({c}) o.{a.name} = *{c};"
+        case "scalar?":
+            return f"o.{a.name} = optional_scalar({c}_kind, {c}_i, {c}_f, {name});"
         case "enum" | "enum?":
             function = "enum_value" if key == "enum" else "optional_enum"
             return f"o.{a.name} = {function}<{coretypes.type_name(schema, a.kind)}>({c}, {name});"

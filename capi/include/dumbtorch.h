@@ -236,6 +236,12 @@ typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor 
 typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out);
 
+/** Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
+ * whether that makes another try worth while. It may release handles and make small calls; it must
+ * not use what the failing call works on.
+ * @param bytes How many bytes could not be had. */
+typedef dt_status (*dt_memory_hook)(void *user_data, int64_t bytes, int32_t *out);
+
 /* ---- options */
 
 /** Settings of a data loader.
@@ -345,28 +351,28 @@ typedef struct dt_nn_avg_pool2d_options {
 typedef struct dt_nn_batch_norm1d_options {
   int64_t struct_size;
   double eps; /**< Added to the variance. Default: 1e-05. */
-  double momentum; /**< The share of a batch in the running statistics. Default: 0.1. */
+  dt_scalar_kind momentum_kind; int64_t momentum_i; double momentum_f; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
   int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
   int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
 } dt_nn_batch_norm1d_options;
-#define DT_NN_BATCH_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm1d_options), 1e-05, 0.1, 1, 1, 1, 0, 0, 0 }
+#define DT_NN_BATCH_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm1d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0.1, 1, 1, 1, 0, 0, 0 }
 
 /** Named arguments of dt_nn_batch_norm2d.
  * Start from DT_NN_BATCH_NORM2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_batch_norm2d_options {
   int64_t struct_size;
   double eps; /**< Added to the variance. Default: 1e-05. */
-  double momentum; /**< The share of a batch in the running statistics. Default: 0.1. */
+  dt_scalar_kind momentum_kind; int64_t momentum_i; double momentum_f; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
   int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
   int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
 } dt_nn_batch_norm2d_options;
-#define DT_NN_BATCH_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm2d_options), 1e-05, 0.1, 1, 1, 1, 0, 0, 0 }
+#define DT_NN_BATCH_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm2d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0.1, 1, 1, 1, 0, 0, 0 }
 
 /** Named arguments of dt_nn_layer_norm.
  * Start from DT_NN_LAYER_NORM_OPTIONS_INIT; NULL means the same. */
@@ -1676,7 +1682,7 @@ DT_API dt_status dt_module_load_state_dict(
     int64_t tensors_n, int32_t strict) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
- * working.
+ * working. No other thread may use them meanwhile.
  * @param self The module.
  * @param device Where the state goes; absent: it stays. PyTorch's default: absent.
  * @param dtype A floating point dtype for the floating point state; absent: unchanged. PyTorch's
@@ -3090,7 +3096,7 @@ DT_API dt_status dt_tensor_is_set_to(
 DT_API dt_status dt_tensor_is_same(
     dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** How often the storage was changed in place.
+/** How often the tensor, its views and what it was detached from were changed in place.
  * @param self The tensor. */
 DT_API dt_status dt_tensor_version(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
@@ -3140,6 +3146,18 @@ DT_API dt_status dt_tensor_retain_grad(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHEC
  * @param self The tensor.
  * @return "MulBackward0", or nothing for a leaf. */
 DT_API dt_status dt_tensor_grad_fn_name(dt_tensor *self, dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The same memory without the graph and with a version of its own: backward does not notice what is
+ * changed through it.
+ * @param self The tensor. */
+DT_API dt_status dt_tensor_data(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and its
+ * history. No other thread may use it meanwhile.
+ * @param self The tensor. Written.
+ * @param data The tensor whose memory, shape and dtype it has from now on.
+ * @throws RuntimeError: the tensor requires grad and data is not floating point. */
+DT_API dt_status dt_tensor_set_data(dt_tensor *self, dt_tensor *data) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** The same memory without the graph.
  * @param input The tensor. */
@@ -3223,6 +3241,16 @@ DT_API dt_status dt_set_num_threads(int64_t n) DT_NOEXCEPT DT_MUST_CHECK;
 DT_API dt_status dt_memory_stats(
     dt_device_type device_type, int64_t device_index, int64_t *allocated, int64_t *reserved,
     int64_t *peak) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Has this context call a function before an allocation fails, on the thread that allocates. Worker
+ * threads of data loaders do not call it.
+ * @param hook The function; it takes the place of the one before. */
+DT_API dt_status dt_set_memory_hook(
+    dt_memory_hook hook, void *hook_data,
+    void (*hook_drop)(void *user_data)) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Lets allocations of this context fail at once again. */
+DT_API dt_status dt_remove_memory_hook(void) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Gives memory that no tensor uses back to the system.
  * @param device Where; absent means the default device. PyTorch's default: absent. */

@@ -232,6 +232,23 @@ dt_status dt_tensor_grad_fn_name(dt_tensor *self, dt_bytes **out) noexcept {
   });
 }
 
+dt_status dt_tensor_data(dt_tensor *self, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("tensor_data", [&] {
+    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put(out, self_.detach_version());
+  });
+}
+
+dt_status dt_tensor_set_data(dt_tensor *self, dt_tensor *data) noexcept {
+  return guard("tensor_set_data", [&] {
+    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> data_pin(data, "data"); auto& data_ = *data_pin;
+    self_.set_data(data_);
+  });
+}
+
 dt_status dt_detach(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("detach", [&] {

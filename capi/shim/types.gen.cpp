@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "core/ops/ops.h"
+#include "core/runtime/context.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -154,6 +155,21 @@ dt_status dt_memory_stats(
     put(allocated, std::get<0>(results));
     put(reserved, std::get<1>(results));
     put(peak, std::get<2>(results));
+  });
+}
+
+dt_status dt_set_memory_hook(
+    dt_memory_hook hook, void *hook_data, void (*hook_drop)(void *user_data)) noexcept {
+  return guard("set_memory_hook", [&] {
+    const UserData hook_owner(hook_data, hook_drop);
+    const auto hook_ = wrap(hook, hook_owner, "hook");
+    dt::set_memory_hook(hook_);
+  });
+}
+
+dt_status dt_remove_memory_hook() noexcept {
+  return guard("remove_memory_hook", [&] {
+    set_memory_hook(nullptr);
   });
 }
 

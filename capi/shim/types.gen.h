@@ -128,7 +128,7 @@ inline NnBatchNorm1dOptions read(const dt_nn_batch_norm1d_options* given, const 
   read_struct(&c, sizeof c, given, name);
   NnBatchNorm1dOptions o;
   o.eps = c.eps;
-  o.momentum = c.momentum;
+  o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
   o.affine = c.affine != 0;
   o.track_running_stats = c.track_running_stats != 0;
   o.bias = c.bias != 0;
@@ -142,7 +142,7 @@ inline NnBatchNorm2dOptions read(const dt_nn_batch_norm2d_options* given, const 
   read_struct(&c, sizeof c, given, name);
   NnBatchNorm2dOptions o;
   o.eps = c.eps;
-  o.momentum = c.momentum;
+  o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
   o.affine = c.affine != 0;
   o.track_running_stats = c.track_running_stats != 0;
   o.bias = c.bias != 0;
@@ -320,6 +320,15 @@ inline CustomBackward wrap(dt_custom_backward fn, UserData data, const char* nam
     Given<dt_tensor_list> out("out");
     check_callback([&] { return fn(data.get(), grads_.data(), grads.size(), saved_.data(), saved.size(), out.slot()); });
     return out.take();
+  };
+}
+
+inline MemoryHook wrap(dt_memory_hook fn, UserData data, const char* name) {
+  DT_CHECK(fn, kTypeError, name, " is NULL");
+  return [fn, data](int64_t bytes) -> bool {
+    int32_t out = 0;
+    check_callback([&] { return fn(data.get(), bytes, &out); });
+    return out;
   };
 }
 

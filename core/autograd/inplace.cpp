@@ -120,7 +120,7 @@ void attach_inputs(const Ref<Node>& node, TensorList inputs) {
 }
 
 void finish_inplace(const Tensor& x, const Ref<Node>& node) {
-  x.storage()->bump_version();
+  x.bump_version();
   if (!node) return;
   Autograd& a = x.impl()->autograd;
   if (a.view) {

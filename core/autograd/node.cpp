@@ -77,7 +77,6 @@ void fail_released() {
 Saved Saved::input(const Tensor& x) {
   Saved s;
   s.tensor_ = x;
-  s.storage_ = x.storage().get();
   s.version_ = x.version();
   return s;
 }
@@ -90,7 +89,7 @@ Saved Saved::output(const Tensor& y, int index) {
 
 Tensor Saved::get(Node* owner) const {
   if (!tensor_.defined()) return tensor_;
-  DT_CHECK(tensor_.storage().get() == storage_ && tensor_.version() == version_, kRuntimeError,
+  DT_CHECK(tensor_.version() == version_, kRuntimeError,
            "one of the variables needed for gradient computation has been modified by an inplace "
            "operation: [",
            tensor_.dtype(), " ", tensor_.sizes(), "], which is ",

@@ -21,7 +21,6 @@ class Saved {
 
  private:
   Tensor tensor_;
-  Storage* storage_ = nullptr;  // compared only: `.data = other` replaces the storage
   uint32_t version_ = 0;
   int32_t output_index_ = -1;  // -1: an input
 };

@@ -126,12 +126,26 @@ Tensor Tensor::detach() const {
   return make_alias(*this, sizes(), strides(), offset());
 }
 
+Tensor Tensor::detach_version() const {
+  Tensor y = detach();
+  y.impl()->own_version = Ref<VersionCell>::adopt(new VersionCell(0));
+  return y;
+}
+
 void Tensor::set_data(const Tensor& other) const {
   DT_CHECK(is_floating(other.dtype()) || !requires_grad(), kRuntimeError,
            "data set to a tensor that requires gradients "
            "must be floating point or complex dtype");
+  // The count goes on, apart from other's. A saved tensor of another shape is a changed one: no
+  // backward would know what to do with it.
+  const bool fits = other.sizes() == sizes() && other.dtype() == dtype();
+  auto own_version = Ref<VersionCell>::adopt(new VersionCell(version() + !fits));
+  Ref<Storage> storage = other.storage();
+  std::unique_ptr<ViewInfo> view;  // it is no view of its base's memory any more
   Guard guard(impl_->autograd.lock);
-  impl_->storage = other.storage();
+  view.swap(impl_->autograd.view);
+  std::swap(impl_->storage, storage);  // what was there is freed after the lock was given back
+  std::swap(impl_->own_version, own_version);
   impl_->offset = other.offset();
   impl_->numel = other.numel();
   impl_->dtype = other.dtype();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/ops/copy.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -20,6 +21,12 @@ bool is_given(const std::optional<T>& x) {
 template <class T>
 const T& value(const std::optional<T>& x) {
   return *x;
+}
+inline double value(const std::optional<Scalar>& x) {
+  return x->to_double();
+}
+inline double number(const Tensor& x) {
+  return item(x).to_double();
 }
 
 inline int64_t dim(const Tensor& x) {

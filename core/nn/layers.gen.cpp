@@ -175,7 +175,7 @@ class BatchNorm1d final : public Module {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), momentum, eps);
+    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (double(1) / double(number(num_batches_tracked))) : 0), eps);
   }
 
  private:
@@ -194,7 +194,7 @@ class BatchNorm1d final : public Module {
   }
 
   double eps;
-  double momentum;
+  std::optional<Scalar> momentum;
 };
 
 class BatchNorm2d final : public Module {
@@ -228,7 +228,7 @@ class BatchNorm2d final : public Module {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), momentum, eps);
+    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (double(1) / double(number(num_batches_tracked))) : 0), eps);
   }
 
  private:
@@ -247,7 +247,7 @@ class BatchNorm2d final : public Module {
   }
 
   double eps;
-  double momentum;
+  std::optional<Scalar> momentum;
 };
 
 class LayerNorm final : public Module {

@@ -4,6 +4,8 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
+#include "core/ops/ops.h"
 #include "core/runtime/backend.h"
 
 namespace dt {
@@ -35,6 +37,42 @@ struct ConvAttributes {
 
 Dims output_sizes(const Dims& x, const Dims& weight, const ConvGeometry& c) {
   return {x[0], weight[0], c.window.output_size(0, x[2]), c.window.output_size(1, x[3])};
+}
+
+Tensor padded_image(const Tensor& x, const Window& w) {
+  const Dims sizes{x.sizes()[0], x.sizes()[1], x.sizes()[2] + 2 * w.padding[0],
+                   x.sizes()[3] + 2 * w.padding[1]};
+  const Tensor y = zeros(sizes, x.dtype(), x.device());
+  copy_(slice(slice(y, 2, w.padding[0], w.padding[0] + x.sizes()[2], 1), 3, w.padding[1],
+              w.padding[1] + x.sizes()[3], 1),
+        x);
+  return y;
+}
+
+// Integers have no kernel of their own: a matrix product for each point of the window. They wrap,
+// as they do in PyTorch.
+Tensor convolve_integers(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         const ConvGeometry& c) {
+  const Window& w = c.window;
+  const Dims sizes = output_sizes(x.sizes(), weight.sizes(), c);
+  const int64_t per_group = weight.sizes()[1];
+  const Tensor image = padded_image(x, w);
+  Tensor y =
+      zeros({sizes[0], c.groups, sizes[1] / c.groups, sizes[2] * sizes[3]}, x.dtype(), x.device());
+  for (int64_t i = 0; i < w.size[0]; ++i) {
+    for (int64_t j = 0; j < w.size[1]; ++j) {
+      const int64_t top = i * w.dilation[0], left = j * w.dilation[1];
+      const Tensor rows = slice(image, 2, top, top + (sizes[2] - 1) * w.stride[0] + 1, w.stride[0]);
+      const Tensor points =
+          slice(rows, 3, left, left + (sizes[3] - 1) * w.stride[1] + 1, w.stride[1]);
+      const Tensor factors =
+          reshape(select(select(weight, 3, j), 2, i), {c.groups, sizes[1] / c.groups, per_group});
+      add_(y,
+           matmul(factors, reshape(points, {sizes[0], c.groups, per_group, sizes[2] * sizes[3]})));
+    }
+  }
+  y = reshape(y, sizes);
+  return bias.defined() ? add(y, reshape(bias, {-1, 1, 1})) : y;
 }
 
 // The convolution without a record. The result is channels-last if an operand is.
@@ -149,7 +187,7 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }
 
 void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_floating(x, "conv2d");
+  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented, "\"conv2d\" not implemented for 'Bool'");
   DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
            type_word(x.dtype()), " but found ", type_word(weight.dtype()));
   DT_CHECK(!bias.defined() || bias.dtype() == x.dtype(), kRuntimeError, "Input type (",
@@ -178,6 +216,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   check_geometry(c.window, groups);
   check_shapes(input, weight, bias, c);
   check_dtypes(input, weight, bias);
+  if (!is_floating(input.dtype())) return convolve_integers(input, weight, bias, c);
   return recorded_convolution(input, weight, bias, c);
 }
 

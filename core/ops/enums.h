@@ -45,4 +45,9 @@ using TensorHook = std::function<Tensor(const Tensor&)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(TensorList, TensorList)>;
 
+// Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
+// whether that makes another try worth while. It may release handles and make small calls; it must
+// not use what the failing call works on.
+using MemoryHook = std::function<bool(int64_t)>;
+
 }  // namespace dt

@@ -2,6 +2,7 @@
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/runtime/backend.h"
 #include "core/tensor/layout.h"
 
@@ -133,6 +134,43 @@ Plan::Plan(const Selection& s) {
   }
 }
 
+// Which index a kernel found out of range, as PyTorch says it: the first one in row-major order,
+// with its place among the indices. Returns if there is none: somebody else is writing to them.
+void report_range(const Selection& s) {
+  const GradMode off(false);
+  const Dims common = broadcast_indices(s.index);
+  int64_t first = INT64_MAX, index = 0, size = 0;
+  int place = 0, dim = 0;
+  for (int d = 0; d < s.base.ndim(); ++d) {
+    if (!s.index[d].defined()) continue;
+    const int64_t n = s.base.sizes()[d];
+    const Tensor flat = reshape(expand(s.index[d], common), {-1});
+    const Tensor bad = nonzero(logical_or(ge(flat, n), lt(flat, -n)));
+    const int64_t at = bad.size(0) ? item(select(bad, 0, 0)).to_int64() : INT64_MAX;
+    if (at < first) {
+      first = at;
+      index = item(select(flat, 0, at)).to_int64();
+      size = n;
+      dim = place;
+    }
+    ++place;
+  }
+  DT_CHECK(first == INT64_MAX || size > 0, kIndexError,
+           "index is out of bounds for dimension with size 0");
+  DT_CHECK(first == INT64_MAX, kIndexError, "index ", index, " is out of bounds for dimension ",
+           dim, " with size ", size);
+}
+
+template <class Launch>
+void with_named_range(const Selection& s, Launch launch) {
+  try {
+    launch();
+  } catch (const Error& error) {
+    if (error.code() == Code::kIndexError) report_range(s);
+    throw;
+  }
+}
+
 std::vector<Saved> save_all(const std::vector<Tensor>& index) {
   std::vector<Saved> saved;
   for (const Tensor& i : index) saved.push_back(i.defined() ? Saved::input(i) : Saved());
@@ -179,7 +217,7 @@ void write_positions(const Selection& s, const Tensor& values, bool accumulate) 
   plan.in[0] = View(source, plan.sizes, strides, source.offset());
   std::vector<int64_t> ints = {accumulate};
   ints.insert(ints.end(), plan.pairs.begin(), plan.pairs.end());
-  run(DT_OP_index_put, {plan.base}, plan.in, ints);
+  with_named_range(s, [&] { run(DT_OP_index_put, {plan.base}, plan.in, ints); });
 }
 
 // self[mask] = number needs no list of positions: it is a masked fill.
@@ -211,7 +249,7 @@ Tensor index(const Tensor& input, TensorList indices) {
   Plan plan(s);
   const Tensor y = make_empty(plan.sizes, input.dtype(), input.device());
   plan.in[0] = plan.base;
-  run(DT_OP_index, {y}, plan.in, plan.pairs);
+  with_named_range(s, [&] { run(DT_OP_index, {y}, plan.in, plan.pairs); });
   if (!needs_graph(s.base)) return y;
   return record("IndexBackward0", y, {s.base},
                 [saved = save_all(s.index), sizes = s.base.sizes()](BackwardCall& b) {

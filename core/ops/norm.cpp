@@ -177,7 +177,8 @@ void update_running(const Tensor& running_mean, const Tensor& running_var, const
                     int64_t per_channel, double momentum) {
   const GradMode no_grad(false);
   const double unbias = double(per_channel) / (per_channel - 1);
-  const Tensor variance = reciprocal(square(bn.rstd)) - bn.eps;
+  // Rounding may leave a little less than nothing of a variance of 0.
+  const Tensor variance = clamp_min(reciprocal(square(bn.rstd)) - bn.eps, 0);
   add_(mul_(running_mean, 1 - momentum), bn.mean, momentum);
   add_(mul_(running_var, 1 - momentum), variance, momentum * unbias);
 }

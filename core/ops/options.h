@@ -139,8 +139,9 @@ struct NnAvgPool2dOptions {
 struct NnBatchNorm1dOptions {
   // Added to the variance.
   double eps = 1e-05;
-  // The share of a batch in the running statistics.
-  double momentum = 0.1;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
   // Whether there are a weight and a bias.
   bool affine = true;
   // Keep running statistics, for evaluation.
@@ -157,8 +158,9 @@ struct NnBatchNorm1dOptions {
 struct NnBatchNorm2dOptions {
   // Added to the variance.
   double eps = 1e-05;
-  // The share of a batch in the running statistics.
-  double momentum = 0.1;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
   // Whether there are a weight and a bias.
   bool affine = true;
   // Keep running statistics, for evaluation.

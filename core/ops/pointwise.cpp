@@ -2,6 +2,7 @@
 
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/ops.h"
 #include "core/runtime/backend.h"
@@ -36,6 +37,25 @@ struct Operands {
   DType number_dtype(int i, DType common) const { return is_condition(i) ? DType::BOOL : common; }
 };
 
+bool has_bool(Span<const Operand> inputs) {
+  for (const Operand& x : inputs) {
+    if (x.is_number() ? x.number().category() == Category::BOOL : x.tensor().dtype() == DType::BOOL)
+      return true;
+  }
+  return false;
+}
+
+// The numbers of ops that are for integers too are all called alpha.
+void check_numbers(const PointwiseRow& row, DType common, PointwiseNumbers numbers) {
+  if (row.op_class != OpClass::kNumber) return;
+  for (const Scalar& alpha : numbers) {
+    DT_CHECK(alpha.category() != Category::BOOL || common == DType::BOOL, kRuntimeError,
+             "Boolean alpha only supported for Boolean results.");
+    DT_CHECK(is_floating(common) || !alpha.is_floating(), kRuntimeError,
+             "For integral input tensors, argument alpha must not be a floating point number.");
+  }
+}
+
 // The dtype that the operands meet in.
 DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs) {
   DType common;
@@ -49,10 +69,13 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs) {
     }
     common = n ? result_type({rest, n}) : DType::BOOL;
   }
-  DT_CHECK(common != DType::BOOL || !row.bool_error, kRuntimeError, row.bool_error);
+  if (row.bool_error && common == DType::BOOL) fail(row.bool_error_code, row.bool_error);
+  if (row.mixed_bool_error && common != DType::BOOL && has_bool(inputs)) {
+    fail(row.bool_error_code, row.mixed_bool_error);
+  }
   if (row.op_class == OpClass::kFloat && !is_floating(common)) common = context().default_dtype;
-  DT_CHECK(row.op_class != OpClass::kInteger || !is_floating(common), kRuntimeError, "\"", row.name,
-           "\" not implemented for '", common, "'");
+  DT_CHECK(row.op_class != OpClass::kInteger || !is_floating(common), kNotImplemented, "\"",
+           row.name, "\" not implemented for '", type_word(common), "'");
   return common;
 }
 
@@ -303,6 +326,7 @@ DType result_type(Span<const Operand> operands) {
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const DType common = common_dtype(row, inputs);
+  check_numbers(row, common, numbers);
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? DType::BOOL : common;
   const Tensor y =
@@ -323,12 +347,13 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseN
 void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const Tensor& self = inputs[0].tensor();
   const DType common = common_dtype(row, inputs);
+  check_numbers(row, common, numbers);
   const DType dtype = row.bool_out ? DType::BOOL : common;
   const Dims sizes = common_sizes(inputs);
   DT_CHECK(sizes == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
            " doesn't match the broadcast shape ", sizes);
-  DT_CHECK(can_cast(dtype, self.dtype()), kRuntimeError, "result type ", dtype,
-           " can't be cast to the desired output type ", self.dtype());
+  DT_CHECK(can_cast(dtype, self.dtype()), kRuntimeError, "result type ", type_word(dtype),
+           " can't be cast to the desired output type ", type_word(self.dtype()));
   const bool recorded = must_record(row, inputs, self.dtype());
   check_inplace(self, recorded);
   check_overlap(self, inputs);

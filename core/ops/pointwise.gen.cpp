@@ -35,7 +35,8 @@ static void abs_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAbs{
     "abs", "AbsBackward0", DT_OP_abs, DT_OP_abs_backward, OpClass::kNumber, 1, 0, false, 1, 1,
-    false, {0}, abs_gradient};
+    false, {0}, abs_gradient, "\"abs_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor abs(const Tensor& input) {
   return pointwise(kAbs, {input});
 }
@@ -67,7 +68,8 @@ static void floor_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kFloor{
     "floor", "FloorBackward0", DT_OP_floor, DT_OP_floor_backward, OpClass::kNumber, 1, 0, false, 1,
-    0, false, {0}, floor_gradient};
+    0, false, {0}, floor_gradient, "\"floor_vml_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor floor(const Tensor& input) {
   return pointwise(kFloor, {input});
 }
@@ -83,7 +85,8 @@ static void ceil_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kCeil{
     "ceil", "CeilBackward0", DT_OP_ceil, DT_OP_ceil_backward, OpClass::kNumber, 1, 0, false, 1, 0,
-    false, {0}, ceil_gradient};
+    false, {0}, ceil_gradient, "\"ceil_vml_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor ceil(const Tensor& input) {
   return pointwise(kCeil, {input});
 }
@@ -99,7 +102,8 @@ static void round_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kRound{
     "round", "RoundBackward0", DT_OP_round, DT_OP_round_backward, OpClass::kNumber, 1, 0, false, 1,
-    0, false, {0}, round_gradient};
+    0, false, {0}, round_gradient, "\"round_vml_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor round(const Tensor& input) {
   return pointwise(kRound, {input});
 }
@@ -115,7 +119,8 @@ static void trunc_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kTrunc{
     "trunc", "TruncBackward0", DT_OP_trunc, DT_OP_trunc_backward, OpClass::kNumber, 1, 0, false, 1,
-    0, false, {0}, trunc_gradient};
+    0, false, {0}, trunc_gradient, "\"trunc_vml_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor trunc(const Tensor& input) {
   return pointwise(kTrunc, {input});
 }
@@ -541,7 +546,8 @@ static void sub_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSub{
     "sub", "SubBackward0", DT_OP_sub, DT_OP_sub_backward, OpClass::kNumber, 2, 0, false, 3, 0,
     false, {1, 0}, sub_gradient,
-    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."};
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor sub(const Tensor& input, const Operand& other, const Scalar& alpha) {
   return pointwise(kSub, {input, other}, {alpha});
 }
@@ -560,7 +566,8 @@ static void rsub_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kRsub{
     "rsub", "RsubBackward0", DT_OP_rsub, DT_OP_rsub_backward, OpClass::kNumber, 2, 0, false, 3, 0,
     false, {0, 1}, rsub_gradient,
-    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."};
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor rsub(const Tensor& input, const Operand& other, const Scalar& alpha) {
   return pointwise(kRsub, {input, other}, {alpha});
 }
@@ -610,7 +617,8 @@ static void div_trunc_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kDivTrunc{
     "div_trunc", "DivTruncBackward0", DT_OP_div_trunc, DT_OP_div_trunc_backward, OpClass::kNumber,
-    2, 0, false, 3, 0, false, {0, 0}, div_trunc_gradient};
+    2, 0, false, 3, 0, false, {0, 0}, div_trunc_gradient,
+    "\"div_trunc_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor div_trunc(const Tensor& input, const Operand& other) {
   return pointwise(kDivTrunc, {input, other});
 }
@@ -627,7 +635,8 @@ static void div_floor_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kDivFloor{
     "div_floor", "DivFloorBackward0", DT_OP_div_floor, DT_OP_div_floor_backward, OpClass::kNumber,
-    2, 0, false, 3, 0, false, {0, 0}, div_floor_gradient};
+    2, 0, false, 3, 0, false, {0, 0}, div_floor_gradient,
+    "\"div_floor_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor div_floor(const Tensor& input, const Operand& other) {
   return pointwise(kDivFloor, {input, other});
 }
@@ -646,7 +655,8 @@ static void modulo_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kModulo{
     "modulo", "ModuloBackward0", DT_OP_modulo, DT_OP_modulo_backward, OpClass::kNumber, 2, 0, false,
-    3, 3, false, {1, 0}, modulo_gradient};
+    3, 3, false, {1, 0}, modulo_gradient, "\"remainder_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor modulo(const Tensor& input, const Operand& other) {
   return pointwise(kModulo, {input, other});
 }

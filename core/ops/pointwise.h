@@ -48,8 +48,10 @@ struct PointwiseRow {
   // 2 + k = grad times number k (so grad itself when that is 1).
   uint8_t passes[kMaxPointwiseInputs];
   void (*gradient)(PointwiseGradient&);  // the formulas over Tensors
-  const char* bool_error =
-      nullptr;  // PyTorch's sentence when all inputs are bool; null: they may be
+  // PyTorch's sentences when all inputs are bool, and when some are; null: they may be.
+  const char* bool_error = nullptr;
+  const char* mixed_bool_error = nullptr;
+  Code bool_error_code = Code::kRuntimeError;
 };
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,

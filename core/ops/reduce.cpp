@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/autograd/fused.h"
+#include "core/ops/checks.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
 
@@ -59,12 +60,6 @@ Tensor launch(int op, const Tensor& x, const Plan& plan, DType dtype, DType comp
 // A gradient or result of the reduced shape, as wide as x again.
 Tensor spread(const Tensor& g, const Dims& kept_sizes, const Dims& sizes) {
   return expand(reshape(g, kept_sizes), sizes);
-}
-
-void check_floating(const Tensor& x, const char* what) {
-  DT_CHECK(is_floating(x.dtype()), kRuntimeError, what,
-           ": input dtype should be either floating point or complex. Got ", x.dtype(),
-           " instead.");
 }
 
 constexpr const char* kNeedsDim =
@@ -161,7 +156,7 @@ Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType
   DT_CHECK(is_floating(out), kRuntimeError,
            "could not infer output dtype. Input dtype must be either a floating point or complex "
            "dtype. Got: ",
-           out);
+           type_word(out));
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(DT_OP_mean, input, plan, out, out);
   return record("MeanBackward0", y, {input},
@@ -209,9 +204,11 @@ std::tuple<Tensor, Tensor> min_dim(const Tensor& input, int64_t dim, bool keepdi
   return extremum_along(DT_OP_min_dim, "MinBackward0", input, dim, keepdim);
 }
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  DT_CHECK(input.dtype() != DType::BOOL, kRuntimeError, "does not support bool input");
   return extremum_index(DT_OP_max_dim, input, dim, keepdim);
 }
 Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  DT_CHECK(input.dtype() != DType::BOOL, kRuntimeError, "does not support bool input");
   return extremum_index(DT_OP_min_dim, input, dim, keepdim);
 }
 Tensor any(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
@@ -223,7 +220,8 @@ Tensor all(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
 
 Tensor var(const Tensor& input, std::optional<IntList> dim, const std::optional<Scalar>& correction,
            bool keepdim) {
-  check_floating(input, "std and var only support floating point and complex dtypes");
+  DT_CHECK(is_floating(input.dtype()), kRuntimeError,
+           "std and var only support floating point and complex dtypes");
   const Plan plan(input, dim, keepdim);
   const double c = correction.value_or(1).to_double();
   const Tensor y = launch(DT_OP_var, input, plan, input.dtype(), input.dtype(), {c});
@@ -276,7 +274,9 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
 Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim,
             DType dtype) {
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
-  check_floating(x, "linalg.vector_norm: Expected a floating point or complex tensor as input");
+  DT_CHECK(is_floating(x.dtype()), kRuntimeError,
+           "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
+           type_word(x.dtype()));
   const Plan plan(x, dim, keepdim);
   const double order = p.to_double();
   const Tensor y = launch(DT_OP_norm, x, plan, x.dtype(), x.dtype(), {order});

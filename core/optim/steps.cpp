@@ -65,8 +65,8 @@ class Lists {
   void launch(int op, IntList ints, Floats floats) {
     if (params_.empty()) return;
     run(op, out_, in_, ints, floats);
-    for (const Tensor& p : params_) p.storage()->bump_version();
-    for (const Tensor& s : written_) s.storage()->bump_version();
+    for (const Tensor& p : params_) p.bump_version();
+    for (const Tensor& s : written_) s.bump_version();
   }
 
  private:
@@ -144,7 +144,7 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
   std::vector<View> views;
   for (const Tensor& g : grads) views.push_back(View(g));
   run(DT_OP_scale_by, views, {factor});
-  for (const Tensor& g : grads) g.storage()->bump_version();
+  for (const Tensor& g : grads) g.bump_version();
   return total;
 }
 

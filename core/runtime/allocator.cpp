@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/runtime/context.h"
 
 namespace dt {
 namespace {
@@ -78,8 +79,6 @@ struct Shared {
   int64_t large_limit = sysconf(_SC_PHYS_PAGES) * int64_t{sysconf(_SC_PAGESIZE)} / 4;
 
   std::atomic<int64_t> allocated{0}, peak{0}, reserved{0};
-  std::atomic<MemoryHook> hook{nullptr};
-  std::atomic<void*> hook_context{nullptr};
 };
 
 Shared& shared() {
@@ -198,16 +197,13 @@ void free_small(void* block, int64_t bytes) noexcept {
   s.small[c.index].push(block);
 }
 
-// What the user must free before another try can succeed.
+// Gives back what nobody uses, then asks the host to let go of more.
 void* allocate_after_pressure(int64_t bytes) {
-  Shared& s = shared();
   cpu_empty_cache();
   void* block = allocate_block(bytes);
-  if (!block) {
-    if (MemoryHook hook = s.hook.load(); hook && hook(s.hook_context.load())) {
-      cpu_empty_cache();
-      block = allocate_block(bytes);
-    }
+  if (!block && run_memory_hook(bytes)) {
+    cpu_empty_cache();
+    block = allocate_block(bytes);
   }
   DT_CHECK(block, kOutOfMemory, "can't allocate memory: you tried to allocate ", bytes, " bytes");
   return block;
@@ -288,13 +284,6 @@ void cpu_empty_cache() {
       s.reserved.fetch_sub(bytes, std::memory_order_relaxed);
     }
   }
-}
-
-void set_memory_hook(MemoryHook hook, void* context) {
-  Shared& s = shared();
-  s.hook.store(nullptr);
-  s.hook_context.store(context);
-  s.hook.store(hook);
 }
 
 }  // namespace dt

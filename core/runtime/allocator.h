@@ -13,8 +13,8 @@ struct MemoryStats {
   int64_t reserved = 0;        // bytes held from the system: in use or cached
 };
 
-// 64-byte aligned, not cleared. Throws kOutOfMemory after the cache was given back and a second try
-// failed.
+// 64-byte aligned, not cleared. Throws kOutOfMemory after the cache was given back, the context's
+// memory hook was asked to free something, and a last try failed.
 void* cpu_allocate(int64_t bytes);
 // `bytes` is what was asked for.
 void cpu_free(void* block, int64_t bytes) noexcept;
@@ -31,11 +31,5 @@ MemoryStats cpu_memory_stats();
 void cpu_reset_peak();
 // Returns cached blocks to the system: all that no thread keeps for itself.
 void cpu_empty_cache();
-
-// Called when memory runs out, on the allocating thread, before the error: a garbage-collected host
-// frees what it can and returns true to have the allocation tried again. One hook per process; null
-// removes it.
-using MemoryHook = bool (*)(void* context);
-void set_memory_hook(MemoryHook hook, void* context);
 
 }  // namespace dt

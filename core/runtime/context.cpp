@@ -44,4 +44,19 @@ Ref<Context> swap_context(Ref<Context> next) {
   return before;
 }
 
+void set_memory_hook(MemoryHook hook) {
+  context().memory_hook = hook ? std::make_shared<const MemoryHook>(std::move(hook)) : nullptr;
+}
+
+bool run_memory_hook(int64_t bytes) {
+  const Ref<Context> c = Ref<Context>::share(&context());  // the hook may swap contexts
+  const auto hook = c->memory_hook;                        // or remove itself
+  if (!hook || c->in_memory_hook) return false;
+  struct Inside {
+    bool& flag;
+    ~Inside() { flag = false; }
+  } inside{c->in_memory_hook = true};
+  return (*hook)(bytes);
+}
+
 }  // namespace dt

@@ -3,6 +3,8 @@
 // own.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/base/device.h"
@@ -23,6 +25,9 @@ struct LastError {
   uint64_t serial = 0;  // counts errors: tells a new one from the one before
 };
 
+// Lets go of what it can when `bytes` more are needed; true when it is worth another try.
+using MemoryHook = std::function<bool(int64_t bytes)>;
+
 struct Context : RefCounted {
   bool grad_enabled = true;
   bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
@@ -32,6 +37,10 @@ struct Context : RefCounted {
   std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
   Graph* graph = nullptr;            // what this thread is capturing
   LastError error;
+  // Of the context, not of the process: threads of the library's own never run user code, and two
+  // interpreters in two threads do not call into each other.
+  std::shared_ptr<const MemoryHook> memory_hook;
+  bool in_memory_hook = false;
 
   Context();
   ~Context();
@@ -43,6 +52,12 @@ Context& context();
 // Makes `next` current on this thread and returns what was. A null `next` restores the thread's
 // own.
 Ref<Context> swap_context(Ref<Context> next);
+
+// Null removes the context's hook.
+void set_memory_hook(MemoryHook hook);
+// Called when memory has run out. False without a hook, and inside one: what a hook itself
+// allocates must not call it again.
+bool run_memory_hook(int64_t bytes);
 
 inline bool grad_enabled() {
   return context().grad_enabled;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -29,9 +30,12 @@ void pause() {
 }
 
 int default_threads() {
-  if (const char* text = std::getenv("DT_NUM_THREADS")) {
-    const int n = std::atoi(text);
-    if (n >= 1) return n < kMaxThreads ? n : kMaxThreads;
+  if (const char* text = std::getenv("DT_NUM_THREADS"); text && *text) {
+    char* end = nullptr;
+    const long n = std::strtol(text, &end, 10);
+    DT_CHECK(*end == '\0' && n >= 1, kValueError,
+             "DT_NUM_THREADS must be a whole number from 1 on, got '", text, "'");
+    return static_cast<int>(std::min<long>(n, kMaxThreads));
   }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);

@@ -28,9 +28,9 @@ class Storage : public RefCounted {
   Device device() const { return device_; }
   Deleter deleter() const { return deleter_; }  // null for memory of an allocator
 
-  // How often the contents were changed in place: saved tensors compare it (see autograd/saved.h).
-  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
-  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  // How often its tensors were changed in place, but for those that count on their own: see
+  // Tensor::version.
+  std::atomic<uint32_t>& version() { return version_; }
 
  private:
   static Ref<Storage> allocate_on_device(int64_t bytes, Device device);

@@ -84,8 +84,9 @@ Tensor make_empty(const Dims& sizes, DType dtype, Device device) {
 }
 
 Tensor make_alias(const Tensor& x, const Dims& sizes, const Dims& strides, int64_t offset) {
-  return Tensor(
-      Ref<TensorImpl>::adopt(new TensorImpl(x.storage(), offset, sizes, strides, x.dtype())));
+  Tensor y(Ref<TensorImpl>::adopt(new TensorImpl(x.storage(), offset, sizes, strides, x.dtype())));
+  y.impl()->own_version = x.impl()->own_version;
+  return y;
 }
 
 Dims channels_last_strides(IntList sizes) {

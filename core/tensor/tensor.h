@@ -3,6 +3,7 @@
 // Copying a Tensor copies the handle. The arithmetic lives in core/ops: this header knows no op.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -42,9 +43,17 @@ struct Autograd {
   ~Autograd();
 };
 
+// A version counter that is not the storage's: what `x.data` changes is no change of x's.
+struct VersionCell : RefCounted {
+  std::atomic<uint32_t> value;
+  explicit VersionCell(uint32_t start) : value(start) {}
+  static void destroy(VersionCell* cell) { delete cell; }
+};
+
 struct TensorImpl : RefCounted, Pooled {
   Ref<Storage> storage;
-  int64_t offset = 0;  // of element [0, ..., 0], in elements
+  Ref<VersionCell> own_version;  // shared by its views; null: the storage counts
+  int64_t offset = 0;            // of element [0, ..., 0], in elements
   int64_t numel = 0;
   DType dtype = DType::FLOAT32;
   bool contiguous = true;  // dense and row-major
@@ -104,13 +113,21 @@ class Tensor {
   Tensor grad() const;        // undefined when there is none
   void set_grad(const Tensor& grad) const;
   void retain_grad() const;
-  // Looks at other's memory from now on, as `x.data = other`; the history stays. The caller makes
-  // sure that no other thread uses this tensor meanwhile.
+  // Looks at other's memory from now on, as `x.data = other`; history and grad stay. The caller
+  // makes sure that no other thread uses this tensor meanwhile.
   void set_data(const Tensor& other) const;
-  Tensor detach() const;  // shares memory and version, not the graph
-  uint32_t version() const { return impl_->storage->version(); }
+  Tensor detach() const;          // shares memory and version, not the graph
+  Tensor detach_version() const;  // as `x.data`: shares the memory alone
+  // How often it, its views and what it was detached from were changed in place: saved tensors
+  // compare it (autograd/saved.h).
+  uint32_t version() const { return version_counter().load(std::memory_order_relaxed); }
+  void bump_version() const { version_counter().fetch_add(1, std::memory_order_relaxed); }
 
  private:
+  std::atomic<uint32_t>& version_counter() const {
+    return impl_->own_version ? impl_->own_version->value : impl_->storage->version();
+  }
+
   Ref<TensorImpl> impl_;
 };
 

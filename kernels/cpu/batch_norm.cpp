@@ -161,7 +161,8 @@ void batch_statistics(const dt_stream* stream, const dt_call* call, const Shape&
       total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c],
                   partials.second(chunk)[c]);
     }
-    const double variance = max(0.0, total.squares / total.count);
+    // Rounding may leave less than nothing; NaN is not less, so it stays.
+    const double variance = total.squares < 0 ? 0.0 : total.squares / total.count;
     mean[c] = static_cast<T>(total.mean);
     rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(variance + call->floats[0]));
   }

@@ -138,6 +138,30 @@ static void test_lists_and_modules(void) {
   CHECK(live() == 0);
 }
 
+/* The first running mean after a batch of ones and one of threes. */
+static double running_mean(dt_module* norm) {
+  double mean = -1;
+  T_SCOPE {
+    dt_tensor_list* buffers = NULL;
+    dt_string_list* names = T_module_named_buffers(norm, .tensors = &buffers);
+    T_module_forward(norm, T_ones(T_DIMS(4, 1)));
+    T_module_forward(norm, T_full(T_DIMS(4, 1), 3.0));
+    mean = T_item_double(T_tensor_list_get_named(names, buffers, "running_mean"));
+  }
+  return mean;
+}
+
+static void test_absent_where_it_is_not_the_default(void) {
+  T_SCOPE {
+    CHECK(running_mean(T_nn_batch_norm1d(1, .momentum = T_NO_NUM)) == 2);
+    CHECK(running_mean(T_nn_batch_norm1d(1, .momentum = T_NUM(1))) == 3);
+    const double usual = running_mean(T_nn_batch_norm1d(1)); /* 0.9 * 0.1 + 0.3 */
+    CHECK(usual > 0.3899 && usual < 0.3901);
+    CHECK(T_status() == 0);
+  }
+  CHECK(live() == 0);
+}
+
 static int dropped;
 static void count_drop(void* user_data) {
   (void)user_data;
@@ -189,6 +213,7 @@ int main(void) {
   test_first_error_is_kept();
   test_named_arguments();
   test_lists_and_modules();
+  test_absent_where_it_is_not_the_default();
   test_callbacks();
   test_settings();
   test_results_outlive_their_scope(); /* leaves one handle: last */

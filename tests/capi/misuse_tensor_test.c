@@ -203,6 +203,24 @@ static void test_tensor_grad_fn_name(void) {
   EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name(NULL, (dt_bytes **)&out.pointer));
 }
 
+static void test_tensor_data(void) {
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data(NULL, (dt_tensor **)&out.pointer));
+}
+
+static void test_tensor_set_data(void) {
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data((dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data((dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data((dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data(NULL, good.tensor));
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data(good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data(good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data(good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data(good.tensor, NULL));
+}
+
 static void test_detach(void) {
   EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
   EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
@@ -236,6 +254,8 @@ int main(void) {
   test_tensor_set_grad();
   test_tensor_retain_grad();
   test_tensor_grad_fn_name();
+  test_tensor_data();
+  test_tensor_set_data();
   test_detach();
   return misuse_end();
 }

@@ -170,6 +170,11 @@ void test_contexts_and_logs() {
   CHECK(dt::ones({1}).dtype() == dt::kFloat32);
   dt::set_log([](dt_log_level, const std::string&) {});
   dt::set_log(nullptr);
+  int64_t missing = 0;
+  dt::set_memory_hook([&](int64_t bytes) { return (missing = bytes) < 0; });
+  CHECK(error_of([] { dt::zeros({int64_t{1} << 58}); }) == DT_STATUS_OUT_OF_MEMORY);
+  CHECK(missing >= int64_t{1} << 60);
+  dt::remove_memory_hook();
 }
 
 void test_indexing() {
@@ -188,6 +193,12 @@ void test_modules() {
   dt::NnLinearOptions plain;
   plain.bias = false;
   const dt::Module net = dt::nn::Sequential({dt::nn::Linear(3, 2, plain), dt::nn::ReLU()});
+  dt::NnBatchNorm1dOptions cumulative;
+  cumulative.momentum = std::nullopt;
+  const dt::Module norm = dt::nn::BatchNorm1d(1, cumulative);
+  norm(dt::ones({4, 1}));
+  norm(dt::full({4, 1}, 3.0));
+  CHECK(norm.named_buffers().tensors[0].item().to_double() == 2);
   const dt::ModuleStateDictResult state = net.state_dict();
   CHECK(state.names == std::vector<std::string>{"0.weight"});
   CHECK(net(dt::ones({5, 3})).shape() == (std::vector<int64_t>{5, 2}));

@@ -1,9 +1,11 @@
 """Wrong calls: the right type of exception and a sentence that says what was wrong."""
 
+import gc
 import threading
 
 import dumbtorch as dt
 import pytest
+from dumbtorch import _ops
 
 X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
@@ -159,3 +161,27 @@ def test_forked_children_can_train():
             os._exit(code)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_memory_hook():
+    """What a garbage collection frees is enough for a second try; an error of the hook's comes out."""
+    asked = []
+
+    def collect(size):
+        asked.append(size)
+        if len(asked) == 2:
+            raise KeyError("no more")
+        gc.collect()
+        return True
+
+    _ops.set_memory_hook(collect)
+    try:
+        with pytest.raises(MemoryError, match="can't allocate memory"):
+            dt.empty(1 << 58)
+        with pytest.raises(KeyError, match="no more"):
+            dt.empty(1 << 58)
+    finally:
+        _ops.remove_memory_hook()
+    with pytest.raises(MemoryError):
+        dt.empty(1 << 58)
+    assert len(asked) == 2 and asked[0] >= 1 << 60

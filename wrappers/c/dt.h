@@ -152,6 +152,17 @@ static inline T_CustomBackward T_CUSTOM_BACKWARD(
   return c;
 }
 
+typedef struct T_MemoryHook {
+  dt_memory_hook fn;
+  void *user_data;
+  void (*drop)(void *user_data);
+} T_MemoryHook;
+static inline T_MemoryHook T_MEMORY_HOOK(
+    dt_memory_hook fn, void *user_data, void (*drop)(void *user_data)) {
+  T_MemoryHook c = {fn, user_data, drop};
+  return c;
+}
+
 /** T_nn_linear(in_features: i64, out_features: i64, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
  * input @ weight.T + bias over the last dimension. The module. */
@@ -316,14 +327,14 @@ static inline dt_module *T_do_nn_avg_pool2d(
   T_OPTIONS_(nn_avg_pool2d, \
     T_do_nn_avg_pool2d(kernel_size, &T_nn_avg_pool2d_o), __VA_ARGS__)
 
-/** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: f64 = 0.1, .affine: bool =
- *     true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+/** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
+ *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
  * Normalises each channel of [batch, channels] or [batch, channels, length] over the batch
  * (arXiv 1502.03167). The module. */
 typedef struct {
   double eps;
-  double momentum;
+  T_Number momentum;
   int affine;
   int track_running_stats;
   int bias;
@@ -331,7 +342,7 @@ typedef struct {
   dt_dtype dtype;
 } T_nn_batch_norm1d_options;
 static inline T_nn_batch_norm1d_options T_nn_batch_norm1d_defaults(void) {
-  T_nn_batch_norm1d_options options = {1e-05, 0.1, 1, 1, 1, {0, 0}, 0};
+  T_nn_batch_norm1d_options options = {1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 1, 1, 1, {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_batch_norm1d(
@@ -339,7 +350,9 @@ static inline dt_module *T_do_nn_batch_norm1d(
   dt_module *result = NULL;
   dt_nn_batch_norm1d_options c_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   c_options.eps = options->eps;
-  c_options.momentum = options->momentum;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
   c_options.affine = options->affine;
   c_options.track_running_stats = options->track_running_stats;
   c_options.bias = options->bias;
@@ -355,14 +368,14 @@ static inline dt_module *T_do_nn_batch_norm1d(
   T_OPTIONS_(nn_batch_norm1d, \
     T_do_nn_batch_norm1d(num_features, &T_nn_batch_norm1d_o), __VA_ARGS__)
 
-/** T_nn_batch_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: f64 = 0.1, .affine: bool =
- *     true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+/** T_nn_batch_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
+ *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
  * Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
  * The module. */
 typedef struct {
   double eps;
-  double momentum;
+  T_Number momentum;
   int affine;
   int track_running_stats;
   int bias;
@@ -370,7 +383,7 @@ typedef struct {
   dt_dtype dtype;
 } T_nn_batch_norm2d_options;
 static inline T_nn_batch_norm2d_options T_nn_batch_norm2d_defaults(void) {
-  T_nn_batch_norm2d_options options = {1e-05, 0.1, 1, 1, 1, {0, 0}, 0};
+  T_nn_batch_norm2d_options options = {1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 1, 1, 1, {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_batch_norm2d(
@@ -378,7 +391,9 @@ static inline dt_module *T_do_nn_batch_norm2d(
   dt_module *result = NULL;
   dt_nn_batch_norm2d_options c_options = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   c_options.eps = options->eps;
-  c_options.momentum = options->momentum;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
   c_options.affine = options->affine;
   c_options.track_running_stats = options->track_running_stats;
   c_options.bias = options->bias;
@@ -2642,7 +2657,7 @@ static inline dt_status T_do_module_load_state_dict(
 
 /** T_module_to(self: module, .device: device? = absent, .dtype: dtype? = absent)
  * Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
- * working. */
+ * working. No other thread may use them meanwhile. */
 typedef struct {
   T_Device device;
   dt_dtype dtype;
@@ -5450,7 +5465,7 @@ static inline int32_t T_is_same(dt_tensor *self, dt_tensor *other) {
 }
 
 /** T_version(self: tensor)
- * How often the storage was changed in place. */
+ * How often the tensor, its views and what it was detached from were changed in place. */
 static inline int64_t T_version(dt_tensor *self) {
   int64_t result = 0;
   if (T_stopped_()) return result;
@@ -5557,6 +5572,25 @@ static inline dt_bytes *T_grad_fn_name(dt_tensor *self) {
   if (T_stopped_()) return result;
   T_check(dt_tensor_grad_fn_name(self, &result));
   return T_own_bytes_(result);
+}
+
+/** T_data(self: tensor)
+ * The same memory without the graph and with a version of its own: backward does not notice what
+ * is changed through it. */
+static inline dt_tensor *T_data(dt_tensor *self) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_data(self, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_set_data(self: tensor, data: tensor)
+ * Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and
+ * its history. No other thread may use it meanwhile. */
+static inline dt_status T_set_data(dt_tensor *self, dt_tensor *data) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_tensor_set_data(self, data));
+  return T_status();
 }
 
 /** T_detach(input: tensor)
@@ -5735,6 +5769,23 @@ static inline int64_t T_do_memory_stats(const T_memory_stats_options *options) {
 #define T_memory_stats_with_(...) \
   T_OPTIONS_(memory_stats, \
     T_do_memory_stats(&T_memory_stats_o), __VA_ARGS__)
+
+/** T_set_memory_hook(hook: callback)
+ * Has this context call a function before an allocation fails, on the thread that allocates.
+ * Worker threads of data loaders do not call it. */
+static inline dt_status T_set_memory_hook(T_MemoryHook hook) {
+  if (T_stopped_()) { if (hook.drop) hook.drop(hook.user_data); return T_status(); }
+  T_check(dt_set_memory_hook(hook.fn, hook.user_data, hook.drop));
+  return T_status();
+}
+
+/** T_remove_memory_hook()
+ * Lets allocations of this context fail at once again. */
+static inline dt_status T_remove_memory_hook(void) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_remove_memory_hook());
+  return T_status();
+}
 
 /** T_empty_cache(.device: device? = absent)
  * Gives memory that no tensor uses back to the system. */

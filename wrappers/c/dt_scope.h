@@ -135,6 +135,12 @@ static inline T_Number T_number_real_(double v) {
   T_Number n = {DT_SCALAR_KIND_FLOAT, 0, v};
   return n;
 }
+/* An absent number, where that is not the default. */
+#define T_NO_NUM T_number_none_()
+static inline T_Number T_number_none_(void) {
+  T_Number n = {0, 0, 0};
+  return n;
+}
 static inline T_Number T_number_same_(T_Number v) {
   return v;
 }

@@ -128,6 +128,10 @@ struct MemoryStatsResult;
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
+// Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
+// whether that makes another try worth while. It may release handles and make small calls; it must
+// not use what the failing call works on.
+using MemoryHook = std::function<bool(int64_t bytes)>;
 
 // A device: DeviceType::kCpu, or with an index.
 struct Device {
@@ -532,7 +536,7 @@ class Tensor {
   bool is_set_to(const Tensor& other) const;
   // Whether two handles are of one tensor.
   bool is_same(const Tensor& other) const;
-  // How often the storage was changed in place.
+  // How often the tensor, its views and what it was detached from were changed in place.
   int64_t version() const;
   // The only element of a tensor as a number.
   Scalar item() const;
@@ -552,6 +556,12 @@ class Tensor {
   void retain_grad() const;
   // The name of the recorded operation that made the tensor. "MulBackward0", or nothing for a leaf.
   std::string grad_fn_name() const;
+  // The same memory without the graph and with a version of its own: backward does not notice what
+  // is changed through it.
+  Tensor data() const;
+  // Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and
+  // its history. No other thread may use it meanwhile.
+  void set_data(const Tensor& data) const;
   // The same memory without the graph.
   Tensor detach() const;
   // The same elements in another shape, without a copy.
@@ -699,7 +709,7 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // Sets parameters and buffers.
   void load_state_dict(const Strings& names, const TensorRefs& tensors, bool strict = true) const;
   // Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
-  // working.
+  // working. No other thread may use them meanwhile.
   void to(
     std::optional<Device> device = std::nullopt, std::optional<DType> dtype = std::nullopt) const;
   // Forgets the gradients of all parameters.
@@ -926,8 +936,9 @@ struct NnAvgPool2dOptions {
 struct NnBatchNorm1dOptions {
   // Added to the variance.
   double eps = 1e-05;
-  // The share of a batch in the running statistics.
-  double momentum = 0.1;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
   // Whether there are a weight and a bias.
   bool affine = true;
   // Keep running statistics, for evaluation.
@@ -944,8 +955,9 @@ struct NnBatchNorm1dOptions {
 struct NnBatchNorm2dOptions {
   // Added to the variance.
   double eps = 1e-05;
-  // The share of a batch in the running statistics.
-  double momentum = 0.1;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
   // Whether there are a weight and a bias.
   bool affine = true;
   // Keep running statistics, for evaluation.
@@ -1205,6 +1217,13 @@ inline dt_status call_custom_backward(
   return guarded([&] {
     auto r = (*static_cast<CustomBackward*>(user_data))(detail::aliases(grads, grads_n), detail::aliases(saved, saved_n));
     *out = detail::give(r);
+  });
+}
+
+inline dt_status call_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
+  return guarded([&] {
+    auto r = (*static_cast<MemoryHook*>(user_data))(bytes);
+    *out = r;
   });
 }
 
@@ -2575,6 +2594,16 @@ inline std::string Tensor::grad_fn_name() const {
   return detail::take_string(out);
 }
 
+inline Tensor Tensor::data() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tensor_data(handle(), &out));
+  return Tensor(out);
+}
+
+inline void Tensor::set_data(const Tensor& data) const {
+  detail::check(dt_tensor_set_data(handle(), data.handle()));
+}
+
 inline Tensor Tensor::detach() const {
   dt_tensor* out = nullptr;
   detail::check(dt_detach(handle(), &out));
@@ -2844,7 +2873,9 @@ inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& optio
 inline Module BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& options = {}) {
   dt_nn_batch_norm1d_options options_c = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_c.eps = options.eps;
-  options_c.momentum = options.momentum;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
   options_c.affine = options.affine;
   options_c.track_running_stats = options.track_running_stats;
   options_c.bias = options.bias;
@@ -2861,7 +2892,9 @@ inline Module BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& opti
 inline Module BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& options = {}) {
   dt_nn_batch_norm2d_options options_c = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   options_c.eps = options.eps;
-  options_c.momentum = options.momentum;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
   options_c.affine = options.affine;
   options_c.track_running_stats = options.track_running_stats;
   options_c.bias = options.bias;
@@ -4100,6 +4133,20 @@ inline MemoryStatsResult memory_stats(std::optional<Device> device = std::nullop
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &allocated,
     &reserved, &peak));
   return {allocated, reserved, peak};
+}
+
+// Has this context call a function before an allocation fails, on the thread that allocates. Worker
+// threads of data loaders do not call it.
+inline void set_memory_hook(MemoryHook hook) {
+  const bool hook_given = static_cast<bool>(hook);
+  detail::check(dt_set_memory_hook(
+    hook_given ? detail::call_memory_hook : nullptr, detail::box(std::move(hook)),
+    detail::drop<MemoryHook>));
+}
+
+// Lets allocations of this context fail at once again.
+inline void remove_memory_hook() {
+  detail::check(dt_remove_memory_hook());
 }
 
 // Gives memory that no tensor uses back to the system.

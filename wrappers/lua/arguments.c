@@ -98,6 +98,11 @@ int dtl_absent(dtl_call* c, int slot) {
   return lua_isnil(c->L, slot);
 }
 
+/* `false` says "none" where nil stands for a default. */
+int dtl_false(dtl_call* c, int slot) {
+  return lua_isboolean(c->L, slot) && !lua_toboolean(c->L, slot);
+}
+
 /* ---- handles */
 
 static void* handle_at(lua_State* L, int slot, const dtl_kind* kind) {

@@ -146,6 +146,26 @@ static dt_status call_custom_backward(
   return dtl_protected(f.callback, body_custom_backward, &f);
 }
 
+typedef struct frame_memory_hook {
+  dtl_callback *callback;
+  int64_t bytes;
+  int32_t *out;
+} frame_memory_hook;
+
+static int body_memory_hook(lua_State *L) {
+  frame_memory_hook *f = (frame_memory_hook *)lua_touserdata(L, 1);
+  dtl_push_function(L, f->callback);
+  lua_pushinteger(L, (lua_Integer)f->bytes);
+  lua_call(L, 1, 1);
+  *f->out = lua_toboolean(L, -1);
+  return 0;
+}
+
+static dt_status call_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
+  frame_memory_hook f = {(dtl_callback *)user_data, bytes, out};
+  return dtl_protected(f.callback, body_memory_hook, &f);
+}
+
 static int fn_nn_linear(lua_State *L) {
   static const char *const names[] = {
     "in_features", "out_features", "bias", "device", "dtype", NULL};
@@ -292,7 +312,7 @@ static int fn_nn_batch_norm1d(lua_State *L) {
   dtl_call c = {L, "BatchNorm1d", names};
   int64_t a_num_features = 0;
   double a_eps = 1e-05;
-  double a_momentum = 0.1;
+  dtl_number a_momentum = {DT_SCALAR_KIND_FLOAT, 0, 0.1};
   int32_t a_affine = 1;
   int32_t a_track_running_stats = 1;
   int32_t a_bias = 1;
@@ -303,14 +323,17 @@ static int fn_nn_batch_norm1d(lua_State *L) {
   dtl_arguments(&c);
   a_num_features = dtl_int(&c, 1);
   if (!dtl_absent(&c, 2)) a_eps = dtl_real(&c, 2);
-  if (!dtl_absent(&c, 3)) a_momentum = dtl_real(&c, 3);
+  if (dtl_false(&c, 3)) a_momentum.kind = 0;
+  else if (!dtl_absent(&c, 3)) a_momentum = dtl_read_number(&c, 3);
   if (!dtl_absent(&c, 4)) a_affine = dtl_bool(&c, 4);
   if (!dtl_absent(&c, 5)) a_track_running_stats = dtl_bool(&c, 5);
   if (!dtl_absent(&c, 6)) a_bias = dtl_bool(&c, 6);
   if (!dtl_absent(&c, 7)) a_device = dtl_read_device(&c, 7);
   if (!dtl_absent(&c, 8)) a_dtype = dtl_enum_value(&c, 8, dtl_enum_dtype);
   o_options.eps = a_eps;
-  o_options.momentum = a_momentum;
+  o_options.momentum_kind = a_momentum.kind;
+  o_options.momentum_i = a_momentum.i;
+  o_options.momentum_f = a_momentum.f;
   o_options.affine = a_affine;
   o_options.track_running_stats = a_track_running_stats;
   o_options.bias = a_bias;
@@ -328,7 +351,7 @@ static int fn_nn_batch_norm2d(lua_State *L) {
   dtl_call c = {L, "BatchNorm2d", names};
   int64_t a_num_features = 0;
   double a_eps = 1e-05;
-  double a_momentum = 0.1;
+  dtl_number a_momentum = {DT_SCALAR_KIND_FLOAT, 0, 0.1};
   int32_t a_affine = 1;
   int32_t a_track_running_stats = 1;
   int32_t a_bias = 1;
@@ -339,14 +362,17 @@ static int fn_nn_batch_norm2d(lua_State *L) {
   dtl_arguments(&c);
   a_num_features = dtl_int(&c, 1);
   if (!dtl_absent(&c, 2)) a_eps = dtl_real(&c, 2);
-  if (!dtl_absent(&c, 3)) a_momentum = dtl_real(&c, 3);
+  if (dtl_false(&c, 3)) a_momentum.kind = 0;
+  else if (!dtl_absent(&c, 3)) a_momentum = dtl_read_number(&c, 3);
   if (!dtl_absent(&c, 4)) a_affine = dtl_bool(&c, 4);
   if (!dtl_absent(&c, 5)) a_track_running_stats = dtl_bool(&c, 5);
   if (!dtl_absent(&c, 6)) a_bias = dtl_bool(&c, 6);
   if (!dtl_absent(&c, 7)) a_device = dtl_read_device(&c, 7);
   if (!dtl_absent(&c, 8)) a_dtype = dtl_enum_value(&c, 8, dtl_enum_dtype);
   o_options.eps = a_eps;
-  o_options.momentum = a_momentum;
+  o_options.momentum_kind = a_momentum.kind;
+  o_options.momentum_i = a_momentum.i;
+  o_options.momentum_f = a_momentum.f;
   o_options.affine = a_affine;
   o_options.track_running_stats = a_track_running_stats;
   o_options.bias = a_bias;
@@ -936,7 +962,7 @@ static int fn_arange(lua_State *L) {
   dtl_call c = {L, "arange", names};
   dtl_number a_start = {0, 0, 0};
   dtl_number a_end = {0, 0, 0};
-  dtl_number a_step = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_step = {DT_SCALAR_KIND_INT, 1, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -1890,7 +1916,7 @@ static int fn_index_add(lua_State *L) {
   int64_t a_dim = 0;
   dt_tensor *a_index = NULL;
   dt_tensor *a_source = NULL;
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -1911,7 +1937,7 @@ static int fn_index_add_(lua_State *L) {
   int64_t a_dim = 0;
   dt_tensor *a_index = NULL;
   dt_tensor *a_source = NULL;
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   dtl_arguments(&c);
   a_self = dtl_tensor(&c, 1);
   a_dim = dtl_int(&c, 2);
@@ -2158,8 +2184,8 @@ static int fn_addmm(lua_State *L) {
   dt_tensor *a_input = NULL;
   dt_tensor *a_mat1 = NULL;
   dt_tensor *a_mat2 = NULL;
-  dtl_number a_beta = {DT_SCALAR_KIND_INT, 1, 1};
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_beta = {DT_SCALAR_KIND_INT, 1, 0};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -3878,7 +3904,7 @@ static int fn_add(lua_State *L) {
   dtl_call c = {L, "add", names};
   dt_tensor *a_input = NULL;
   dtl_operand a_other = {NULL, {0, 0, 0}};
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -3896,7 +3922,7 @@ static int fn_add_(lua_State *L) {
   dtl_call c = {L, "add_", names};
   dt_tensor *a_input = NULL;
   dtl_operand a_other = {NULL, {0, 0, 0}};
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
   a_other = dtl_read_operand(&c, 2);
@@ -3913,7 +3939,7 @@ static int fn_sub(lua_State *L) {
   dtl_call c = {L, "sub", names};
   dt_tensor *a_input = NULL;
   dtl_operand a_other = {NULL, {0, 0, 0}};
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -3931,7 +3957,7 @@ static int fn_sub_(lua_State *L) {
   dtl_call c = {L, "sub_", names};
   dt_tensor *a_input = NULL;
   dtl_operand a_other = {NULL, {0, 0, 0}};
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
   a_other = dtl_read_operand(&c, 2);
@@ -3948,7 +3974,7 @@ static int fn_rsub(lua_State *L) {
   dtl_call c = {L, "rsub", names};
   dt_tensor *a_input = NULL;
   dtl_operand a_other = {NULL, {0, 0, 0}};
-  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 1};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -5073,7 +5099,7 @@ static int fn_norm(lua_State *L) {
   static const char *const names[] = {"input", "p", "dim", "keepdim", "dtype", NULL};
   dtl_call c = {L, "norm", names};
   dt_tensor *a_input = NULL;
-  dtl_number a_p = {DT_SCALAR_KIND_INT, 2, 2};
+  dtl_number a_p = {DT_SCALAR_KIND_INT, 2, 0};
   dtl_ints a_dim = {NULL, DT_ABSENT};
   int32_t a_keepdim = 0;
   dt_dtype a_dtype = 0;
@@ -5521,6 +5547,30 @@ static int fn_tensor_grad_fn_name(lua_State *L) {
   return 1;
 }
 
+static int fn_tensor_data(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "data", names};
+  dt_tensor *a_self = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_tensor_data(a_self, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_tensor_set_data(lua_State *L) {
+  static const char *const names[] = {"self", "data", NULL};
+  dtl_call c = {L, "set_data", names};
+  dt_tensor *a_self = NULL;
+  dt_tensor *a_data = NULL;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  a_data = dtl_tensor(&c, 2);
+  dtl_check(L, dt_tensor_set_data(a_self, a_data));
+  return 0;
+}
+
 static int fn_detach(lua_State *L) {
   static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "detach", names};
@@ -5722,6 +5772,24 @@ static int fn_memory_stats(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)r_reserved);
   lua_pushinteger(L, (lua_Integer)r_peak);
   return 3;
+}
+
+static int fn_set_memory_hook(lua_State *L) {
+  static const char *const names[] = {"hook", NULL};
+  dtl_call c = {L, "set_memory_hook", names};
+  dtl_callback *a_hook = NULL;
+  dtl_arguments(&c);
+  a_hook = dtl_read_callback(&c, 1);
+  dtl_check(L, dt_set_memory_hook(a_hook ? call_memory_hook : NULL, a_hook, dtl_drop));
+  return 0;
+}
+
+static int fn_remove_memory_hook(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "remove_memory_hook", names};
+  dtl_arguments(&c);
+  dtl_check(L, dt_remove_memory_hook());
+  return 0;
 }
 
 static int fn_empty_cache(lua_State *L) {
@@ -6485,6 +6553,7 @@ static const luaL_Reg methods_tensor[] = {
     {"set_grad", fn_tensor_set_grad},
     {"retain_grad", fn_tensor_retain_grad},
     {"grad_fn_name", fn_tensor_grad_fn_name},
+    {"set_data", fn_tensor_set_data},
     {"detach", fn_detach},
     {"view", fn_view},
     {"view_as", fn_view_as},
@@ -6521,6 +6590,7 @@ static const luaL_Reg properties_tensor[] = {
     {"requires_grad", fn_tensor_requires_grad},
     {"is_leaf", fn_tensor_is_leaf},
     {"grad", fn_tensor_grad},
+    {"data", fn_tensor_data},
     {NULL, NULL}};
 
 static const dtl_operator operators_tensor[] = {
@@ -6823,6 +6893,8 @@ static const luaL_Reg functions_torch[] = {
     {"get_num_threads", fn_get_num_threads},
     {"set_num_threads", fn_set_num_threads},
     {"memory_stats", fn_memory_stats},
+    {"set_memory_hook", fn_set_memory_hook},
+    {"remove_memory_hook", fn_remove_memory_hook},
     {"empty_cache", fn_empty_cache},
     {"synchronize", fn_synchronize},
     {"reshape", fn_reshape},

@@ -80,6 +80,7 @@ typedef struct dtl_call {
 void dtl_arguments(dtl_call* c);
 int dtl_given(lua_State* L, int slot, const char* name);
 int dtl_absent(dtl_call* c, int slot);
+int dtl_false(dtl_call* c, int slot);
 
 void* dtl_handle(dtl_call* c, int slot, const dtl_kind* kind);
 dt_tensor* dtl_tensor(dtl_call* c, int slot);

@@ -17,6 +17,12 @@ static dt_status on_custom_backward(void *user_data, dt_tensor *const *grads, in
   return status;
 }
 
+static int32_t py_on_memory_hook(int64_t id, int64_t bytes, int32_t *out);
+static dt_status on_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
+  const int32_t status = py_on_memory_hook((int64_t)(intptr_t)user_data, bytes, out);
+  return status;
+}
+
 static void py_dataset_release(int64_t handle) {
   dt_dataset_release((dt_dataset *)(intptr_t)handle);
 }
@@ -135,10 +141,12 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, double momentum, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm1d_options options_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
-  options_options.momentum = momentum;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
   options_options.affine = affine;
   options_options.track_running_stats = track_running_stats;
   options_options.bias = bias;
@@ -150,10 +158,12 @@ static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, double momen
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, double momentum, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm2d_options options_options = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   options_options.eps = eps;
-  options_options.momentum = momentum;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
   options_options.affine = affine;
   options_options.track_running_stats = track_running_stats;
   options_options.bias = bias;
@@ -2079,6 +2089,16 @@ static int64_t py_tensor_grad_fn_name(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_tensor_data(int64_t self) {
+  dt_tensor *out = NULL;
+  (void)!dt_tensor_data((dt_tensor *)(intptr_t)self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_tensor_set_data(int64_t self, int64_t data) {
+  return dt_tensor_set_data((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)data);
+}
+
 static int64_t py_detach(int64_t input) {
   dt_tensor *out = NULL;
   (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);
@@ -2180,6 +2200,14 @@ static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_
   out[1] = reserved;
   out[2] = peak;
   return status;
+}
+
+static int32_t py_set_memory_hook(int64_t hook) {
+  return dt_set_memory_hook(on_memory_hook, (void *)(intptr_t)hook, on_drop);
+}
+
+static int32_t py_remove_memory_hook(void) {
+  return dt_remove_memory_hook();
 }
 
 static int32_t py_empty_cache(int32_t device_type, int64_t device_index) {

@@ -15,6 +15,8 @@ from ._types import BY_TYPESTR, DTYPE, bool_, float32, float64, int64
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor with a copy of data: a number, nested lists, a NumPy array or a tensor."""
+    if pin_memory:
+        raise RuntimeError("tensor: pin_memory=True is not supported: there is no pinned memory")
     if isinstance(data, TensorBase):
         out = _ops.clone(_ops.detach(data))
     elif _is_array(data):
@@ -38,11 +40,17 @@ def as_tensor(data, dtype=None, device=None):
 
 
 def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """as_tensor that also takes DLPack objects and can be made to copy."""
+    """as_tensor that also takes DLPack objects and can be made to copy, or not to."""
     if not isinstance(data, TensorBase) and not _is_array(data) and hasattr(data, "__dlpack__"):
         data = from_dlpack(data)
-    out = as_tensor(data, dtype, device)
-    if copy and isinstance(data, TensorBase) and out.data_ptr() == data.data_ptr():
+    shared = data if isinstance(data, TensorBase) else from_numpy(data) if _is_array(data) else None
+    if copy is False and shared is None:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    out = as_tensor(data if shared is None else shared, dtype, device)
+    copied = shared is None or out.data_ptr() != shared.data_ptr()
+    if copied and copy is False:
+        raise ValueError("asarray: dtype or device differ, so that a copy is needed")
+    if copy and not copied:
         out = _ops.clone(out)
     return _ops.requires_grad_(_ops.detach(out)) if requires_grad else out
 

@@ -14,7 +14,7 @@ from ._types import bool_, uint8
 def get(x, index):
     """x[index]."""
     if index.__class__ is int:
-        return _select(x, 0, index)
+        return _select(x, 0, index, 0)
     view, indices = _apply(x, index)
     if indices:
         return _ops.index(view, indices)
@@ -42,15 +42,16 @@ def put(x, index, value) -> None:
     _ops.index_put_(view, indices, value)
 
 
-def _select(x, dim: int, index: int):
+def _select(x, dim: int, index: int, position: int):
+    """One step along a dimension, for the index at a position of the brackets."""
     try:
         return _ops.select(x, dim, index)
     except IndexError:
-        raise IndexError(_why_not(x.shape, dim, index)) from None
+        raise IndexError(_why_not(x.shape, dim, index, position)) from None
 
 
-def _why_not(shape, dim: int, index: int) -> str:
-    """What is wrong with an index that select refused."""
+def _why_not(shape, dim: int, index: int, position: int) -> str:
+    """What is wrong with an index that select refused. PyTorch counts positions, not dimensions."""
     if not shape:
         return (
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
@@ -59,7 +60,7 @@ def _why_not(shape, dim: int, index: int) -> str:
         )
     if dim >= len(shape):
         return f"too many indices for tensor of dimension {len(shape)}"
-    return f"index {index} is out of bounds for dimension {dim} with size {shape[dim]}"
+    return f"index {index} is out of bounds for dimension {position} with size {shape[dim]}"
 
 
 def _apply(x, index):
@@ -74,7 +75,7 @@ def _apply(x, index):
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     view, dim, indices = x, 0, []
-    for item in items:
+    for position, item in enumerate(items):
         if item is Ellipsis:
             skipped = ndim - used
             dim += skipped
@@ -97,7 +98,7 @@ def _apply(x, index):
             indices.append(item)
             dim += _dims_used(item)
         else:
-            view = _select(view, dim, item)
+            view = _select(view, dim, item, position)
     while indices and indices[-1] is None:
         indices.pop()
     return view, indices

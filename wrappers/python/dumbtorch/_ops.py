@@ -71,6 +71,13 @@ def _on_custom_backward(id, grads, grads_n, saved, saved_n, out):
     return 0
 
 
+@ffi.def_extern("py_on_memory_hook", error=9, onerror=on_callback_error)
+def _on_memory_hook(id, bytes, out):
+    result = CALLBACKS[id](bytes)
+    out[0] = result
+    return 0
+
+
 def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
     """input @ weight.T + bias over the last dimension.
 
@@ -178,7 +185,8 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     Args:
         num_features: Size of dimension 1.
         eps: Added to the variance.
-        momentum: The share of a batch in the running statistics.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
         bias: Whether there is a bias.
@@ -189,10 +197,11 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         The module.
     """
     try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -203,7 +212,8 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     Args:
         num_features: Size of dimension 1.
         eps: Added to the variance.
-        momentum: The share of a batch in the running statistics.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
         bias: Whether there is a bias.
@@ -214,10 +224,11 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         The module.
     """
     try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = device_parts(device)
-        out = lib.py_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+        out = lib.py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:f64 affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -4295,7 +4306,7 @@ def tensor_is_same(self, other):
 
 
 def tensor_version(self):
-    """How often the storage was changed in place."""
+    """How often the tensor, its views and what it was detached from were changed in place."""
     try:
         out = lib.py_tensor_version(self._h)
     except BAD_ARGUMENTS as error:
@@ -4413,6 +4424,32 @@ def tensor_grad_fn_name(self):
     except BAD_ARGUMENTS as error:
         raise complain(error, "grad_fn_name", "self:tensor", self) from None
     return take_text(out)
+
+
+def tensor_data(self):
+    """The same memory without the graph and with a version of its own: backward does not
+    notice what is changed through it.
+    """
+    try:
+        out = lib.py_tensor_data(self._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "data", "self:tensor", self) from None
+    return wrap(out)
+
+
+def tensor_set_data(self, data):
+    """Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
+    and its history. No other thread may use it meanwhile.
+
+    Args:
+        data: The tensor whose memory, shape and dtype it has from now on.
+    """
+    try:
+        status = lib.py_tensor_set_data(self._h, data._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_data", "self:tensor data:tensor", self, data) from None
+    if status:
+        raise fail()
 
 
 def detach(input):
@@ -4608,6 +4645,32 @@ def memory_stats(device=None):
     if status:
         raise fail()
     return memory_stats_result((out[0], out[1], out[2]))
+
+
+def set_memory_hook(hook):
+    """Has this context call a function before an allocation fails, on the thread that
+    allocates. Worker threads of data loaders do not call it.
+
+    Args:
+        hook: The function; it takes the place of the one before.
+    """
+    try:
+        hook_c = keep(hook)
+        status = lib.py_set_memory_hook(hook_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_memory_hook", "hook:callback", hook) from None
+    if status:
+        raise fail()
+
+
+def remove_memory_hook():
+    """Lets allocations of this context fail at once again."""
+    try:
+        status = lib.py_remove_memory_hook()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "remove_memory_hook", "") from None
+    if status:
+        raise fail()
 
 
 def empty_cache(device=None):
@@ -5341,7 +5404,7 @@ class Module(Handle):
 
     def to(self, device=None, dtype=None):
         """Moves or converts parameters and buffers. They stay the same tensors, so an optimizer
-        keeps working.
+        keeps working. No other thread may use them meanwhile.
 
         Args:
             device: Where the state goes; absent: it stays.
@@ -5850,6 +5913,7 @@ METHODS = {
     "set_grad": tensor_set_grad,
     "retain_grad": tensor_retain_grad,
     "grad_fn_name": tensor_grad_fn_name,
+    "set_data": tensor_set_data,
     "detach": detach,
     "view": view,
     "view_as": view_as,
@@ -5885,6 +5949,7 @@ PROPERTIES = {
     "requires_grad": tensor_requires_grad,
     "is_leaf": tensor_is_leaf,
     "grad": tensor_grad,
+    "data": tensor_data,
 }
 NAMESPACES = {
     "autograd": {

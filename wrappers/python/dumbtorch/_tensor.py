@@ -20,6 +20,7 @@ from ._types import (
     int32,
     int64,
     memory_format,
+    preserve_format,
     uint8,
 )
 
@@ -95,38 +96,39 @@ class Tensor(TensorBase):
         """
         return _ops.to(self, **_to_arguments(args, kwargs))
 
-    def type(self, dtype=None):
+    def type(self, dtype=None, non_blocking=False):
         """The dtype's old name, or the tensor converted to a dtype."""
         if dtype is not None:
-            return _ops.to(self, dtype=dtype)
+            return _ops.to(self, None, dtype, non_blocking)
         return f"torch.{_TYPE_NAMES[self.dtype]}Tensor"
 
     def type_as(self, other) -> Tensor:
         return _ops.to(self, dtype=other.dtype, device=other.device)
 
-    def float(self) -> Tensor:
-        return _ops.to(self, dtype=float32)
+    def float(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=float32, memory_format=memory_format)
 
-    def double(self) -> Tensor:
-        return _ops.to(self, dtype=float64)
+    def double(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=float64, memory_format=memory_format)
 
-    def long(self) -> Tensor:
-        return _ops.to(self, dtype=int64)
+    def long(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=int64, memory_format=memory_format)
 
-    def int(self) -> Tensor:
-        return _ops.to(self, dtype=int32)
+    def int(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=int32, memory_format=memory_format)
 
-    def byte(self) -> Tensor:
-        return _ops.to(self, dtype=uint8)
+    def byte(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=uint8, memory_format=memory_format)
 
-    def bool(self) -> Tensor:
-        return _ops.to(self, dtype=bool_)
+    def bool(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=bool_, memory_format=memory_format)
 
-    def cpu(self) -> Tensor:
-        return _ops.to(self, device="cpu")
+    def cpu(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, device="cpu", memory_format=memory_format)
 
-    def cuda(self, device=None) -> Tensor:
-        return _ops.to(self, device="cuda" if device is None else device)
+    def cuda(self, device=None, non_blocking=False, memory_format=preserve_format) -> Tensor:
+        where = "cuda" if device is None else device
+        return _ops.to(self, where, None, non_blocking, memory_format=memory_format)
 
     # ---- autograd
 
@@ -159,18 +161,11 @@ class Tensor(TensorBase):
     @property
     def data(self) -> Tensor:
         """The memory without the graph. Assigning makes the tensor look at other memory."""
-        return _ops.detach(self)
+        return _ops.tensor_data(self)
 
     @data.setter
     def data(self, value) -> None:
-        requires_grad, grad = self.requires_grad, self.grad
-        other = _ops.detach(value)
-        fits = grad is not None and grad.shape == other.shape and grad.dtype == other.dtype
-        replace(self, other)
-        if requires_grad:
-            _ops.requires_grad_(self)
-            if fits:
-                _ops.tensor_set_grad(self, grad)
+        _ops.tensor_set_data(self, value)
 
     def register_hook(self, hook):
         """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 
+from ._types import device
+
 
 def save(obj, f) -> None:
     """Writes an object to a path or a file. A reader sees the old file or the new one."""
@@ -39,9 +41,15 @@ def save(obj, f) -> None:
 
 def load(f, map_location=None, *, weights_only: bool = True):
     """Reads what save wrote. With weights_only, which is safe for files of strangers, nothing but
-    tensors, numbers, text and containers."""
-    if map_location is not None and str(map_location) != "cpu":
-        raise NotImplementedError("load: map_location is not supported: move what was loaded")
+    tensors, numbers, text and containers. Everything is loaded to the CPU: map_location may be that
+    device, or a dict that says nothing else of it."""
+    if isinstance(map_location, dict):
+        map_location = map_location.get("cpu")
+    if callable(map_location) or (map_location is not None and device(map_location).type != "cpu"):
+        raise NotImplementedError(
+            "load: everything is loaded to the CPU, so map_location must be 'cpu': move what was "
+            "loaded"
+        )
     if hasattr(f, "read"):
         return _read(f, weights_only)
     with open(os.fspath(f), "rb") as file:

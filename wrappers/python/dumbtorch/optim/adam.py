@@ -6,7 +6,7 @@ from .. import _ops
 from .._native import lib
 from .._runtime import check, read_operand
 from .._types import float32
-from .optimizer import Gradients, Optimizer, check_not_capturing
+from .optimizer import Gradients, Optimizer, check_not_capturing, check_variants
 
 
 class Adam(Optimizer):
@@ -39,8 +39,7 @@ class Adam(Optimizer):
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         if not weight_decay >= 0.0:
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
-        if differentiable:
-            raise NotImplementedError(f"{type(self).__name__}: differentiable is not supported")
+        check_variants(type(self).__name__, foreach, fused, differentiable)
         settings = {
             "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize,

@@ -143,6 +143,14 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
 
 
+def check_variants(name: str, foreach, fused, differentiable: bool) -> None:
+    """PyTorch's choices of an implementation. Here is one, which is the fast one."""
+    if differentiable:
+        raise NotImplementedError(f"{name}: differentiable is not supported")
+    if foreach and fused:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
 def _members(params) -> list:
     if isinstance(params, set):
         raise TypeError(

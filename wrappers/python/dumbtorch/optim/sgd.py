@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _ops
 from .._native import lib
 from .._runtime import check, read_operand
-from .optimizer import Gradients, Optimizer, check_not_capturing
+from .optimizer import Gradients, Optimizer, check_not_capturing, check_variants
 
 
 class SGD(Optimizer):
@@ -34,8 +34,7 @@ class SGD(Optimizer):
                 raise ValueError(f"Invalid {name}: {value}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        if differentiable:
-            raise NotImplementedError("SGD: differentiable is not supported")
+        check_variants(type(self).__name__, foreach, fused, differentiable)
         settings = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, "maximize": maximize,

@@ -164,7 +164,8 @@ class BatchNorm1d(Module):
     Args:
         num_features: Size of dimension 1.
         eps: Added to the variance.
-        momentum: The share of a batch in the running statistics.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
         bias: Whether there is a bias.
@@ -208,7 +209,7 @@ class BatchNorm1d(Module):
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum, self.eps)
+        return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -221,7 +222,8 @@ class BatchNorm2d(Module):
     Args:
         num_features: Size of dimension 1.
         eps: Added to the variance.
-        momentum: The share of a batch in the running statistics.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
         affine: Whether there are a weight and a bias.
         track_running_stats: Keep running statistics, for evaluation.
         bias: Whether there is a bias.
@@ -265,7 +267,7 @@ class BatchNorm2d(Module):
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum, self.eps)
+        return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"

@@ -14,7 +14,6 @@ from ... import _ops
 from ..._native import lib
 from ..._runtime import check
 from ..._tensor import Tensor
-from ..._tensor_type import replace
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
 from ..parameter import Buffer, Parameter
@@ -360,7 +359,7 @@ class Module:
         from ..._tensor import _to_arguments
 
         options = _to_arguments(args, kwargs)
-        kind = options.pop("dtype", None)
+        kind, order = options.pop("dtype", None), options.pop("memory_format", None)
         if kind is not None and not DTYPE.value(DTYPE[kind]).is_floating_point:
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired "
@@ -369,7 +368,7 @@ class Module:
 
         def convert(t):
             wanted = kind if t.is_floating_point() else None
-            return _ops.to(t, dtype=wanted, **options)
+            return _ops.to(t, dtype=wanted, **options, memory_format=order if t.ndim == 4 else None)
 
         return self._apply(convert)
 
@@ -517,9 +516,7 @@ def _convert(p: Parameter, function) -> None:
         grad = p.grad
     if value.is_set_to(p) and value.dtype is p.dtype:
         return
-    requires_grad = p.requires_grad
-    replace(p, _ops.detach(value))
-    _ops.requires_grad_(p, requires_grad)
+    _ops.tensor_set_data(p, value)
     if grad is not None:
         with no_grad():
             p.grad = function(grad)

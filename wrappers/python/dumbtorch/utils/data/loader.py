@@ -41,6 +41,16 @@ class DataLoader:
                 "num_workers option should be non-negative; use num_workers=0 to disable "
                 "multiprocessing."
             )
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing."
+                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to "
+                "None."
+            )
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -57,11 +67,14 @@ class DataLoader:
             worker_init_fn,
             generator,
         )
+        self.timeout, self.pin_memory = timeout, pin_memory
+        self.persistent_workers = persistent_workers
         self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
         # The library's loader serves what needs no Python; it shuffles as RandomSampler does.
         self._plain = (
             type(dataset) is TensorDataset and batch_sampler is None and sampler is None
             and collate_fn is None and batch_size is not None
+            and worker_init_fn is None and not timeout
         )  # fmt: skip
         self._shuffle = bool(shuffle)
         self._set_samplers(sampler, batch_sampler)
@@ -136,11 +149,23 @@ class DataLoader:
             ahead = self.num_workers * self.prefetch_factor
             waiting.extend(pool.submit(self._fetch, job) for job in itertools.islice(jobs, ahead))
             while waiting:
-                batch = waiting.popleft().result()
+                batch = self._wait(waiting.popleft())
                 waiting.extend(pool.submit(self._fetch, job) for job in itertools.islice(jobs, 1))
                 yield batch
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            # After a timeout somebody hangs: nobody waits for it.
+            pool.shutdown(wait=not self.timeout, cancel_futures=True)
+
+    def _wait(self, job):
+        """A batch, or PyTorch's error after `timeout` seconds; 0 waits for ever."""
+        from concurrent.futures import TimeoutError
+
+        try:
+            return job.result(self.timeout or None)
+        except TimeoutError:
+            if job.done():  # the dataset's own
+                raise
+            raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds") from None
 
 
 def _unchanged(item):

@@ -1,0 +1,147 @@
+"""Arguments of PyTorch's that concern devices and implementations: they work, or say why not."""
+
+import threading
+
+import dumbtorch as dt
+import pytest
+
+
+def test_conversions_with_memory_format(both, same):
+    def run(t):
+        x = t.ones(2, 3, 4, 5)
+        last = t.channels_last
+        out = [x.to(t.float64, memory_format=last), x.double(memory_format=last), x.to(x.double())]
+        out += [x.cpu(memory_format=last), x.float(memory_format=t.preserve_format), x.int()]
+        out += [x.to("cpu", t.float64, True, True), x.type(t.int64, non_blocking=True)]
+        return out, [y.stride() for y in out]
+
+    same(*both(run))
+
+
+def test_module_to_memory_format(both, same):
+    def run(t):
+        net = t.nn.Conv2d(3, 4, 3).to(memory_format=t.channels_last, non_blocking=True)
+        return net.weight.stride(), net.bias.stride(), net.double().weight.stride()
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda: dt.ones(2).to("cuda"),
+        lambda: dt.ones(2).cuda(non_blocking=True),
+        lambda: dt.nn.Linear(2, 2).to("cuda"),
+        lambda: dt.nn.Linear(2, 2).cuda(),
+        lambda: dt.zeros(2, device="cuda:0"),
+        lambda: dt.tensor([1.0], device="cuda"),
+    ],
+)
+def test_absent_device(move):
+    if dt.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    with pytest.raises(RuntimeError, match="^[a-z]+: device 'cuda:0' is not available: .*CUDA"):
+        move()
+
+
+def test_pin_memory():
+    with pytest.raises(RuntimeError, match="pin_memory=True"):
+        dt.tensor([1.0], pin_memory=True)
+    assert dt.tensor([1.0], pin_memory=False).tolist() == [1.0]
+
+
+def test_asarray_copy(both):
+    def run(t):
+        x = t.ones(2)
+        assert t.asarray(x, copy=False).data_ptr() == x.data_ptr()
+        assert t.asarray(x, copy=True).data_ptr() != x.data_ptr()
+        assert t.asarray(x.numpy(), copy=False).data_ptr() == x.data_ptr()
+        assert t.asarray(x.numpy(), copy=True).data_ptr() != x.data_ptr()
+        for data, dtype in (([1, 2], None), (x, t.float64)):
+            with pytest.raises(ValueError):
+                t.asarray(data, dtype=dtype, copy=False)
+
+    both(run)
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ("cpu", None),
+        (dt.device("cpu"), None),
+        ({"cuda:0": "cpu"}, None),
+        ({"cpu": "cuda:0"}, NotImplementedError),
+        ("cuda", NotImplementedError),
+        (lambda storage, place: storage, NotImplementedError),
+        ("nowhere", RuntimeError),
+    ],
+)
+def test_map_location(where, error, tmp_path):
+    path = tmp_path / "x.dt"
+    dt.save({"x": dt.ones(2)}, path)
+    if error is None:
+        assert dt.load(path, map_location=where)["x"].tolist() == [1.0, 1.0]
+    else:
+        with pytest.raises(error):
+            dt.load(path, map_location=where)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW"])
+def test_implementations_of_optimizers(optimizer, both):
+    def run(t):
+        make = getattr(t.optim, optimizer)
+        params = [t.ones(1, requires_grad=True)]
+        for options in ({"foreach": True}, {"foreach": False, "fused": False}):
+            make(params, lr=0.1, **options).step()
+        with pytest.raises(RuntimeError, match="cannot be `True` together"):
+            make(params, lr=0.1, foreach=True, fused=True)
+
+    both(run)
+    with pytest.raises(NotImplementedError, match="differentiable"):
+        getattr(dt.optim, optimizer)([dt.ones(1, requires_grad=True)], differentiable=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": -1}, "timeout option should be non-negative"),
+        ({"prefetch_factor": 2}, "prefetch_factor option could only be specified"),
+        ({"persistent_workers": True}, "persistent_workers option needs num_workers > 0"),
+        ({"num_workers": -1}, "num_workers option should be non-negative"),
+    ],
+)
+def test_refused_loader_options(options, message, both):
+    def run(t):
+        with pytest.raises(ValueError, match=message):
+            t.utils.data.DataLoader([1, 2], **options)
+
+    both(run)
+
+
+def test_loader_runs_worker_init_fn():
+    """Also for a TensorDataset, which the library's own threads would serve."""
+    seen = []
+    data = dt.utils.data.TensorDataset(dt.arange(6))
+    loader = dt.utils.data.DataLoader(data, batch_size=2, num_workers=1, worker_init_fn=seen.append)
+    assert [batch[0].tolist() for batch in loader] == [[0, 1], [2, 3], [4, 5]]
+    assert seen == [0]
+
+
+def test_loader_timeout():
+    stuck = threading.Event()
+
+    class Dataset:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            if i:
+                stuck.wait()
+            return i
+
+    loader = dt.utils.data.DataLoader(Dataset(), num_workers=1, timeout=0.05)
+    batches = iter(loader)
+    assert next(batches).tolist() == [0]
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.05 seconds"):
+        next(batches)
+    stuck.set()

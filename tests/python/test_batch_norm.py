@@ -1,0 +1,105 @@
+"""BatchNorm1d and BatchNorm2d as modules: their running statistics, in every setting."""
+
+import pytest
+
+SHAPES = {"BatchNorm1d": [(6, 3), (4, 3, 5)], "BatchNorm2d": [(4, 3, 2, 5)]}
+CASES = [(kind, shape) for kind, shapes in SHAPES.items() for shape in shapes]
+
+
+def inputs(t, shape, count=3):
+    """Different batches, the same for both libraries."""
+    n = 1
+    for size in shape:
+        n *= size
+    for i in range(count):
+        yield (t.arange(0, n, dtype=t.float32) * (0.7 + i)).sin().mul(2).add(i).reshape(shape)
+
+
+@pytest.mark.parametrize(("kind", "shape"), CASES)
+@pytest.mark.parametrize("momentum", [None, 0.1, 0.0, 1.0, 1])
+@pytest.mark.parametrize("track", [True, False])
+@pytest.mark.parametrize("affine", [True, False])
+def test_running_statistics(kind, shape, momentum, track, affine, both, same):
+    def run(t):
+        net = getattr(t.nn, kind)(3, momentum=momentum, track_running_stats=track, affine=affine)
+        outputs = [net(x) for x in inputs(t, shape)]
+        state = net.state_dict()
+        net.eval()
+        outputs += [net(x) for x in inputs(t, shape)]
+        net.train()
+        return list(state), list(state.values()), outputs
+
+    same(*both(run))
+
+
+def test_cumulative_average_goes_on_after_loading(both, same):
+    def run(t):
+        first, second = t.nn.BatchNorm1d(3, momentum=None), t.nn.BatchNorm1d(3, momentum=None)
+        for x in inputs(t, (6, 3)):
+            first(x)
+        second.load_state_dict(first.state_dict())
+        for x in inputs(t, (6, 3)):
+            second(x * 3)
+        return second.running_mean, second.running_var, second.num_batches_tracked
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, 1e4])
+@pytest.mark.parametrize("eps", [1e-5, 1e-3, 0.3])
+def test_variance_of_a_constant(value, eps, both, same):
+    """It is nothing, and never a little less."""
+
+    def run(t):
+        net = t.nn.BatchNorm1d(2, eps=eps, momentum=1.0)
+        net(t.full((7, 2), value))
+        return net.running_mean, net.running_var, bool((net.running_var >= 0).all())
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_no_number_stays_in_its_channel(bad, both, same):
+    def run(t):
+        net = t.nn.BatchNorm1d(2)
+        x = t.arange(0, 8, dtype=t.float32).reshape(4, 2)
+        x[0, 0] = bad
+        y = net(x)
+        return y, net.running_mean[1], net.running_var, net.num_batches_tracked
+
+    same(*both(run))
+
+
+def test_gradients_of_3d_input(both, same):
+    def run(t):
+        net = t.nn.BatchNorm1d(3, momentum=None)
+        (x,) = inputs(t, (4, 3, 5), 1)
+        x.requires_grad_()
+        (net(x) ** 3).sum().backward()
+        return x.grad, net.weight.grad, net.bias.grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "message"),
+    [
+        ("BatchNorm1d", (1, 3), "more than 1 value per channel"),
+        ("BatchNorm1d", (3,), "expected 2D or 3D input"),
+        ("BatchNorm1d", (2, 3, 4, 5), "expected 2D or 3D input"),
+        ("BatchNorm2d", (2, 3, 4), "expected 4D input"),
+    ],
+)
+def test_refused_inputs(kind, shape, message, both):
+    def run(t):
+        with pytest.raises(ValueError, match=message):
+            getattr(t.nn, kind)(3)(t.zeros(shape))
+
+    both(run)
+
+
+def test_repr(both, same):
+    def run(t):
+        return "momentum=None" in repr(t.nn.BatchNorm2d(3, momentum=None))
+
+    same(*both(run))

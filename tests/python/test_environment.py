@@ -1,0 +1,46 @@
+"""Environment variables: what they set, and that a wrong value is an error, not ignored."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import dumbtorch as dt
+for _ in range(2):
+    try:
+        print((dt.ones(3) + 1).sum().item(), dt.get_num_threads())
+    except ValueError as error:
+        print(error)
+"""
+
+
+def run(**variables):
+    environment = {**os.environ, **variables}
+    command = [sys.executable, "-c", PROGRAM]
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+
+
+@pytest.mark.parametrize("given", ["1", "3", " 2"])
+def test_number_of_threads(given):
+    assert run(DT_NUM_THREADS=given) == [f"6.0 {int(given)}"] * 2
+
+
+def test_no_number_of_threads():
+    assert run(DT_NUM_THREADS="") == run(DT_NUM_THREADS=str(len(os.sched_getaffinity(0))))
+
+
+@pytest.mark.parametrize("given", ["abc", "0", "-2", "2x", "1.5"])
+def test_wrong_number_of_threads(given):
+    """Every call says it, not only the first one."""
+    first, second = run(DT_NUM_THREADS=given)
+    assert f"DT_NUM_THREADS must be a whole number from 1 on, got '{given}'" in first
+    assert first == second
+
+
+def test_wrong_instruction_set():
+    first, second = run(DT_CPU_ISA="v9")
+    assert "DT_CPU_ISA must be v2, v3 or v4, got 'v9'" in first and first == second

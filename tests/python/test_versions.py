@@ -1,0 +1,121 @@
+"""Version counters: what counts as a change in place, and what a backward makes of it."""
+
+import dumbtorch as dt
+import pytest
+
+
+def test_who_shares_a_counter(both, same):
+    def run(t):
+        x = t.zeros(2, 3)
+        view, detached, data = x[0], x.detach(), x.data
+        detached.add_(1)
+        view.add_(1)
+        data.add_(1)
+        data.view(6).add_(1)
+        data.detach().add_(1)
+        again = x.data
+        return x, x._version, view._version, detached._version, data._version, again._version
+
+    same(*both(run))
+
+
+def test_data_of_data(both, same):
+    def run(t):
+        x = t.zeros(2)
+        a = x.data
+        b = a.data
+        b.add_(1)
+        a.add_(1)
+        return x, x._version, a._version, b._version
+
+    same(*both(run))
+
+
+def test_saved_tensor_changed_through_data(both, same):
+    """PyTorch computes with the new value."""
+
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = (x * x).sum()
+        x.data.add_(10)
+        y.backward()
+        return x.grad, x._version
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("change", [lambda x: x.detach().add_(1), lambda x: x.detach()[0].zero_()])
+def test_saved_tensor_changed_through_detach(change, both):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = (x * x).sum()
+        change(x)
+        with pytest.raises(
+            RuntimeError, match="modified by an inplace operation.*expected version 0"
+        ):
+            y.backward()
+
+    both(run)
+
+
+def test_assigned_data(both, same):
+    """The tensor stays itself: its counter, its grad, its place in a graph, its hooks."""
+
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        seen = []
+        x.register_hook(lambda g: seen.append(g.tolist()))
+        x.grad = t.ones(2)
+        y = (x * x).sum()
+        other = t.tensor([5.0, 7.0])
+        x.data = other
+        versions = [x._version]
+        other.add_(1)
+        versions.append(x._version)
+        y.backward()
+        with t.no_grad():
+            x.add_(1)
+        return x, x.grad, seen, versions, x._version, other._version, other, x.is_leaf
+
+    same(*both(run))
+
+
+def test_assigned_data_of_another_shape():
+    x = dt.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    x.data = dt.ones(3)
+    assert x.shape == (3,) and x.requires_grad
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_assigned_data_ends_a_view(both, same):
+    def run(t):
+        x = t.zeros(4)
+        v = x[:2]
+        v.data = t.ones(2)
+        v.mul_(t.full((2,), 3.0))
+        return x, v
+
+    same(*both(run))
+
+
+def test_optimizer_writes_what_is_saved(both):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        y = (x * x).sum()
+        y.backward(retain_graph=True)
+        x.data = x.data + 1
+        t.optim.SGD([x], lr=0.1).step()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+
+    both(run)
+
+
+def test_data_must_be_a_tensor():
+    x = dt.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match="must be Tensor, not int"):
+        x.data = 3
+    with pytest.raises(RuntimeError, match="must be floating point"):
+        x.data = dt.ones(2, dtype=dt.int64)
