@@ -32,7 +32,7 @@ void* open_plugin(std::string& reason) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char* said = dlerror();
-      reason = said ? said : path + " cannot be opened";
+      reason = std::string("the CUDA plugin cannot be opened: ") + (said ? said : path.c_str());
     }
     return library;
   };

@@ -15,8 +15,6 @@ from ._types import BY_TYPESTR, DTYPE, bool_, float32, float64, int64
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor with a copy of data: a number, nested lists, a NumPy array or a tensor."""
-    if pin_memory:
-        raise RuntimeError("tensor: pin_memory=True is not supported: there is no pinned memory")
     if isinstance(data, TensorBase):
         out = _ops.clone(_ops.detach(data))
     elif _is_array(data):
@@ -26,6 +24,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = _from_values(data, dtype)
     if dtype is not None or device is not None:
         out = _ops.to(out, device, dtype)
+    if pin_memory:
+        out = _ops.tensor_pin_memory(out)
     return _ops.requires_grad_(out) if requires_grad else out
 
 
