@@ -2,6 +2,7 @@
 # nothing is written outside this folder but Debian packages.
 #   TORCH=0     leave PyTorch out: tests against it are skipped and counted
 #   DATA=dir    a folder with the four IDX files (plain or .gz) for the demo
+#   DEVICE=cuda where the demo trains (default: cpu)
 #   PYTHON=...  the Python (3.11 or newer) that .venv is made with
 #   PREFIX=dir  where `make install` puts the library (default /usr/local)
 #   ARGS=...    passed on to the demo, the tests (pytest), the benchmarks or the mutation check
@@ -14,7 +15,7 @@ TEST_LEVEL := $(if $(filter 0,$(TORCH)),test,torch)
 CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) \
   -DDT_WERROR=$(if $(CI),ON,OFF)
 
-export TORCH DATA PYTHON
+export TORCH DATA DEVICE PYTHON
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
 .PHONY: mutate generate wheel install clean distclean

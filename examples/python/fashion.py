@@ -80,28 +80,53 @@ class ProgressBar:
         print(f"{start}{self.title} {bar} {text}", end=end, flush=True)
 
 
-def train_epoch(model, optimizer, loader, title: str, losses: list[float]) -> None:
-    bar = ProgressBar(title, len(loader))
-    seen = right = 0
-    for step, (x, target) in enumerate(loader, 1):
+def make_step(model, optimizer):
+    """One step of training: (loss, how many answers were right)."""
+
+    def step(x, target):
         optimizer.zero_grad()
         output = model(x)
         loss = F.cross_entropy(output, target)
         loss.backward()
         optimizer.step()
+        return loss.detach(), output.detach().argmax(1).eq(target).sum()
+
+    return step
+
+
+class CapturedSteps:
+    """The same step recorded as a CUDA graph; a batch of another size, the last one, runs as it is."""
+
+    def __init__(self, step):
+        self.step, self.size, self.captured = step, 0, None
+
+    def __call__(self, x, target):
+        if self.captured is None:  # the first step makes the optimizer's state
+            self.size, result = len(x), self.step(x, target)
+            self.captured = torch.capture(self.step, x, target, warmup=0)
+            return result
+        return self.captured(x, target) if len(x) == self.size else self.step(x, target)
+
+
+def train_epoch(step, loader, device: str, title: str, losses: list[float]) -> None:
+    bar = ProgressBar(title, len(loader))
+    seen = right = 0
+    for number, (x, target) in enumerate(loader, 1):
+        loss, hits = step(x.to(device), target.to(device))
         losses.append(loss.item())
         seen += len(target)
-        right += output.argmax(1).eq(target).sum().item()
+        right += hits.item()
         rate = seen / (time.perf_counter() - bar.started)
         mean = sum(losses[-100:]) / len(losses[-100:])
         bar.update(
-            step, f"loss {mean:.4f}  accuracy {100 * right / seen:5.2f} %  {rate:,.0f} images/s"
+            number, f"loss {mean:.4f}  accuracy {100 * right / seen:5.2f} %  {rate:,.0f} images/s"
         )
 
 
-def predict(model, images: torch.Tensor) -> torch.Tensor:
+def predict(model, images: torch.Tensor, device: str) -> torch.Tensor:
     with torch.no_grad():
-        return torch.cat([model(part).argmax(1) for part in images.split(1000)])
+        parts = [model(part.to(device)).argmax(1) for part in images.split(1000)]
+        return torch.cat(parts).cpu()
 
 
 def draw_losses(losses: list[float], path: pathlib.Path) -> None:
@@ -157,6 +182,10 @@ def main() -> None:
         default=os.environ.get("DATA") or DEFAULT_DATA,
         help="folder with the four IDX files",
     )
+    parser.add_argument("--device", default=os.environ.get("DEVICE") or "cpu", help="cpu or cuda")
+    parser.add_argument(
+        "--capture", action="store_true", help="record the step as one CUDA graph (with cuda)"
+    )
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
@@ -174,15 +203,19 @@ def main() -> None:
     print(f"{len(images):,} training and {len(test_images):,} test images from {folder}")
 
     torch.manual_seed(options.seed)
-    model = make_model()
+    model = make_model().to(options.device)  # drawn on the CPU: the same on every device
     optimizer = torch.optim.Adam(model.parameters(), lr=0.002)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.epochs)
     loader = DataLoader(TensorDataset(images, labels), batch_size=options.batch, shuffle=True)
+    step = make_step(model, optimizer)
+    if options.capture:
+        step = CapturedSteps(step)
     losses: list[float] = []
     for epoch in range(1, options.epochs + 1):
-        train_epoch(model, optimizer, loader, f"epoch {epoch}/{options.epochs}", losses)
+        title = f"epoch {epoch}/{options.epochs}"
+        train_epoch(step, loader, options.device, title, losses)
         schedule.step()
-        answers = predict(model, test_images)
+        answers = predict(model, test_images, options.device)
         accuracy = answers.eq(test_labels).to(dtype=torch.float32).mean().item()
         print(f"epoch {epoch}/{options.epochs} test accuracy {100 * accuracy:.2f} %")
 
