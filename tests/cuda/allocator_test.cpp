@@ -405,6 +405,5 @@ int main() {
   test_out_of_memory_during_capture();
   test_fragmentation();
   test_threads();
-  std::printf("%d failures\n", test::failures);
-  return test::failures != 0;
+  return test::finish();
 }

@@ -3,24 +3,14 @@
 // can be read from them.
 #pragma once
 
-#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "kernels/cuda/driver.h"
+#include "tests/cuda/check.h"
 
 namespace test {
-
-inline int failures = 0;
-
-#define CHECK(condition)                                          \
-  do {                                                            \
-    if (!(condition)) {                                           \
-      ++test::failures;                                           \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-    }                                                             \
-  } while (0)
 
 constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 

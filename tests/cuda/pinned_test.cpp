@@ -84,6 +84,5 @@ int main() {
   test_waits_for_copies();
   test_graphs();
   test_shortage();
-  std::printf("%d failures\n", test::failures);
-  return test::failures != 0;
+  return test::finish();
 }
