@@ -7,6 +7,10 @@ if(TARGET dumbtorch_static)
 endif()
 install(TARGETS ${targets} EXPORT dumbtorch
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Core looks for the plugin in the folder that it lies in itself.
+if(TARGET dumbtorch_cuda)
+  install(TARGETS dumbtorch_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY capi/include/ wrappers/c/ wrappers/cpp/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 

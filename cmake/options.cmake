@@ -12,7 +12,17 @@ option(DT_WERROR "Treat warnings as errors" OFF)
 option(DT_INSTALL "Make the install rules" ${DT_IS_TOP_LEVEL})
 set(DT_KERNEL_OPTIMIZATION "" CACHE STRING
     "Replaces the optimisation flags of the CPU kernels, for instance -O1 to compile them quickly")
+set(DT_CUDA AUTO CACHE STRING
+    "Build the CUDA plugin: ON, OFF, or AUTO for where nvcc is found")
+set_property(CACHE DT_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(DT_CUDA_TARGETS "" CACHE STRING
+    "Replaces nvcc's -gencode flags, for instance -arch=native to compile quickly for one machine")
 set(DT_SANITIZE "" CACHE STRING "Sanitizers for every target: address,undefined or thread")
+
+# Wheels are small unless asked otherwise, and sanitizers do not see into kernels.
+if(DT_CUDA STREQUAL "AUTO" AND (DT_SANITIZE OR DT_PYTHON_WHEEL))
+  set(DT_CUDA OFF)
+endif()
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)

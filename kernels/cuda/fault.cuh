@@ -8,10 +8,13 @@
 
 namespace dt::cuda {
 
-// One per device, in page-locked memory of the host that the device writes to.
+// One per device, in page-locked memory of the host that the device writes to. Atomic operations
+// are only atomic on the device's own memory, so what decides who leaves the note lies there.
 struct ErrorWord {
   unsigned long long op;  // address of the op's name on the host; 0: nothing happened
   int64_t index, size;
+  unsigned int round;   // the host counts the notes that it has taken, from 1
+  unsigned int* claim;  // the round whose note is being left, on the device
 };
 
 // The device's error word as kernels see it (fault.cpp).
@@ -32,10 +35,13 @@ struct Complaint {
   // The index if it is in [0, size), else 0 after a complaint. Only the first one is kept.
   __device__ __forceinline__ int64_t checked(int64_t index, int64_t size) const {
     if (index >= 0 && index < size) return index;
-    if (atomicCAS_system(&word->op, 0ull, op) == 0) {
-      word->index = index;
-      word->size = size;
-      __threadfence_system();
+    volatile ErrorWord* note = word;
+    const unsigned int round = note->round;
+    if (atomicExch(note->claim, round) != round) {
+      note->index = index;
+      note->size = size;
+      __threadfence_system();  // the host sees the op's name last
+      note->op = op;
     }
     return 0;
   }
