@@ -18,6 +18,7 @@ int32_t check(cudaError_t error, const char* what, dt_fault* fault);
 // How many multiprocessors the device has: grids of persistent blocks are sized by it.
 int multiprocessors(int32_t device);
 
+#ifdef __CUDACC__
 // Runs kernel<<<grid, block, shared>>>(arguments...) on the call's stream. An empty grid is no
 // work.
 template <class... Parameters, class... Arguments>
@@ -29,6 +30,7 @@ int32_t launch(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid
   kernel<<<grid, block, shared, native_stream(stream)>>>(arguments...);
   return check(cudaGetLastError(), "kernel launch", stream->fault);
 }
+#endif
 
 inline int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
