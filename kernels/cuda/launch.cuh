@@ -10,6 +10,7 @@ namespace dt::cuda {
 
 constexpr int kWarp = 32;
 
+#ifdef __CUDACC__
 // Runs kernel<<<grid, block, shared>>>(arguments...) on the call's stream. An empty grid is no
 // work.
 template <class... Parameters, class... Arguments>
@@ -21,6 +22,7 @@ int32_t launch(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid
   kernel<<<grid, block, shared, native_stream(stream)>>>(arguments...);
   return check(cudaGetLastError(), "kernel launch", stream->fault);
 }
+#endif
 
 inline int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;

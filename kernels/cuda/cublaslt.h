@@ -1,0 +1,21 @@
+// Matrix products by cuBLASLt, which is opened when the first one is asked for.
+#pragma once
+
+#include "kernels/cuda/matmul.h"
+
+namespace dt::cuda {
+
+// Whether the library is there and can express the product without its addend: floating types, and
+// each operand with a stride of 1 and no broadcast.
+bool cublaslt_can(const Product& product);
+// Whether it can add c too: as a matrix, or as a vector that is the same for every row.
+bool cublaslt_can_add(const Product& product);
+
+// Bytes of scratch memory for cublaslt_multiply.
+int64_t cublaslt_workspace(const dt_stream* stream, const Product& product);
+// DT_KERNEL_UNSUPPORTED, with nothing computed, if the library knows no algorithm. The first
+// product of a shape times the algorithms that the library proposes, unless the stream is being
+// captured.
+int32_t cublaslt_multiply(const dt_stream* stream, const Product& product, void* workspace);
+
+}  // namespace dt::cuda

@@ -1,0 +1,399 @@
+// Matrix products: own kernels for small and thin ones, cuBLASLt for the rest, and an own tiled
+// kernel where cuBLASLt is missing or cannot express the operands.
+#include "kernels/cuda/cublaslt.h"
+#include "kernels/cuda/product_math.cuh"
+#include "kernels/cuda/product_tile.cuh"
+#include "kernels/cuda/reduce_block.cuh"
+#include "kernels/cuda/register.h"
+
+namespace dt::cuda {
+namespace {
+
+// ---- the call
+
+Product transposed(const Product& p) {
+  const auto turn = [](const Matrix& x) { return Matrix{x.data, x.batch, x.col, x.row}; };
+  Product t = p;
+  t.m = p.n, t.n = p.m;
+  t.a = turn(p.b), t.b = turn(p.a), t.y = turn(p.y), t.c = turn(p.c);
+  return t;
+}
+
+// If b is the same for the whole batch, and the rows of the others go on from one matrix to the
+// next, the batch is one tall product.
+void fold_batch(Product* p) {
+  const auto folds = [&](const Matrix& x) { return x.batch == x.row * p->m; };
+  if (p->batch == 1 || p->b.batch != 0 || !folds(p->a) || !folds(p->y)) return;
+  if (p->c.data != nullptr && !folds(p->c)) return;
+  p->m *= p->batch;
+  p->batch = 1;
+}
+
+// Strides of dimensions of size 1 mean nothing. They get those of a dense matrix, so that what
+// looks at strides need not look at sizes.
+Matrix matrix(const dt_view& v) {
+  return {v.data, v.sizes[0] == 1 ? 0 : v.strides[0], v.sizes[1] == 1 ? v.sizes[2] : v.strides[1],
+          v.sizes[2] == 1 ? 1 : v.strides[2]};
+}
+
+// What is added is broadcast along dimensions of size 1.
+Matrix addend(const dt_view& v) {
+  const auto stride = [&](int d) { return v.sizes[d] == 1 ? 0 : v.strides[d]; };
+  return {v.data, stride(0), stride(1), stride(2)};
+}
+
+Product product(const dt_call* call) {
+  const dt_view &y = call->out[0], &a = call->in[0], &b = call->in[1];
+  Product p = {};
+  p.dtype = y.dtype;
+  p.batch = y.sizes[0], p.m = y.sizes[1], p.n = y.sizes[2], p.k = a.sizes[2];
+  p.alpha = call->floats[0], p.beta = call->floats[1];
+  p.a = matrix(a), p.b = matrix(b), p.y = matrix(y);
+  if (call->n_in > 2 && call->in[2].dtype != 0 && p.beta != 0) p.c = addend(call->in[2]);
+  fold_batch(&p);
+  return p;
+}
+
+// ---- operands as the kernels see them
+
+// lines x k: of a the rows, of b the columns.
+template <class T>
+struct Lines {
+  const T* data;
+  int64_t batch, line, step;
+  bool along_k;
+
+  __device__ __forceinline__ void select(int64_t b) { data += b * batch; }
+  __device__ __forceinline__ T operator()(int64_t i, int64_t k) const {
+    return data[i * line + k * step];
+  }
+};
+
+template <class T>
+Lines<T> left_lines(const Product& p) {
+  return {static_cast<const T*>(p.a.data), p.a.batch, p.a.row, p.a.col, p.a.col == 1};
+}
+template <class T>
+Lines<T> right_lines(const Product& p) {
+  return {static_cast<const T*>(p.b.data), p.b.batch, p.b.col, p.b.row, p.b.row == 1};
+}
+
+// Stores alpha * sum + beta * c.
+template <class Math>
+struct Store {
+  using T = typename Math::Value;
+  T* y;
+  const T* c;
+  int64_t y_batch, y_row, y_col, c_batch, c_row, c_col;
+  double alpha, beta;
+
+  explicit Store(const Product& p)
+      : y(static_cast<T*>(p.y.data)),
+        c(static_cast<const T*>(p.c.data)),
+        y_batch(p.y.batch),
+        y_row(p.y.row),
+        y_col(p.y.col),
+        c_batch(p.c.batch),
+        c_row(p.c.row),
+        c_col(p.c.col),
+        alpha(p.alpha),
+        beta(p.beta) {}
+
+  __device__ __forceinline__ void operator()(int, int64_t b, int64_t i, int64_t j, T sum) const {
+    const T addend = c == nullptr ? T(0) : c[b * c_batch + i * c_row + j * c_col];
+    at(b, i, j) = Math::combine(sum, addend, alpha, c == nullptr ? 0 : beta);
+  }
+  __device__ __forceinline__ T& at(int64_t b, int64_t i, int64_t j) const {
+    return y[b * y_batch + i * y_row + j * y_col];
+  }
+};
+
+// ---- small products: a column of threads for each output
+
+constexpr int kSmallOutputs = 32;  // of a block: neighbours along n, so that loads of b coalesce
+constexpr int kSmallSlices = 32;   // at most; the threads of a column share k
+
+template <class Math, class T = typename Math::Value>
+__global__ __launch_bounds__(kSmallOutputs* kSmallSlices) void small_product(Lines<T> left,
+                                                                             Lines<T> right,
+                                                                             Store<Math> store,
+                                                                             TileGrid grid) {
+  __shared__ T slices[kSmallSlices][kSmallOutputs];
+  const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
+  const bool inside = index < grid.outputs();
+  const Position at(grid, index);
+  T sum = 0;
+  if (inside) {
+    left.select(at.batch);
+    right.select(at.batch);
+    const int64_t k0 = threadIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
+#pragma unroll 8
+    for (int64_t k = k0; k < k_end; ++k) sum = Math::madd(left(at.i, k), right(at.j, k), sum);
+  }
+  if (blockDim.y > 1) {
+    slices[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0) return;
+    for (int s = 1; s < blockDim.y; ++s) sum = Math::madd(T(1), slices[s][threadIdx.x], sum);
+  }
+  if (inside) store(0, at.batch, at.i, at.j, sum);
+}
+
+template <class Math>
+int32_t run_small(const dt_stream* stream, const Product& p) {
+  using T = typename Math::Value;
+  constexpr int64_t kSlice = 32;  // about as many loads as a thread should wait for in a row
+  const int64_t slices = std::max<int64_t>(1, std::min<int64_t>(kSmallSlices, p.k / kSlice));
+  const TileGrid grid = {p.batch, p.m, p.n, p.k, divide_up(p.k, slices), 1, 0, 0};
+  return launch(stream, small_product<Math>,
+                static_cast<unsigned>(divide_up(grid.outputs(), kSmallOutputs)),
+                dim3(kSmallOutputs, static_cast<unsigned>(slices)), 0, left_lines<T>(p),
+                right_lines<T>(p), Store<Math>(p), grid);
+}
+
+// ---- thin products: at most kThin columns, so reading `a` once is all the work there is
+
+constexpr int kThin = 4;
+constexpr int kThinThreads = 256;
+
+// kTeam threads go along a row of `a` (of a split of it) and keep kCols sums each.
+template <class T, int kCols, int kTeam, class Sink>
+__global__ __launch_bounds__(kThinThreads) void thin_product(Lines<T> left, Lines<T> right,
+                                                             Sink sink, TileGrid grid) {
+  constexpr int kTeams = kThinThreads / kTeam;
+  const int64_t index = int64_t{blockIdx.x} * kTeams + threadIdx.x / kTeam;
+  if (kTeam == kWarp && index >= grid.batch * grid.m) return;
+  const int64_t i = index % grid.m, b = index / grid.m;
+  left.select(b);
+  right.select(b);
+  const int64_t k0 = blockIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
+  T sums[kCols] = {};
+#pragma unroll 8
+  for (int64_t k = k0 + threadIdx.x % kTeam; k < k_end; k += kTeam) {
+    const T value = left(i, k);
+#pragma unroll
+    for (int j = 0; j < kCols; ++j) sums[j] = fma(value, right(j, k), sums[j]);
+  }
+  const auto add = [](T x, T y) { return x + y; };
+#pragma unroll
+  for (int j = 0; j < kCols; ++j) {
+    if constexpr (kTeam == kWarp)
+      sums[j] = warp_reduce(sums[j], add);
+    else
+      sums[j] = block_reduce<kTeam>(sums[j], add, T(0));
+    if (threadIdx.x % kTeam == 0) sink(blockIdx.y, b, i, j, sums[j]);
+  }
+}
+
+// Few rows are cut along k, so that all multiprocessors read.
+TileGrid thin_grid(int32_t device, const Product& p, bool may_split) {
+  TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
+  constexpr int64_t kShortest = 16 * kThinThreads;
+  const int64_t wanted = 4 * multiprocessors(device), rows = p.batch * p.m;
+  if (!may_split || rows >= wanted || p.k < 2 * kShortest) return grid;
+  grid.split = divide_up(p.k, std::min(divide_up(wanted, rows), p.k / kShortest));
+  grid.splits = static_cast<int>(divide_up(p.k, grid.split));
+  return grid;
+}
+
+template <class T, int kCols, class Sink>
+int32_t launch_thin(const dt_stream* stream, const Product& p, const TileGrid& grid,
+                    const Sink& sink) {
+  constexpr int64_t kWarpLength = 2048;  // longer rows keep a whole block busy
+  const int64_t rows = p.batch * p.m;
+  const bool warps = p.k <= kWarpLength;
+  const dim3 blocks(static_cast<unsigned>(warps ? divide_up(rows, kThinThreads / kWarp) : rows),
+                    grid.splits);
+  return launch(
+      stream,
+      warps ? thin_product<T, kCols, kWarp, Sink> : thin_product<T, kCols, kThinThreads, Sink>,
+      blocks, kThinThreads, 0, left_lines<T>(p), right_lines<T>(p), sink, grid);
+}
+
+template <class T, int kCols>
+int32_t run_thin_of(const dt_stream* stream, const Product& p, void* workspace) {
+  const Store<FloatMath<T>> store(p);
+  const TileGrid grid = thin_grid(stream->device, p, true);
+  if (grid.splits == 1) return launch_thin<T, kCols>(stream, p, grid, store);
+  T* sums = static_cast<T*>(workspace);
+  const PartialSink<T> partial = {sums, grid.batch, grid.m, grid.n};
+  if (const int32_t result = launch_thin<T, kCols>(stream, p, grid, partial)) return result;
+  return run_add_splits(stream, sums, store, grid);
+}
+
+// As a product with few columns.
+Product thin_form(const Product& p) {
+  return p.n <= kThin && p.a.col == 1 ? p : transposed(p);
+}
+
+template <class T>
+int32_t run_thin(const dt_stream* stream, const Product& given, void* workspace) {
+  const Product p = thin_form(given);
+  switch (p.n) {
+    case 1:
+      return run_thin_of<T, 1>(stream, p, workspace);
+    case 2:
+      return run_thin_of<T, 2>(stream, p, workspace);
+    case 3:
+      return run_thin_of<T, 3>(stream, p, workspace);
+    default:
+      return run_thin_of<T, 4>(stream, p, workspace);
+  }
+}
+
+// ---- any product, by tiles
+
+// A tile twice as large needs half the traffic, if there are enough of them. Doubles would not fit
+// into the registers.
+bool wants_large_tiles(int32_t device, const Product& p) {
+  const int64_t tiles =
+      p.batch * divide_up(p.m, LargeTile::kRows) * divide_up(p.n, LargeTile::kCols);
+  return p.dtype == DT_FLOAT32 && tiles >= multiprocessors(device);
+}
+
+template <class Math, class Tile>
+int32_t run_tiled_as(const dt_stream* stream, const Product& p, void* workspace, bool may_split) {
+  using T = typename Math::Value;
+  const TileGrid grid = tile_grid<Tile>(stream->device, p.batch, p.m, p.n, p.k, may_split);
+  return run_tiles<Math, Tile>(stream, left_lines<T>(p), right_lines<T>(p), Store<Math>(p), grid,
+                               workspace);
+}
+
+template <class T>
+int32_t run_tiled(const dt_stream* stream, const Product& p, void* workspace, bool may_split) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (wants_large_tiles(stream->device, p))
+      return run_tiled_as<FloatMath<T>, LargeTile>(stream, p, workspace, may_split);
+  }
+  return run_tiled_as<FloatMath<T>, SmallTile>(stream, p, workspace, may_split);
+}
+
+template <class T>
+int64_t tiled_workspace(const dt_stream* stream, const Product& p) {
+  if (wants_large_tiles(stream->device, p))
+    return tile_workspace<T>(tile_grid<LargeTile>(stream->device, p.batch, p.m, p.n, p.k, true));
+  return tile_workspace<T>(tile_grid<SmallTile>(stream->device, p.batch, p.m, p.n, p.k, true));
+}
+
+// ---- what cuBLASLt cannot add
+
+template <class T>
+__global__ __launch_bounds__(256) void add_scaled(Store<FloatMath<T>> target, TileGrid grid) {
+  const int64_t index = int64_t{blockIdx.x} * 256 + threadIdx.x;
+  if (index >= grid.outputs()) return;
+  const Position at(grid, index);
+  target(0, at.batch, at.i, at.j, target.at(at.batch, at.i, at.j));
+}
+
+template <class T>
+int32_t run_library(const dt_stream* stream, const Product& p, void* workspace) {
+  if (cublaslt_can_add(p)) return cublaslt_multiply(stream, p, workspace);
+  Product plain = p, added = p;
+  plain.c.data = nullptr;
+  added.alpha = 1;
+  if (const int32_t result = cublaslt_multiply(stream, plain, workspace)) return result;
+  const TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
+  return launch(stream, add_scaled<T>, static_cast<unsigned>(divide_up(grid.outputs(), 256)), 256,
+                0, Store<FloatMath<T>>(added), grid);
+}
+
+int64_t library_workspace(const dt_stream* stream, const Product& p) {
+  Product asked = p;
+  if (!cublaslt_can_add(p)) asked.c.data = nullptr;
+  return cublaslt_workspace(stream, asked);
+}
+
+// ---- the choice
+
+enum class Way { kNothing, kSmall, kThin, kLibrary, kTiled };
+
+// Few operations take as long as the launches: one plain kernel beats a library that may need two
+// and stages tiles larger than the matrices. Thin products are bound by reading one operand, which
+// needs no tiles. Everything else is what cuBLASLt is made for.
+Way way_of(const Product& p) {
+  constexpr double kSmallWork = 1 << 20, kSmallMatrix = 32 * 32 * 32;
+  constexpr int64_t kSmallDepth = kSmallSlices * 64;
+  if (p.batch == 0 || p.m == 0 || p.n == 0) return Way::kNothing;
+  const double matrix_work = static_cast<double>(p.m) * p.n * p.k, work = matrix_work * p.batch;
+  if ((work <= kSmallWork && p.k <= kSmallDepth) || matrix_work <= kSmallMatrix) return Way::kSmall;
+  const bool floating = p.dtype == DT_FLOAT32 || p.dtype == DT_FLOAT64;
+  if (!floating) return Way::kTiled;
+  if ((p.n <= kThin && p.a.col == 1) || (p.m <= kThin && p.b.row == 1)) return Way::kThin;
+  return cublaslt_can(p) ? Way::kLibrary : Way::kTiled;
+}
+
+template <class T>
+int32_t multiply(const dt_stream* stream, const Product& p, void* workspace) {
+  switch (way_of(p)) {
+    case Way::kNothing:
+      return DT_KERNEL_OK;
+    case Way::kSmall:
+      return run_small<FloatMath<T>>(stream, p);
+    case Way::kThin:
+      return run_thin<T>(stream, p, workspace);
+    case Way::kTiled:
+      return run_tiled<T>(stream, p, workspace, true);
+    case Way::kLibrary:
+      break;
+  }
+  const int32_t result = run_library<T>(stream, p, workspace);
+  // The scratch memory was meant for the library.
+  return result == DT_KERNEL_UNSUPPORTED ? run_tiled<T>(stream, p, nullptr, false) : result;
+}
+
+template <class Math>
+int32_t multiply_integer(const dt_stream* stream, const Product& p) {
+  const Way way = way_of(p);
+  if (way == Way::kNothing) return DT_KERNEL_OK;
+  if (way == Way::kSmall) return run_small<Math>(stream, p);
+  return run_tiled_as<Math, SmallTile>(stream, p, nullptr, false);
+}
+
+int32_t matmul(const dt_stream* stream, const dt_call* call) {
+  const Product p = product(call);
+  switch (p.dtype) {
+    case DT_FLOAT32:
+      return multiply<float>(stream, p, call->workspace);
+    case DT_FLOAT64:
+      return multiply<double>(stream, p, call->workspace);
+    case DT_INT64:
+      return multiply_integer<WrappingMath<uint64_t>>(stream, p);
+    case DT_INT32:
+      return multiply_integer<WrappingMath<uint32_t>>(stream, p);
+    case DT_UINT8:
+      return multiply_integer<WrappingMath<uint8_t>>(stream, p);
+    case DT_BOOL:
+      return multiply_integer<LogicalMath>(stream, p);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+template <class T>
+int64_t workspace_of(const dt_stream* stream, const Product& p) {
+  switch (way_of(p)) {
+    case Way::kThin:
+      return tile_workspace<T>(thin_grid(stream->device, thin_form(p), true));
+    case Way::kLibrary:
+      return library_workspace(stream, p);
+    case Way::kTiled:
+      return tiled_workspace<T>(stream, p);
+    default:
+      return 0;
+  }
+}
+
+int64_t matmul_workspace(const dt_stream* stream, const dt_call* call) {
+  const Product p = product(call);
+  if (p.dtype == DT_FLOAT32) return workspace_of<float>(stream, p);
+  if (p.dtype == DT_FLOAT64) return workspace_of<double>(stream, p);
+  return 0;
+}
+
+}  // namespace
+
+void register_matmul(dt_registry* registry) {
+  add(registry, "matmul", matmul, matmul_workspace);
+}
+
+}  // namespace dt::cuda
