@@ -35,6 +35,25 @@ DType dtype_of_number(const Scalar& v) {
   }
 }
 
+constexpr const char* kOverflow = "invalid size, possible overflow?";
+
+int64_t count_of_numbers(double count) {
+  DT_CHECK(count < 9e18, kRuntimeError, kOverflow);
+  return static_cast<int64_t>(count);
+}
+
+// How many integers arange makes: exact where a double is not. The bounds and the step lose their
+// fractions first.
+int64_t count_of_integers(const Scalar& start, const Scalar& end, const Scalar& step) {
+  for (const Scalar& x : {start, end, step}) check_fits(x, DType::INT64);
+  const int64_t k = step.to_int64();
+  DT_CHECK(k != 0, kValueError, "step must be nonzero");
+  int64_t span;
+  const bool overflow = __builtin_sub_overflow(end.to_int64(), start.to_int64(), &span);
+  DT_CHECK(!overflow && span != INT64_MIN, kRuntimeError, kOverflow);  // INT64_MIN / -1 traps
+  return span / k + (span % k != 0);
+}
+
 // The strides, dtype and device of a tensor made like another.
 struct Like {
   Dims strides;
@@ -140,23 +159,14 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType 
   const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
   if (dtype == DType::kDefault) dtype = floating ? context().default_dtype : DType::INT64;
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
+  DT_CHECK(dtype != DType::BOOL, kNotImplemented, "\"arange_cpu\" not implemented for 'Bool'");
   DT_CHECK(s != 0, kRuntimeError, "step must be nonzero");
   DT_CHECK(std::isfinite(a) && std::isfinite(b), kRuntimeError, "unsupported range: ", start,
            " -> ", end);
   DT_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), kRuntimeError,
            "upper bound and lower bound inconsistent with step sign");
-  const double count = std::ceil((b - a) / s);
-  int64_t n = 0, span = 0;
-  const bool overflow =
-      !(count < 9e18) ||
-      (!floating && __builtin_sub_overflow(end.to_int64(), start.to_int64(), &span));
-  DT_CHECK(!overflow, kRuntimeError, "invalid size, possible overflow?");
-  if (floating) {
-    n = static_cast<int64_t>(count);
-  } else {  // exact where a double is not
-    const int64_t k = step.to_int64();
-    n = span / k + (span % k != 0);
-  }
+  const int64_t n = dtype == DType::INT64 ? count_of_integers(start, end, step)
+                                          : count_of_numbers(std::ceil((b - a) / s));
   const Tensor y = make_empty({n}, dtype, device_or_default(device));
   if (n > 0) run(DT_OP_arange, {y}, {}, {start.to_int64(), step.to_int64()}, {a, s});
   return finish(y, requires_grad);
@@ -165,7 +175,9 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, Device device,
                 bool requires_grad) {
   DT_CHECK(steps >= 0, kRuntimeError, "number of steps must be non-negative");
-  const Tensor y = make_empty({steps}, dtype_or_default(dtype), device_or_default(device));
+  dtype = dtype_or_default(dtype);
+  DT_CHECK(dtype != DType::BOOL, kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
+  const Tensor y = make_empty({steps}, dtype, device_or_default(device));
   if (steps > 0) run(DT_OP_linspace, {y}, {}, {}, {start.to_double(), end.to_double()});
   return finish(y, requires_grad);
 }

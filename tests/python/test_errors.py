@@ -33,6 +33,7 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: x.reshape(2.5, 2), TypeError, "element of type float at pos 0"),
         (lambda x: x.select(0, 1.5), TypeError, "'index'"),
         (lambda x: dt.zeros(2, dtype="float"), TypeError, "dtype"),
+        (lambda x: dt.rand(2, generator=5), TypeError, r"rand\(\): argument 'generator' .*not int"),
         (lambda x: dt.zeros(), TypeError, "missing"),
         (lambda x: dt.zeros(2, sise=3), TypeError, "unexpected keyword"),
         (lambda x: dt.nn.functional.mse_loss(x, x, reduction="max"), ValueError, "max"),

@@ -90,6 +90,7 @@ _EXPECTED = {
     ),
     "i64[]": ("tuple of ints", lambda v: all(hasattr(i, "__index__") for i in v)),
     "callback": ("a function", callable),
+    "handle": ("an object of dumbtorch", lambda v: isinstance(v, Handle)),
 }
 
 
