@@ -102,8 +102,9 @@ template <class T>
 inline bool use_b_in_place(const Gemm<T>& g) {
   if (g.b.col != 1) return false;
   if (g.m <= 2 * kTileRows) return true;
-  if (g.k * g.b.row * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
-  return g.m <= 6 * kTileRows && !crowds_cache<T>(g.b.row);
+  const int64_t bytes = g.k * g.b.row * static_cast<int64_t>(sizeof(T));
+  if (bytes <= 32768) return true;
+  return g.m <= (bytes <= 262144 ? 12 : 6) * kTileRows && !crowds_cache<T>(g.b.row);
 }
 
 // Halves items until every thread gets several. They start so that the second-level cache holds a
@@ -210,6 +211,7 @@ struct GemmPart {
   void pack_b_panels(int64_t batch, int64_t first, int64_t last, int64_t k0, int64_t k1) const;
   Panel<T> pack_a(const Block& at, int64_t worker) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
+  Ahead<T> next_panel(const Block& at, int64_t j) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
   void multiply_item(int64_t item, int64_t worker) const;
 };
@@ -271,6 +273,15 @@ TileOutput<T> GemmPart<T>::output(int64_t batch, int64_t i, int64_t j, int64_t k
   return out;
 }
 
+// The tiles of one panel of b share the work of fetching the next one.
+template <class T>
+Ahead<T> GemmPart<T>::next_panel(const Block& at, int64_t j) const {
+  const int64_t next = j + kTileCols<T>, tiles = ceil_div(at.i1 - at.i0, plan.height);
+  const int64_t panel = (next < at.j1 ? next : at.j0) / kTileCols<T>;
+  if (panel < plan.b_in_place) return {b_panel(at.batch, panel, at.k0).data, 0};
+  return {packed_b(at.batch, panel, next < at.j1 ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
+}
+
 // y[i0:i1, j0:j1] (+)= alpha * a[:, k0:k1] @ b[k0:k1, :].
 template <class T>
 void GemmPart<T>::multiply_block(const Block& at, const Panel<T>& a) const {
@@ -280,14 +291,18 @@ void GemmPart<T>::multiply_block(const Block& at, const Panel<T>& a) const {
     const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
     const int64_t cols = min<int64_t>(kTileCols<T>, g.n - j);
     const T* a_data = a.data;
+    Ahead<T> ahead = next_panel(at, j);
     for (int64_t i = at.i0; i < at.i1; i += plan.height, a_data += a_panel) {
       const int64_t rows = min(plan.height, at.i1 - i);
       const TileOutput<T> out = output(at.batch, i, j, at.k0);
       if (cols <= kLanes<T>) {
-        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out);
+        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
+                         ahead);
       } else {
-        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out);
+        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
+                         ahead);
       }
+      ahead.data += length * ahead.step;
     }
   }
 }
