@@ -205,9 +205,9 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
   const ListedRows listed = {scratch.offsets};
   if (p.height <= kWideRows) {
     outer_tile<T, kWideVectors, ListedRows, kWideRows>(rows, channels * taps, weights, 1, p.height,
-                                                       b, listed, p.tile, out);
+                                                       b, listed, p.tile, out, {b, 0});
   } else {
-    outer_tile<T, 2>(rows, channels * taps, weights, 1, p.height, b, listed, p.tile, out);
+    outer_tile<T, 2>(rows, channels * taps, weights, 1, p.height, b, listed, p.tile, out, {b, 0});
   }
 }
 

@@ -54,8 +54,9 @@ struct GemmPlan {
   bool pack_a, parallel;
 };
 
-// Packed areas beyond this size would only push useful data out of the caches.
-constexpr int64_t kPackedBytes = int64_t{1} << 25;
+// How much of b is packed at a time: what stays in the second-level cache until it is used, if y
+// stays there too; else more, because each part of k costs a pass over y.
+constexpr int64_t kNearBytes = int64_t{1} << 20, kFarBytes = int64_t{1} << 25;
 
 // dst[k * width + i] = src[i * i_stride + k * k_stride], zero for i in [i_count, width).
 template <class T>
@@ -82,18 +83,28 @@ void pack_panel(T* dst, int64_t width, const T* src, int64_t i_stride, int64_t i
   }
 }
 
+// How much of k is packed at a time. Lanes that are contiguous are read as far as the panels reach,
+// a few steps of k at a time, because reading a narrow strip of a wide matrix would touch a new
+// page with every step.
+inline int64_t pack_step(int64_t lane_stride, int64_t k_count) {
+  return lane_stride == 1 ? 8 : k_count;
+}
+
 // Whether rows that lie `stride` elements apart crowd into a few sets of a first-level cache.
 template <class T>
 inline bool crowds_cache(int64_t stride) {
   return stride * static_cast<int64_t>(sizeof(T)) % 2048 == 0;
 }
 
-// a can stay where it is unless very many panels of b will read it.
+// a can stay where it is unless many panels of b will read it. Columns that are contiguous are read
+// in strips, each from another cache line: they bear fewer readers than contiguous rows.
 template <class T>
 inline bool use_a_in_place(const Gemm<T>& g) {
   if (g.n <= kTileCols<T>) return true;
-  if (g.k * g.a.row * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
-  return g.a.col == 1 && !crowds_cache<T>(g.a.row) && g.n <= 32 * kTileCols<T>;
+  const int64_t line = g.a.col == 1 ? g.a.row : g.a.col;  // distance of two lines of a
+  if (g.k * line * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
+  if (g.a.col != 1 && g.a.row != 1) return false;
+  return !crowds_cache<T>(line) && g.n <= (g.a.col == 1 ? 32 : 4) * kTileCols<T>;
 }
 
 // b can stay where it is if its rows are contiguous, and it pays if few panels of a will read it or
@@ -102,8 +113,27 @@ template <class T>
 inline bool use_b_in_place(const Gemm<T>& g) {
   if (g.b.col != 1) return false;
   if (g.m <= 2 * kTileRows) return true;
-  if (g.k * g.b.row * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
-  return g.m <= 6 * kTileRows && !crowds_cache<T>(g.b.row);
+  const int64_t bytes = g.k * g.b.row * static_cast<int64_t>(sizeof(T));
+  if (bytes <= 32768) return true;
+  return g.m <= (bytes <= 262144 ? 12 : 6) * kTileRows && !crowds_cache<T>(g.b.row);
+}
+
+// Chooses how much of b is packed at a time.
+template <class T>
+void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
+  const int64_t lanes = (plan->b_panels - plan->b_in_place) * kTileCols<T>;
+  const int64_t y_bytes = g.m * g.n * static_cast<int64_t>(sizeof(T));
+  const int64_t bytes = y_bytes <= kNearBytes ? kNearBytes * plan->workers : kFarBytes;
+  const int64_t room = bytes / static_cast<int64_t>(sizeof(T)) / max<int64_t>(1, lanes);
+  plan->k_group = g.k;
+  plan->batch_group = g.batch;
+  if (room < g.k) {
+    plan->k_group = max<int64_t>(1, room / plan->k_block) * plan->k_block;
+    plan->batch_group = 1;
+  } else if (g.b.batch != 0) {
+    plan->batch_group = min(g.batch, max<int64_t>(1, room / max<int64_t>(1, g.k)));
+  }
+  plan->b_copies = g.b.batch == 0 ? 1 : plan->batch_group;
 }
 
 // Halves items until every thread gets several. They start so that the second-level cache holds a
@@ -112,7 +142,7 @@ template <class T>
 void divide_items(const Gemm<T>& g, int64_t wanted, GemmPlan* plan) {
   int64_t rows = min<int64_t>(20, plan->a_panels), cols = min<int64_t>(64, plan->b_panels);
   const auto items = [&] {
-    return g.batch * ceil_div(plan->a_panels, rows) * ceil_div(plan->b_panels, cols);
+    return plan->batch_group * ceil_div(plan->a_panels, rows) * ceil_div(plan->b_panels, cols);
   };
   while (items() < wanted && (rows > 1 || cols > 1)) {
     const bool halve_rows = cols == 1 || rows > 5 || (rows > 1 && cols < 4);
@@ -123,22 +153,6 @@ void divide_items(const Gemm<T>& g, int64_t wanted, GemmPlan* plan) {
   plan->cols_per_item = cols * kTileCols<T>;
   plan->row_items = ceil_div(g.m, plan->rows_per_item);
   plan->col_items = ceil_div(g.n, plan->cols_per_item);
-}
-
-// Chooses how much of b is packed at a time.
-template <class T>
-void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
-  const int64_t lanes = (plan->b_panels - plan->b_in_place) * kTileCols<T>;
-  const int64_t room = kPackedBytes / static_cast<int64_t>(sizeof(T)) / max<int64_t>(1, lanes);
-  plan->k_group = g.k;
-  plan->batch_group = g.batch;
-  if (room < g.k) {
-    plan->k_group = max<int64_t>(1, room / plan->k_block) * plan->k_block;
-    plan->batch_group = 1;
-  } else if (g.b.batch != 0) {
-    plan->batch_group = min(g.batch, max<int64_t>(1, room / max<int64_t>(1, g.k)));
-  }
-  plan->b_copies = g.b.batch == 0 ? 1 : plan->batch_group;
 }
 
 template <class T>
@@ -157,8 +171,8 @@ GemmPlan plan_gemm(const dt_stream* stream, const Gemm<T>& g) {
       worth_threads(stream, g.batch * plan.a_panels * plan.b_panels * plan.height * (g.k + 20));
   plan.workers = plan.parallel ? stream->threads : 1;
   plan.pack_a = !use_a_in_place(g);
-  divide_items(g, plan.parallel ? 4 * stream->threads : 1, &plan);
   divide_packing(g, &plan);
+  divide_items(g, plan.parallel ? 4 * stream->threads : 1, &plan);
   return plan;
 }
 
@@ -210,6 +224,7 @@ struct GemmPart {
   void pack_b_panels(int64_t batch, int64_t first, int64_t last, int64_t k0, int64_t k1) const;
   Panel<T> pack_a(const Block& at, int64_t worker) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
+  Ahead<T> next_panel(const Block& at, int64_t j) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
   void multiply_item(int64_t item, int64_t worker) const;
 };
@@ -230,12 +245,11 @@ void GemmPart<T>::pack_b(const dt_stream* stream) const {
   });
 }
 
-// Packs k0 to k1 of some panels. Contiguous rows are read as far as the panels reach, a few rows at
-// a time, because reading a narrow strip of a wide matrix would touch a new page with every row.
+// Packs k0 to k1 of some panels.
 template <class T>
 void GemmPart<T>::pack_b_panels(int64_t batch, int64_t first, int64_t last, int64_t k0,
                                 int64_t k1) const {
-  const int64_t step = g.b.col == 1 ? 8 : k1 - k0;
+  const int64_t step = pack_step(g.b.col, k1 - k0);
   for (int64_t k = k0; k < k1; k += step) {
     for (int64_t panel = first; panel < last; ++panel) {
       const int64_t j = panel * kTileCols<T>;
@@ -251,9 +265,13 @@ template <class T>
 Panel<T> GemmPart<T>::pack_a(const Block& at, int64_t worker) const {
   if (!plan.pack_a) return {g.a.at(at.batch, at.i0, at.k0), g.a.row, g.a.col};
   T* area = scratch.packed_a + worker * plan.rows_per_item * plan.k_block;
-  for (int64_t i = at.i0; i < at.i1; i += plan.height) {
-    pack_panel(area + (i - at.i0) * (at.k1 - at.k0), plan.height, g.a.at(at.batch, i, at.k0),
-               g.a.row, min(plan.height, at.i1 - i), g.a.col, at.k1 - at.k0);
+  const int64_t step = pack_step(g.a.row, at.k1 - at.k0);
+  for (int64_t k = at.k0; k < at.k1; k += step) {
+    for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+      T* panel = area + (i - at.i0) * (at.k1 - at.k0);
+      pack_panel(panel + (k - at.k0) * plan.height, plan.height, g.a.at(at.batch, i, k), g.a.row,
+                 min(plan.height, at.i1 - i), g.a.col, min(step, at.k1 - k));
+    }
   }
   return {area, 1, plan.height};
 }
@@ -271,6 +289,15 @@ TileOutput<T> GemmPart<T>::output(int64_t batch, int64_t i, int64_t j, int64_t k
   return out;
 }
 
+// The tiles of one panel of b share the work of fetching the next one.
+template <class T>
+Ahead<T> GemmPart<T>::next_panel(const Block& at, int64_t j) const {
+  const int64_t next = j + kTileCols<T>, tiles = ceil_div(at.i1 - at.i0, plan.height);
+  const int64_t panel = (next < at.j1 ? next : at.j0) / kTileCols<T>;
+  if (panel < plan.b_in_place) return {b_panel(at.batch, panel, at.k0).data, 0};
+  return {packed_b(at.batch, panel, next < at.j1 ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
+}
+
 // y[i0:i1, j0:j1] (+)= alpha * a[:, k0:k1] @ b[k0:k1, :].
 template <class T>
 void GemmPart<T>::multiply_block(const Block& at, const Panel<T>& a) const {
@@ -280,14 +307,18 @@ void GemmPart<T>::multiply_block(const Block& at, const Panel<T>& a) const {
     const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
     const int64_t cols = min<int64_t>(kTileCols<T>, g.n - j);
     const T* a_data = a.data;
+    Ahead<T> ahead = next_panel(at, j);
     for (int64_t i = at.i0; i < at.i1; i += plan.height, a_data += a_panel) {
       const int64_t rows = min(plan.height, at.i1 - i);
       const TileOutput<T> out = output(at.batch, i, j, at.k0);
       if (cols <= kLanes<T>) {
-        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out);
+        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
+                         ahead);
       } else {
-        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out);
+        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
+                         ahead);
       }
+      ahead.data += length * ahead.step;
     }
   }
 }

@@ -17,6 +17,10 @@ constexpr int kTileRows = 6;
 constexpr int kTileRows = 4;
 #endif
 
+// A loop over a large tile has time to spare for a prefetch in each step, which is smoother than
+// all of them at once.
+constexpr bool kFetchInLoop = kTileRows > 6;
+
 template <class T>
 constexpr int kTileCols = 2 * kLanes<T>;
 
@@ -29,6 +33,14 @@ struct TileOutput {
   int64_t c_row;
   const T* bias;  // one number per row, or NULL
   T alpha, beta;
+};
+
+// What will be needed soon: `step` elements from `data` on for each step along k are brought into
+// the second-level cache while the tile is computed.
+template <class T>
+struct Ahead {
+  const T* data;
+  int64_t step;
 };
 
 // Where row k of b begins.
@@ -105,24 +117,38 @@ inline void finish_tile(Vector<T> (&sums)[kRows][kVectors], int64_t cols,
 template <class T, int kRows, int kVectors, class Rows>
 __attribute__((noinline)) void fixed_outer_tile(int64_t k_count, const T* a, int64_t a_row,
                                                 int64_t a_k, const T* b, Rows rows, int64_t cols,
-                                                const TileOutput<T>& out) {
+                                                const TileOutput<T>& out, Ahead<T> ahead) {
   for (int i = 0; i < kRows; ++i) {  // y is needed at the end, and by then it should have arrived
     __builtin_prefetch(out.y + i * out.y_row);
     __builtin_prefetch(out.y + i * out.y_row + (kVectors - 1) * kLanes<T>);
   }
+  if (!kFetchInLoop) {
+    const T* end = ahead.data + k_count * ahead.step;
+    for (const T* p = ahead.data; p < end; p += 64 / sizeof(T)) __builtin_prefetch(p, 0, 2);
+  }
+  // Rows share a few pointers: with an address of its own for each row, some would have to be
+  // fetched from the stack in the loop.
+  constexpr int kGroupRows = kRows <= 6 ? kRows : 4, kGroups = (kRows - 1) / kGroupRows + 1;
+  const T* group[kGroups];
+  for (int g = 0; g < kGroups; ++g) group[g] = a + g * kGroupRows * a_row;
   Vector<T> sums[kRows][kVectors] = {};
   for (int64_t k = 0; k < k_count; ++k) {
     const T* row = b + rows.at(k);
+    if (kFetchInLoop) {
+      __builtin_prefetch(ahead.data, 0, 2);
+      ahead.data += ahead.step;
+    }
     Vector<T> vectors[kVectors];
     DT_UNROLL
     for (int j = 0; j < kVectors; ++j) vectors[j] = load(row + j * kLanes<T>);
     DT_UNROLL
     for (int i = 0; i < kRows; ++i) {
-      const Vector<T> factor = splat(a[i * a_row]);
+      const Vector<T> factor = splat(group[i / kGroupRows][i % kGroupRows * a_row]);
       DT_UNROLL
       for (int j = 0; j < kVectors; ++j) sums[i][j] = multiply_add(factor, vectors[j], sums[i][j]);
     }
-    a += a_k;
+    DT_UNROLL
+    for (int g = 0; g < kGroups; ++g) group[g] += a_k;
   }
   finish_tile<T, kRows, kVectors>(sums, cols, out);
 }
@@ -130,15 +156,16 @@ __attribute__((noinline)) void fixed_outer_tile(int64_t k_count, const T* a, int
 // The same for a number of rows known at run time only, at most kRows.
 template <class T, int kVectors, class Rows, int kRows = kTileRows>
 inline void outer_tile(int64_t row_count, int64_t k_count, const T* a, int64_t a_row, int64_t a_k,
-                       const T* b, Rows rows, int64_t cols, const TileOutput<T>& out) {
+                       const T* b, Rows rows, int64_t cols, const TileOutput<T>& out,
+                       const Ahead<T>& ahead) {
   if constexpr (kRows > 1) {
     if (row_count < kRows) {
       outer_tile<T, kVectors, Rows, kRows - 1>(row_count, k_count, a, a_row, a_k, b, rows, cols,
-                                               out);
+                                               out, ahead);
       return;
     }
   }
-  fixed_outer_tile<T, kRows, kVectors, Rows>(k_count, a, a_row, a_k, b, rows, cols, out);
+  fixed_outer_tile<T, kRows, kVectors, Rows>(k_count, a, a_row, a_k, b, rows, cols, out, ahead);
 }
 
 // The tile of inner products.
