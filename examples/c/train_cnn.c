@@ -1,14 +1,14 @@
 /* A CNN on real images, trained by hand: zero_grad, forward, loss, backward, step. The programs of
  * the other languages are the same and print the same losses.
  *
- *   train_cnn [folder with the four IDX files] [steps]
+ *   train_cnn [folder with the four IDX files] [steps] [cpu or cuda]
  */
 #include <dt.h>
 
-static dt_tensor* read_file(const char* folder, const char* name, dt_dtype dtype) {
+static dt_tensor* read_file(const char* folder, const char* name, dt_dtype dtype, T_Device device) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s-ubyte.gz", folder, name);
-  return T_to(T_read_idx(path), .dtype = dtype);
+  return T_to(T_read_idx(path), .device = device, .dtype = dtype);
 }
 
 static dt_module* make_model(void) {
@@ -21,9 +21,12 @@ static dt_module* make_model(void) {
 int main(int argc, char** argv) {
   const char* folder = argc > 1 ? argv[1] : "/usr/share/datasets/fashion-mnist";
   const int64_t steps = argc > 2 ? atoll(argv[2]) : 100, batch = 64;
+  const int on_gpu = argc > 3 && strcmp(argv[3], "cuda") == 0;
+  const T_Device device = {on_gpu ? DT_DEVICE_TYPE_CUDA : DT_DEVICE_TYPE_CPU, 0};
   T_SCOPE {
-    dt_tensor* images = read_file(folder, "train-images-idx3", DT_DTYPE_FLOAT32);
-    dt_tensor* labels = read_file(folder, "train-labels-idx1", DT_DTYPE_INT64);
+    T_set_default_device(device);
+    dt_tensor* images = read_file(folder, "train-images-idx3", DT_DTYPE_FLOAT32, device);
+    dt_tensor* labels = read_file(folder, "train-labels-idx1", DT_DTYPE_INT64, device);
     images = T_unsqueeze(T_div(images, 255), 1);
 
     T_manual_seed(0);

@@ -1,7 +1,7 @@
 // A CNN on real images, trained by hand: zero_grad, forward, loss, backward, step. The programs of
 // the other languages are the same and print the same losses.
 //
-//   train_cnn [folder with the four IDX files] [steps]
+//   train_cnn [folder with the four IDX files] [steps] [cpu or cuda]
 #include <cstdio>
 #include <cstdlib>
 #include <dumbtorch.hpp>
@@ -29,8 +29,11 @@ static dt::Module make_model() {
 int main(int argc, char** argv) try {
   const std::string folder = argc > 1 ? argv[1] : "/usr/share/datasets/fashion-mnist";
   const int64_t steps = argc > 2 ? std::atoll(argv[2]) : 100, batch = 64;
+  const bool on_gpu = argc > 3 && argv[3] == std::string("cuda");
+  const dt::Device device = on_gpu ? dt::DeviceType::kCuda : dt::DeviceType::kCpu;
+  dt::set_default_device(device);
   const auto read = [&](const char* name, dt::DType dtype) {
-    return dt::utils::data::read_idx(folder + "/" + name).to(std::nullopt, dtype);
+    return dt::utils::data::read_idx(folder + "/" + name).to(device, dtype);
   };
   const dt::Tensor images = (read("train-images-idx3-ubyte.gz", dt::kFloat32) / 255).unsqueeze(1);
   const dt::Tensor labels = read("train-labels-idx1-ubyte.gz", dt::kInt64);

@@ -1,16 +1,18 @@
 -- A CNN on real images, trained by hand: zero_grad, forward, loss, backward, step. The programs of
 -- the other languages are the same and print the same losses.
 --
---   lua train_cnn.lua [folder with the four IDX files] [steps]
+--   lua train_cnn.lua [folder with the four IDX files] [steps] [cpu or cuda]
 local dt = require("dumbtorch")
 local nn = dt.nn
 
 local folder = arg[1] or "/usr/share/datasets/fashion-mnist"
 local steps = tonumber(arg[2] or 100)
+local device = arg[3] or "cpu"
 local batch = 64
+dt.set_default_device(device)
 
 local function read(name, dtype)
-  return dt.utils.data.read_idx(folder .. "/" .. name):to({dtype = dtype})
+  return dt.utils.data.read_idx(folder .. "/" .. name):to({device = device, dtype = dtype})
 end
 
 local images = (read("train-images-idx3-ubyte.gz", dt.float32) / 255):unsqueeze(1)

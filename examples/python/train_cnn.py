@@ -1,6 +1,6 @@
 """The CNN of the demo, written out by hand; examples/c, cpp and lua hold the same program and print the same losses.
 
-python train_cnn.py [folder with the four IDX files] [steps]
+python train_cnn.py [folder with the four IDX files] [steps] [cpu or cuda]
 """
 
 import sys
@@ -11,12 +11,13 @@ from dumbtorch.utils.data import read_idx
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "/usr/share/datasets/fashion-mnist"
 steps = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
 batch = 64
+torch.set_default_device(device)
 
-images = (
-    read_idx(f"{folder}/train-images-idx3-ubyte.gz").to(dtype=torch.float32).div(255).unsqueeze(1)
-)
-labels = read_idx(f"{folder}/train-labels-idx1-ubyte.gz").to(dtype=torch.int64)
+images = read_idx(f"{folder}/train-images-idx3-ubyte.gz").to(device, torch.float32)
+images = images.div(255).unsqueeze(1)
+labels = read_idx(f"{folder}/train-labels-idx1-ubyte.gz").to(device, torch.int64)
 
 torch.manual_seed(0)
 model = nn.Sequential(
