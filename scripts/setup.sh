@@ -5,7 +5,7 @@
 # question about the machine, not about a package, so a machine that has its tools from elsewhere is
 # left alone; nothing is done twice.
 #   PYTHON=...   the interpreter for .venv (default: the first python3 that is new enough)
-#   CUDA=1       also puts the CUDA compiler into .venv (about 400 MB), for the plugin
+#   CUDA=1       also puts the CUDA compiler into .venv (about 270 MB), for the plugin
 set -eu
 level=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
