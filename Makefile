@@ -1,6 +1,7 @@
 # `make` lists what can be done. Everything it needs is installed on the way (scripts/setup.sh);
 # nothing is written outside this folder but Debian packages.
 #   TORCH=0     leave PyTorch out: tests against it are skipped and counted
+#   CUDA=1      install the CUDA compiler into .venv, where no toolkit is, to build the plugin
 #   DATA=dir    a folder with the four IDX files (plain or .gz) for the demo
 #   DEVICE=cuda where the demo trains (default: cpu)
 #   PYTHON=...  the Python (3.11 or newer) that .venv is made with
@@ -16,9 +17,10 @@ CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) \
   -DDT_WERROR=$(if $(CI),ON,OFF)
 
 export TORCH DATA DEVICE PYTHON
+export TORCH DATA PYTHON CUDA
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
-.PHONY: mutate generate wheel install clean distclean
+.PHONY: gpu mutate generate wheel install clean distclean
 
 # What is missing is installed, and asked for, all at once and before anything is built.
 .NOTPARALLEL:
@@ -31,6 +33,7 @@ help:
 	@echo "make lint      the rules of the house; make format applies what can be applied"
 	@echo "make sanitize  the C and C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan      the same under ThreadSanitizer"
+	@echo "make gpu       on a machine with a GPU: build, tests and benchmarks (scripts/gpu.sh)"
 	@echo "make mutate    corrupt formulas one at a time: the tests must notice"
 	@echo "make generate  rewrite the generated files from capi/schema"
 	@echo "make wheel     the Python package as one file, in dist/ (pip install . works too)"
@@ -83,6 +86,9 @@ tsan: setup-tests
 	@cmake --preset tsan >/dev/null
 	@cmake --build --preset tsan
 	@ctest --preset tsan
+
+gpu:
+	@scripts/gpu.sh $(ARGS)
 
 mutate: setup-tests build
 	@$(PY) tests/mutate.py $(ARGS)

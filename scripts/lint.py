@@ -14,14 +14,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = ROOT / "build" / "libdumbtorch.so"
+PLUGIN = ROOT / "build" / "libdumbtorch_cuda.so"
 VERSION_SCRIPT = ROOT / "capi" / "dumbtorch.map"
 
 MAX_LINES = 600
 MAX_COLUMNS = 100  # where neither clang-format nor ruff sees to it
 MAX_STRIPPED_BYTES = 5 * 1000 * 1000
+MAX_PLUGIN_BYTES = 30 * 1000 * 1000
 CLANG_FORMAT = "clang-format-14"  # other versions lay out the same code differently
 
-CPP_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".def"}
+CPP_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".def", ".cu", ".cuh"}
 SOURCE_SUFFIXES = CPP_SUFFIXES | {".py", ".pyi", ".lua", ".toml", ".cmake", ".sh", ".md", ".txt"}
 SOURCE_NAMES = {"Makefile", "run", "CMakeLists.txt"}
 
@@ -136,14 +138,24 @@ def exported_by_script() -> set[str]:
     return set(re.findall(r"\w+", exported))
 
 
+def exported_by(library: Path) -> set[str]:
+    listing = run("nm", "-D", "--defined-only", str(library)).splitlines()
+    symbols = [line.split()[-2:] for line in listing]
+    return {name.split("@")[0] for kind, name in symbols if kind != "A"}
+
+
+def check_needs(library: Path, allowed: set[str]) -> Complaints:
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", str(library)))
+    for name in sorted(set(needed) - allowed):
+        yield f"build/{library.name} needs {name}"
+
+
 def check_library() -> Complaints:
     """The library exports the C API only, needs the system's libraries only, and stays small."""
     if not LIBRARY.exists():
         yield "build/libdumbtorch.so is missing: make build"
         return
-    listing = run("nm", "-D", "--defined-only", str(LIBRARY)).splitlines()
-    symbols = [line.split()[-2:] for line in listing]
-    exported = {name.split("@")[0] for kind, name in symbols if kind != "A"}
+    exported = exported_by(LIBRARY)
     promised = exported_by_script()
     for name in sorted(exported - promised):
         yield f"build/libdumbtorch.so exports {name}, which capi/dumbtorch.map does not list"
@@ -153,9 +165,7 @@ def check_library() -> Complaints:
         if not name.startswith("dt_"):
             yield f"build/libdumbtorch.so exports {name}, which does not start with dt_"
 
-    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", str(LIBRARY)))
-    for name in sorted(set(needed) - SYSTEM_LIBRARIES):
-        yield f"build/libdumbtorch.so needs {name}"
+    yield from check_needs(LIBRARY, SYSTEM_LIBRARIES)
 
     stripped = LIBRARY.parent / "libdumbtorch.stripped"
     run("strip", "-o", str(stripped), str(LIBRARY))
@@ -164,6 +174,21 @@ def check_library() -> Complaints:
     print(f"libdumbtorch.so: {len(exported)} functions, {size / 1e6:.2f} MB stripped")
     if size > MAX_STRIPPED_BYTES:
         yield f"build/libdumbtorch.so has {size} bytes stripped; the limit is {MAX_STRIPPED_BYTES}"
+
+
+def check_plugin() -> Complaints:
+    """The CUDA plugin, if it was built, exports its entry only and brings CUDA's runtime along."""
+    if not PLUGIN.exists():
+        print("libdumbtorch_cuda.so was not built")
+        return
+    exported = exported_by(PLUGIN)
+    if exported != {"dt_backend_open"}:
+        yield f"build/libdumbtorch_cuda.so exports {sorted(exported)}, not dt_backend_open alone"
+    yield from check_needs(PLUGIN, SYSTEM_LIBRARIES | {"libdl.so.2"})
+    size = PLUGIN.stat().st_size
+    print(f"libdumbtorch_cuda.so: {size / 1e6:.2f} MB")
+    if size > MAX_PLUGIN_BYTES:
+        yield f"build/libdumbtorch_cuda.so has {size} bytes; the limit is {MAX_PLUGIN_BYTES}"
 
 
 def print_lines(texts: dict[Path, str]) -> None:
@@ -187,6 +212,7 @@ def lint(texts: dict[Path, str]) -> Complaints:
                 yield f"{path.relative_to(ROOT)}:{complaint}"
     yield from clang_format(cpp_files(by_hand), apply=False)
     yield from check_library()
+    yield from check_plugin()
 
 
 def cpp_files(texts: dict[Path, str]) -> list[Path]:

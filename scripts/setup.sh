@@ -5,6 +5,7 @@
 # question about the machine, not about a package, so a machine that has its tools from elsewhere is
 # left alone; nothing is done twice.
 #   PYTHON=...   the interpreter for .venv (default: the first python3 that is new enough)
+#   CUDA=1       also puts the CUDA compiler into .venv (about 270 MB), for the plugin
 set -eu
 level=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -113,6 +114,16 @@ install_requirements() {
   for covered in $covers; do printf '%s\n' "$wanted" >"$venv/setup-$covered.stamp"; done
 }
 
+install_cuda() {
+  if [ "${CUDA:-0}" != 1 ]; then return; fi
+  stamp=$venv/setup-cuda.stamp
+  if cmp -s "$root/requirements/cuda.txt" "$stamp"; then return; fi
+  echo "setup: installing requirements/cuda.txt into .venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    -r "$root/requirements/cuda.txt" || fail "pip could not install requirements/cuda.txt"
+  cp "$root/requirements/cuda.txt" "$stamp"
+}
+
 # `import dumbtorch` in .venv finds the package where it is written, together with the module that
 # the build puts there.
 link_package() {
@@ -129,4 +140,5 @@ list_needs
 install_missing
 make_venv
 install_requirements
+install_cuda
 link_package

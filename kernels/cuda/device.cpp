@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <mutex>
 
@@ -78,6 +77,7 @@ int multiprocessors(int32_t device) {
   return find_device(device)->multiprocessors;
 }
 
+// The error is taken off the driver's own note of it, so that no later call reports it again.
 int32_t check(cudaError_t error, const char* what, dt_fault* fault) {
   if (error == cudaSuccess) return DT_KERNEL_OK;
   cudaGetLastError();

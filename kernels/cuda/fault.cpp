@@ -1,4 +1,6 @@
 // The error words: where kernels leave a note of a bad index, and where the host finds it.
+#include <new>
+
 #include "kernels/cuda/runtime.h"
 
 namespace dt::cuda {

@@ -1,14 +1,22 @@
-// How kernels are started.
+// How kernels are started, and how what the driver says becomes a fault.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "kernels/abi.h"
-#include "kernels/cuda/device.h"
 
 namespace dt::cuda {
 
 constexpr int kWarp = 32;
+
+// Makes `device` the calling thread's device (device.cpp). Costs a comparison when it already is.
+cudaError_t set_device(int32_t device);
+// The stream of a call (stream.cpp): the device's main stream when `native` is null.
+cudaStream_t native_stream(const dt_stream* stream);
+// DT_KERNEL_OK, or fills the fault with the driver's words (device.cpp).
+int32_t check(cudaError_t error, const char* what, dt_fault* fault);
+// How many multiprocessors the device has: grids of persistent blocks are sized by it.
+int multiprocessors(int32_t device);
 
 #ifdef __CUDACC__
 // Runs kernel<<<grid, block, shared>>>(arguments...) on the call's stream. An empty grid is no

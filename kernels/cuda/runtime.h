@@ -9,8 +9,8 @@
 
 #include "kernels/abi.h"
 #include "kernels/cuda/allocator.h"
-#include "kernels/cuda/device.h"
 #include "kernels/cuda/fault.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/pinned.h"
 
 namespace dt::cuda {

@@ -1,0 +1,105 @@
+#!/bin/sh
+# Usage: gpu.sh [STEP...]
+# Everything that is to be seen on a machine with a GPU, in one call of at most ten minutes:
+#   build      the library, the plugin for all targets, the Python module, the C and C++ tests
+#   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
+#   pytest     the Python tests, the op rows among them, with DT_TEST_DEVICE=cuda
+#   bench      benchmarks/gpu.py against PyTorch
+#   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
+# Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
+# lines sum up. Nothing is installed: it takes the machine's cmake, ninja, nvcc and python3 (with
+# cffi, pytest and PyTorch; what is missing may lie as wheels in .whl).
+#   OUT=dir        where each step's output goes (default build-gpu/out)
+#   PYTEST_ARGS    for the step pytest, for instance "-k softmax"
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=build-gpu
+out=${OUT:-$PWD/$build/out}
+site=$PWD/$build/site
+rows=${SANITIZE_ROWS:-softmax or layer_norm or batch_norm or cross_entropy or cumsum or sort or \
+index or gather or scatter or pool or matmul or conv or sum or adam}
+summary=$out/summary.txt
+failed=0
+mkdir -p "$out"
+: >"$summary"
+
+# step NAME SECONDS FUNCTION: runs a function of this script as a process of its own.
+step() {
+  begin=$(date +%s)
+  timeout "$2" sh -eu "$0" "--inside" "$3" >"$out/$1.log" 2>&1
+  code=$?
+  took=$(($(date +%s) - begin))
+  case $code in
+    0) verdict=ok ;;
+    124) verdict="FAILED: longer than $2 s" ;;
+    *) verdict="FAILED: exit status $code" ;;
+  esac
+  echo "$1: $verdict ($took s): $(tail -n 1 "$out/$1.log")" | tee -a "$summary"
+  if [ $code -ne 0 ]; then
+    failed=1
+    tail -n 40 "$out/$1.log"
+  fi
+}
+
+do_build() {
+  if ls .whl/*.whl >/dev/null 2>&1; then
+    python3 -m pip install -q --no-index --no-deps --upgrade --target "$site" .whl/*.whl
+  fi
+  cmake -S . -B "$build" -G Ninja -DDT_CUDA=ON -DDT_BUILD_PYTHON=ON -DDT_BUILD_LUA=OFF \
+    -DPython_EXECUTABLE="$(command -v python3)"
+  cmake --build "$build" --target all dt_tests
+  ls -l "$build/libdumbtorch_cuda.so"
+}
+
+do_ctest() {
+  DT_TEST_DEVICE=cuda ctest --test-dir "$build" -j 4 --output-on-failure --no-tests=error
+}
+
+# Several processes at once, where pytest can.
+do_pytest() {
+  parallel=
+  if python3 -c 'import xdist' 2>/dev/null; then parallel="-n 8"; fi
+  # shellcheck disable=SC2086
+  DT_TEST_DEVICE=cuda python3 -m pytest -q $parallel ${PYTEST_ARGS:-} tests/python
+}
+
+do_bench() {
+  python3 benchmarks/gpu.py
+}
+
+# Errors that a test provokes and gets back from a call of CUDA are not counted.
+sanitize() {
+  check="compute-sanitizer --tool $1 --report-api-errors no --error-exitcode 9"
+  $check "$build/tests/cuda_runtime_test"
+  $check "$build/tests/cuda_capture_test"
+  DT_TEST_DEVICE=cuda $check python3 -m pytest -q -x -k "$rows" tests/python/ops
+}
+
+do_memcheck() {
+  sanitize memcheck
+}
+
+do_racecheck() {
+  sanitize racecheck
+}
+
+export PYTHONPATH="$PWD/wrappers/python:$site${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
+if [ "${1:-}" = --inside ]; then
+  "$2"
+  exit
+fi
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee -a "$summary"
+for name in ${*:-build ctest pytest bench}; do
+  case $name in
+    build) step build 270 do_build ;;
+    ctest) step ctest 120 do_ctest ;;
+    pytest) step pytest 240 do_pytest ;;
+    bench) step bench 200 do_bench ;;
+    memcheck) step memcheck 300 do_memcheck ;;
+    racecheck) step racecheck 300 do_racecheck ;;
+    *) echo "gpu: there is no step '$name'" >&2 && exit 2 ;;
+  esac
+done
+echo
+cat "$summary"
+exit $failed
