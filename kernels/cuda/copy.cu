@@ -150,9 +150,9 @@ constexpr int kTilePitch = kTile + (sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(
 struct Transpose {
   void* y;
   const void* x;
-  uint32_t rows, columns;         // sizes of i and j
-  uint32_t row_tiles;             // tiles side by side along i
-  FastDivide tiles, row_divide;   // tiles of a matrix, and along i
+  uint32_t rows, columns;        // sizes of i and j
+  uint32_t row_tiles;            // tiles side by side along i
+  FastDivide tiles, row_divide;  // tiles of a matrix, and along i
   int64_t y_row, x_row, y_column, x_column;
   Offsets<2, uint32_t> batches;
 };

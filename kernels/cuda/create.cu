@@ -98,8 +98,7 @@ struct Triangle {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    triangle_kernel(const __grid_constant__ Triangle call) {
+__global__ void __launch_bounds__(kThreads) triangle_kernel(const __grid_constant__ Triangle call) {
   const uint32_t element = blockIdx.x * kThreads + threadIdx.x;
   if (element >= call.count) return;
   const uint32_t line = call.by_columns.divide(element);

@@ -147,7 +147,8 @@ NonzeroCall<Index> make_call(const dt_call* call, const Chunks& c) {
     axes.insert(axes.n, x.sizes[d], {x.strides[d]});
   }
   axes.coalesce();
-  kernel.offsets = Offsets<1, Index>(axes);
+  // The sizes of an empty x cannot be divided by, and nobody will.
+  if (c.n > 0) kernel.offsets = Offsets<1, Index>(axes);
   return kernel;
 }
 
@@ -179,8 +180,8 @@ int32_t nonzero(const dt_stream* stream, const dt_call* call) {
   return with_index(call, c, [&](const auto& kernel) {
     using Index = std::remove_reference_t<decltype(kernel.offsets.sizes[0])>;
     if (const int32_t code = launch_counting(stream, kernel, c)) return code;
-    if (const int32_t code = launch(stream, sum_counts, dim3(1), dim3(kMaxChunks), 0,
-                                    kernel.counts, static_cast<int32_t>(c.chunks)))
+    if (const int32_t code = launch(stream, sum_counts, dim3(1), dim3(kMaxChunks), 0, kernel.counts,
+                                    static_cast<int32_t>(c.chunks)))
       return code;
     return launch(stream, write_chunks<std::remove_const_t<Index>>,
                   dim3(static_cast<unsigned>(c.chunks)), dim3(kThreads), 0, kernel);

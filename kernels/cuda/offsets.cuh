@@ -75,7 +75,8 @@ struct Offsets {
 
   __device__ __forceinline__ void add(Index coordinate, int d, Offset (&offsets)[kOperands]) const {
 #pragma unroll
-    for (int k = 0; k < kOperands; ++k) offsets[k] += static_cast<Offset>(coordinate) * strides[d][k];
+    for (int k = 0; k < kOperands; ++k)
+      offsets[k] += static_cast<Offset>(coordinate) * strides[d][k];
   }
 };
 

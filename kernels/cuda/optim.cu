@@ -15,11 +15,11 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPackets = 2;  // of every list, that a thread loads before it computes
+constexpr int kPackets = 2;      // of every list, that a thread loads before it computes
 constexpr int kMaxTensors = 48;  // a launch's parameters stay below 4 KiB
 
 template <class T>
-constexpr int64_t kBlockElements = int64_t{kThreads} * kPackets * kPacketWidth<T>;
+constexpr int64_t kBlockElements = int64_t{kThreads} * kPackets* kPacketWidth<T>;
 
 // ---- numbers that may be on the device
 
@@ -373,8 +373,8 @@ __global__ void __launch_bounds__(kThreads)
                 const __grid_constant__ Adam adam) {
   const Place place = find_place(call.pack, kBlockElements<T>);
   const int tensor = place.tensor;
-  const Corrections corrections = find_corrections<T>(
-      adam, call.pack.numel[tensor], call.pack.index[tensor], call.step[tensor]);
+  const Corrections corrections = find_corrections<T>(adam, call.pack.numel[tensor],
+                                                      call.pack.index[tensor], call.step[tensor]);
   update_block<T, kAdamLists<kAmsgrad> - 1>(call.pack, place,
                                             AdamUpdate<T, kAmsgrad>(adam, corrections));
 }
@@ -391,8 +391,8 @@ int32_t run_count_steps(const dt_stream* stream, const dt_view* params, const dt
   };
   for (int64_t i = 0; i < k; ++i) {
     const int64_t n = numel(params[i]);
-    const bool alone = params[i].dtype == DT_FLOAT32 ? n <= kBlockElements<float>
-                                                     : n <= kBlockElements<double>;
+    const bool alone =
+        params[i].dtype == DT_FLOAT32 ? n <= kBlockElements<float> : n <= kBlockElements<double>;
     if (alone && n > 0) continue;
     if (steps.count == kMaxSteps) {
       if (const int32_t code = flush()) return code;
@@ -429,8 +429,9 @@ int32_t adam(const dt_stream* stream, const dt_call* call) {
   const int64_t k = adam_tensors(call);
   if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
   if (k == 0) return DT_KERNEL_OK;
-  const Adam step = {learning_rate(call, k), call->floats[1],    call->floats[2],
-                     call->floats[3],        call->floats[4],    call->ints[2] != 0,
+  const Adam step = {learning_rate(call, k), call->floats[1],
+                     call->floats[2],        call->floats[3],
+                     call->floats[4],        call->ints[2] != 0,
                      call->ints[1] != 0,     static_cast<Corrections*>(call->workspace)};
   const dt_view* counters = call->out + (amsgrad ? 4 : 3) * k;
   if (const int32_t code = run_count_steps(stream, call->out, counters, k, step)) return code;

@@ -93,8 +93,8 @@ void set_numbers(PointwiseCall& kernel, const dt_call* call, const Pointwise& op
   for (int i = 0; i < op.n_in; ++i) {
     const dt_view& x = call->in[i];
     if (!x.immediate) continue;
-    kernel.number[i] = number_as(operands.own_dtype[op.n_out + i], is_floating(x.dtype), x.number.f,
-                                 x.number.i);
+    kernel.number[i] =
+        number_as(operands.own_dtype[op.n_out + i], is_floating(x.dtype), x.number.f, x.number.i);
   }
 }
 

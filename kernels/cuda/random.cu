@@ -73,8 +73,7 @@ struct Integers {
   __device__ __forceinline__ void make(int64_t* y, const Words<Bits>& words, int64_t,
                                        int64_t) const {
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      y[i] = static_cast<int64_t>(low + __umul64hi(words.bits[i], range));
+    for (int i = 0; i < 2; ++i) y[i] = static_cast<int64_t>(low + __umul64hi(words.bits[i], range));
   }
 };
 

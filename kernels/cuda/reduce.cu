@@ -28,9 +28,7 @@ struct Square {
 struct Magnitude {
   using Value = double;
   bool truth;
-  __device__ __forceinline__ double operator()(double x) const {
-    return truth ? x != 0 : fabs(x);
-  }
+  __device__ __forceinline__ double operator()(double x) const { return truth ? x != 0 : fabs(x); }
 };
 
 struct Power {

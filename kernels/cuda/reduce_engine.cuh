@@ -95,8 +95,7 @@ __device__ __forceinline__ typename Op::Partial merge_rows(const Op& op,
   for (int half = kReduceThreads / 2; half >= columns; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) {
-      of_thread[threadIdx.x] =
-          op.merge(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+      of_thread[threadIdx.x] = op.merge(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
     }
   }
   const typename Op::Partial result = of_thread[threadIdx.x];

@@ -64,8 +64,7 @@ inline ReduceAxes reduce_axes(const dt_call* call) {
     if (y.sizes[d] == 1) {
       axes.reduced.insert_by_stride(x.sizes[d], {x.strides[d]});
     } else {
-      axes.kept.insert_by_stride(x.sizes[d],
-                                 {x.strides[d], y.strides[d], z ? z->strides[d] : 0});
+      axes.kept.insert_by_stride(x.sizes[d], {x.strides[d], y.strides[d], z ? z->strides[d] : 0});
     }
   }
   axes.kept.coalesce();
@@ -138,7 +137,8 @@ inline ReducePlan plan_rows(int64_t outputs, int64_t length, int64_t width) {
   plan.columns = false;
   // A warp reads a row in a few rounds; longer rows, and rows that are few, get a block each.
   const int64_t lanes = power_of_two_above(divide_up(length, 4 * width), kWarp);
-  const bool is_long = length > 16 * kWarp * width || (outputs <= 256 && length > 2 * kWarp * width);
+  const bool is_long =
+      length > 16 * kWarp * width || (outputs <= 256 && length > 2 * kWarp * width);
   plan.lanes = static_cast<uint32_t>(is_long ? kReduceThreads : lanes);
   plan.blocks = divide_up(outputs * plan.lanes, kReduceThreads);
   const int64_t round = kReduceThreads * width;
@@ -175,7 +175,8 @@ inline int64_t count_slots(const ReduceAxes& axes, int64_t outputs, int64_t widt
   return slots;
 }
 
-// Many states of few outputs are combined by more threads each, but still in whole sectors of memory.
+// Many states of few outputs are combined by more threads each, but still in whole sectors of
+// memory.
 template <class Op>
 int32_t launch_combine(const dt_stream* stream, ReduceCall& kernel, const Op& op,
                        const ReduceKernels<Op>& kernels) {
@@ -242,8 +243,7 @@ int32_t run_plan(const dt_stream* stream, const dt_call* call, const Op& op,
   ReduceCall kernel;
   kernel.x_dtype = x.dtype;
   kernel.result = {y.data, y.dtype, nullptr, numel(y) == 0 ? 0 : numel(x) / numel(y)};
-  if (numel(x) == 0)
-    return bytes ? DT_KERNEL_OK : store_empty(stream, kernel, op, kernels, y);
+  if (numel(x) == 0) return bytes ? DT_KERNEL_OK : store_empty(stream, kernel, op, kernels, y);
   ReduceAxes axes = reduce_axes(call);
   const Axes<3> kept = axes.kept;
   return for_each_piece(kept, false, [&](const Axes<3>& piece) {
@@ -258,8 +258,7 @@ int32_t run_plan(const dt_stream* stream, const dt_call* call, const Op& op,
     }
     kernel.x = static_cast<const char*>(x.data) + piece.base[0] * bytes_of(x.dtype);
     kernel.result.y = static_cast<char*>(y.data) + piece.base[1] * bytes_of(y.dtype);
-    if (call->n_out > 1)
-      kernel.result.z = static_cast<int64_t*>(call->out[1].data) + piece.base[2];
+    if (call->n_out > 1) kernel.result.z = static_cast<int64_t*>(call->out[1].data) + piece.base[2];
     kernel.kept = Offsets<3, uint32_t>(piece);
     return run_outputs(stream, kernel, op, kernels, axes, call->workspace);
   });

@@ -108,7 +108,7 @@ __device__ __forceinline__ Sum exclusive_over_lanes(Sum inclusive) {
 
 // A tile is kSubtiles times kWidth elements for each thread of the kWarps warps that share a line.
 template <int kWarps>
-constexpr int64_t kTile = int64_t{kSubtiles} * kWidth * kWarps * kWarp;
+constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kWarps* kWarp;
 
 // The sums of everything in a tile before each of this warp's subtiles, and of the whole tile.
 // `inclusive` are the sums over lanes. Parts follow each other subtile by subtile, warp by warp.
@@ -217,7 +217,8 @@ __global__ void __launch_bounds__(kThreads) sum_chunks(const __grid_constant__ S
   static_cast<Sum*>(call.totals)[int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sum;
 }
 
-// ---- lines side by side: a thread each. kSumOnly: the sum of a chunk, into totals [chunks][lines].
+// ---- lines side by side: a thread each. kSumOnly: the sum of a chunk, into totals
+// [chunks][lines].
 
 template <class Sum, class Source, bool kSumOnly>
 __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__ ScanCall call) {

@@ -29,10 +29,10 @@ __device__ __forceinline__ uint64_t order_of(double x) {
   return bits & sign ? ~bits : bits | sign;
 }
 __device__ __forceinline__ uint64_t order_of(int64_t x) {
-  return static_cast<uint64_t>(x) ^ uint64_t{1} << 63;
+  return static_cast<uint64_t>(x) ^ uint64_t { 1 } << 63;
 }
 __device__ __forceinline__ uint32_t order_of(int32_t x) {
-  return static_cast<uint32_t>(x) ^ uint32_t{1} << 31;
+  return static_cast<uint32_t>(x) ^ uint32_t { 1 } << 31;
 }
 __device__ __forceinline__ uint32_t order_of(uint8_t x) {
   return x;
@@ -82,7 +82,8 @@ struct Scratch {
   }
 };
 
-// Bytes of a narrow type above its own are the same in all keys, unless inverted: all the same, too.
+// Bytes of a narrow type above its own are the same in all keys, unless inverted: all the same,
+// too.
 template <class T, class Key>
 cudaError_t sort_pairs(void* rest, size_t& bytes, Scratch<Key>& scratch, int64_t n,
                        cudaStream_t stream) {
