@@ -1,0 +1,263 @@
+// The op `copy`: moves elements between any strides and converts them to another dtype.
+//
+// Elements of one dtype are moved as integers of the same width, by the elementwise kernels of the
+// identity. Two patterns have kernels of their own: a transpose, whose reads or writes would
+// otherwise be scattered, goes through tiles in shared memory; and a dense conversion moves packets
+// on both sides.
+#include "kernels/cuda/pointwise_kernel.cuh"
+
+namespace dt::cuda {
+namespace {
+
+// ---- moving and converting by the elementwise kernels
+
+struct Identity {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T>
+  static DT_FN T y(const T*, T input) {
+    return input;
+  }
+};
+
+// The integer dtype that has the width of a dtype: its elements are the same bits.
+int32_t bits_dtype(int32_t dtype) {
+  const int64_t bytes = bytes_of(dtype);
+  return bytes == 1 ? DT_UINT8 : bytes == 4 ? DT_INT32 : DT_INT64;
+}
+
+int32_t move(const dt_stream* stream, const dt_call* call) {
+  const int32_t bits = bits_dtype(call->out[0].dtype);
+  const int32_t dtypes[2] = {bits, bits};
+  switch (bits) {
+    case DT_UINT8:
+      return run_pointwise(stream, call, pointwise_of<Identity, uint8_t>(), dtypes);
+    case DT_INT32:
+      return run_pointwise(stream, call, pointwise_of<Identity, int32_t>(), dtypes);
+    default:
+      return run_pointwise(stream, call, pointwise_of<Identity, int64_t>(), dtypes);
+  }
+}
+
+// The value as y's dtype stores it, as bits.
+void set_bits(dt_view& x, int32_t dtype) {
+  const bool floating = x.dtype == DT_FLOAT32 || x.dtype == DT_FLOAT64;
+  const double f = floating ? x.number.f : static_cast<double>(x.number.i);
+  const int64_t i = floating ? static_cast<int64_t>(x.number.f) : x.number.i;
+  x.number.i = 0;
+  if (dtype == DT_FLOAT32) {
+    const float value = floating ? static_cast<float>(f) : static_cast<float>(i);
+    __builtin_memcpy(&x.number.i, &value, sizeof(value));
+  } else if (dtype == DT_FLOAT64) {
+    __builtin_memcpy(&x.number.i, &f, sizeof(f));
+  } else if (dtype == DT_BOOL) {
+    x.number.i = floating ? f != 0 : i != 0;
+  } else {
+    x.number.i = i;
+  }
+  x.dtype = DT_INT64;
+}
+
+int32_t fill(const dt_stream* stream, const dt_call* call) {
+  dt_view x = call->in[0];
+  set_bits(x, call->out[0].dtype);
+  dt_call filling = *call;
+  filling.in = &x;
+  return move(stream, &filling);
+}
+
+// Through double or int64, which hold every value of the narrower dtypes.
+int32_t convert(const dt_stream* stream, const dt_call* call) {
+  const int32_t from = call->in[0].dtype;
+  if (from == DT_FLOAT32 || from == DT_FLOAT64)
+    return run_pointwise(stream, call, pointwise_of<Identity, double>());
+  return run_pointwise(stream, call, pointwise_of<Identity, int64_t>());
+}
+
+// ---- dense conversions
+
+constexpr int kConvertThreads = 256, kConvertWidth = 4;
+
+template <class To, class From>
+__device__ __forceinline__ To converted(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (sizeof(To) == 1) {
+    return static_cast<To>(static_cast<int64_t>(x));  // negative numbers wrap around
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class To, class From>
+__global__ void __launch_bounds__(kConvertThreads)
+    convert_kernel(To* y, const From* x, int64_t packets, int64_t n) {
+  constexpr int kPackets = 2;
+  const int64_t first = int64_t{blockIdx.x} * (kConvertThreads * kPackets) + threadIdx.x;
+  Packet<From, kConvertWidth> in[kPackets];
+#pragma unroll
+  for (int i = 0; i < kPackets; ++i) {
+    const int64_t packet = first + i * kConvertThreads;
+    if (packet < packets) in[i] = load_packet<kConvertWidth>(x + packet * kConvertWidth);
+  }
+#pragma unroll
+  for (int i = 0; i < kPackets; ++i) {
+    const int64_t packet = first + i * kConvertThreads;
+    Packet<To, kConvertWidth> out;
+#pragma unroll
+    for (int j = 0; j < kConvertWidth; ++j) out.value[j] = converted<To>(in[i].value[j]);
+    if (packet < packets) store_packet(y + packet * kConvertWidth, out);
+  }
+  const int64_t last = packets * kConvertWidth + first;
+  if (last < n) y[last] = converted<To>(x[last]);
+}
+
+bool is_dense_line(const dt_view& view) {
+  return view.ndim == 1 && view.strides[0] == 1 &&
+         is_aligned(view.data, kConvertWidth * bytes_of(view.dtype) < kPacketBytes
+                                   ? kConvertWidth * bytes_of(view.dtype)
+                                   : kPacketBytes);
+}
+
+template <class From>
+int32_t convert_from(const dt_stream* stream, const dt_view& y, const dt_view& x) {
+  return visit_any(y.dtype, [&](auto to) {
+    using To = typename decltype(to)::type;
+    const int64_t n = y.sizes[0], packets = n / kConvertWidth;
+    const int64_t blocks = packets == 0 ? 1 : divide_up(packets, 2 * kConvertThreads);
+    return launch(stream, convert_kernel<To, From>, dim3(static_cast<unsigned>(blocks)),
+                  dim3(kConvertThreads), 0, static_cast<To*>(y.data),
+                  static_cast<const From*>(x.data), packets, n);
+  });
+}
+
+int32_t convert_dense(const dt_stream* stream, const dt_view& y, const dt_view& x) {
+  if (x.dtype == DT_BOOL) return convert_from<uint8_t>(stream, y, x);
+  return visit_number(x.dtype, [&](auto from) {
+    return convert_from<typename decltype(from)::type>(stream, y, x);
+  });
+}
+
+// ---- transposes
+
+constexpr int kTile = 64, kTileRows = 4, kTileThreads = kTile * kTileRows;
+// Rows of a tile in shared memory are a bank apart, so that a column touches all banks.
+template <class T>
+constexpr int kTilePitch = kTile + (sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1);
+
+// y[i][j] = x[i][j] in every batch; y is dense along j, x along i. Strides of x and y.
+struct Transpose {
+  void* y;
+  const void* x;
+  uint32_t rows, columns;        // sizes of i and j
+  uint32_t row_tiles;            // tiles side by side along i
+  FastDivide tiles, row_divide;  // tiles of a matrix, and along i
+  int64_t y_row, x_row, y_column, x_column;
+  Offsets<2, uint32_t> batches;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kTileThreads)
+    transpose_kernel(const __grid_constant__ Transpose call) {
+  __shared__ T tile[kTile][kTilePitch<T>];
+  const uint32_t batch = call.tiles.divide(blockIdx.x);
+  const uint32_t in_matrix = blockIdx.x - batch * call.tiles.divisor;
+  const uint32_t column_tile = call.row_divide.divide(in_matrix);
+  const uint32_t row0 = (in_matrix - column_tile * call.row_tiles) * kTile;
+  const uint32_t column0 = column_tile * kTile;
+  const uint32_t along = threadIdx.x % kTile, across = threadIdx.x / kTile;
+  int64_t offset[2];
+  call.batches.at(batch, offset);
+
+  const uint32_t i = row0 + along;
+  const T* x = static_cast<const T*>(call.x) + offset[1] + i * call.x_row;
+#pragma unroll
+  for (int r = 0; r < kTile; r += kTileRows) {
+    const uint32_t j = column0 + across + r;
+    if (i < call.rows && j < call.columns) tile[across + r][along] = x[j * call.x_column];
+  }
+  __syncthreads();
+  const uint32_t j = column0 + along;
+  T* y = static_cast<T*>(call.y) + offset[0] + j * call.y_column;
+#pragma unroll
+  for (int r = 0; r < kTile; r += kTileRows) {
+    const uint32_t row = row0 + across + r;
+    if (row < call.rows && j < call.columns) y[row * call.y_row] = tile[along][across + r];
+  }
+}
+
+constexpr int64_t kWorthTiles = 16;
+
+// The dimension along which x is dense while y is not, if tiles are worth it; or -1.
+int transposed_dimension(const dt_view& y, const dt_view& x) {
+  const int last = y.ndim - 1;
+  if (last < 1 || y.sizes[last] < kWorthTiles) return -1;
+  int best = -1;
+  for (int d = 0; d < last; ++d) {
+    const bool is_denser = magnitude(x.strides[d]) < magnitude(x.strides[last]);
+    if (x.strides[d] == 0 || !is_denser || y.sizes[d] < kWorthTiles) continue;
+    if (best < 0 || magnitude(x.strides[d]) < magnitude(x.strides[best])) best = d;
+  }
+  return best;
+}
+
+template <class T>
+int32_t transpose(const dt_stream* stream, const dt_view& y, const dt_view& x, int row) {
+  const int column = y.ndim - 1;
+  Axes<2> batches;
+  for (int d = 0; d < column; ++d) {
+    if (d != row) batches.insert(batches.n, y.sizes[d], {y.strides[d], x.strides[d]});
+  }
+  Transpose call;
+  call.rows = static_cast<uint32_t>(y.sizes[row]);
+  call.columns = static_cast<uint32_t>(y.sizes[column]);
+  call.y_row = y.strides[row];
+  call.x_row = x.strides[row];
+  call.y_column = y.strides[column];
+  call.x_column = x.strides[column];
+  call.row_tiles = static_cast<uint32_t>(divide_up(call.rows, kTile));
+  const int64_t tiles = call.row_tiles * divide_up(call.columns, kTile);
+  call.tiles = FastDivide(static_cast<uint32_t>(tiles));
+  call.row_divide = FastDivide(call.row_tiles);
+  return for_each_piece(batches, false, [&](const Axes<2>& piece) {
+    call.y = static_cast<T*>(y.data) + piece.base[0];
+    call.x = static_cast<const T*>(x.data) + piece.base[1];
+    call.batches = Offsets<2, uint32_t>(piece);
+    const int64_t blocks = tiles * piece.count();
+    return launch(stream, transpose_kernel<T>, dim3(static_cast<unsigned>(blocks)),
+                  dim3(kTileThreads), 0, call);
+  });
+}
+
+// ---- the op
+
+// Tiles and their coordinates are counted in 32 bits; what is larger goes the general way.
+bool has_countable_tiles(const dt_view& y, int row) {
+  return y.sizes[row] <= kMaxIndex32 && y.sizes[y.ndim - 1] <= kMaxIndex32 &&
+         numel(y) / (kWorthTiles * kWorthTiles) <= kMaxIndex32;
+}
+
+int32_t copy(const dt_stream* stream, const dt_call* call) {
+  const dt_view &x = call->in[0], &y = call->out[0];
+  if (numel(y) == 0) return DT_KERNEL_OK;
+  if (x.immediate) return fill(stream, call);
+  const bool keeps_bits = x.dtype == y.dtype || (x.dtype == DT_BOOL && y.dtype == DT_UINT8);
+  if (!keeps_bits) {
+    if (is_dense_line(y) && is_dense_line(x)) return convert_dense(stream, y, x);
+    return convert(stream, call);
+  }
+  const int row = x.ndim == y.ndim ? transposed_dimension(y, x) : -1;
+  if (row < 0 || !has_countable_tiles(y, row)) return move(stream, call);
+  return visit_width(y.dtype, [&](auto type) {
+    return transpose<typename decltype(type)::type>(stream, y, x, row);
+  });
+}
+
+}  // namespace
+
+void register_copy(dt_registry* registry) {
+  add(registry, "copy", copy);
+}
+
+}  // namespace dt::cuda

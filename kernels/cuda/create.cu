@@ -1,0 +1,157 @@
+// Tensors from nothing: ranges; and the triangle of a matrix.
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/offsets.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// ---- ranges
+
+// Multiplication and addition are rounded one by one, as on the CPU, whose numbers these are.
+struct IntegerRange {
+  using Value = int64_t;
+  int64_t start, step;
+  __device__ int64_t at(int64_t i) const { return start + i * step; }
+};
+
+struct DoubleRange {
+  using Value = double;
+  double start, step;
+  __device__ double at(int64_t i) const {
+    return __dadd_rn(start, __dmul_rn(static_cast<double>(i), step));
+  }
+};
+
+__device__ __forceinline__ float from_end(float end, float step, float i) {
+  return __fadd_rn(end, __fmul_rn(step, i));
+}
+__device__ __forceinline__ double from_end(double end, double step, double i) {
+  return __dadd_rn(end, __dmul_rn(step, i));
+}
+
+// From the nearer end, so that both ends are exact.
+template <class T>
+struct Line {
+  using Value = T;
+  T start, end, step;
+  int64_t n;
+  __device__ T at(int64_t i) const {
+    return i < n / 2 || n == 1 ? from_end(start, step, static_cast<T>(i))
+                               : from_end(end, -step, static_cast<T>(n - 1 - i));
+  }
+};
+
+template <class Values>
+__global__ void __launch_bounds__(kThreads)
+    range_kernel(void* y, int32_t dtype, int64_t stride, int64_t n, Values values) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < n) store_as(y, dtype, i * stride, values.at(i));
+}
+
+template <class Values>
+int32_t fill_range(const dt_stream* stream, const dt_view& y, const Values& values) {
+  const int64_t n = numel(y), stride = y.ndim == 0 ? 1 : y.strides[0];
+  return launch(stream, range_kernel<Values>, dim3(static_cast<unsigned>(divide_up(n, kThreads))),
+                dim3(kThreads), 0, y.data, y.dtype, stride, n, values);
+}
+
+int32_t arange(const dt_stream* stream, const dt_call* call) {
+  const dt_view& y = call->out[0];
+  if (y.dtype == DT_FLOAT32 || y.dtype == DT_FLOAT64)
+    return fill_range(stream, y, DoubleRange{call->floats[0], call->floats[1]});
+  return fill_range(stream, y, IntegerRange{call->ints[0], call->ints[1]});
+}
+
+// Steps in the arithmetic of the result.
+template <class T>
+Line<T> line(int64_t n, T start, T end) {
+  return {start, end, n > 1 ? (end - start) / static_cast<T>(n - 1) : T(0), n};
+}
+
+int32_t linspace(const dt_stream* stream, const dt_call* call) {
+  const dt_view& y = call->out[0];
+  const int64_t n = numel(y);
+  const double start = call->floats[0], end = call->floats[1];
+  if (y.dtype == DT_FLOAT32) {
+    return fill_range(stream, y,
+                      line<float>(n, static_cast<float>(start), static_cast<float>(end)));
+  }
+  if (y.dtype == DT_FLOAT64) return fill_range(stream, y, line<double>(n, start, end));
+  // Integers are taken between integer ends.
+  return fill_range(stream, y, line<double>(n, __builtin_trunc(start), __builtin_trunc(end)));
+}
+
+// ---- triangle
+
+struct Triangle {
+  void* y;
+  const void* x;
+  uint32_t count, rows, columns;
+  FastDivide by_rows, by_columns;
+  int64_t diagonal;
+  bool upper;
+  Offsets<4, uint32_t> offsets;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) triangle_kernel(const __grid_constant__ Triangle call) {
+  const uint32_t element = blockIdx.x * kThreads + threadIdx.x;
+  if (element >= call.count) return;
+  const uint32_t line = call.by_columns.divide(element);
+  const int64_t j = element - line * call.columns;
+  const int64_t i = line - call.by_rows.divide(line) * call.rows;
+  int64_t offset[4];
+  call.offsets.at(element, offset);
+  const bool keeps = call.upper ? j - i >= call.diagonal : j - i <= call.diagonal;
+  const T* x = static_cast<const T*>(call.x);
+  static_cast<T*>(call.y)[offset[0]] = keeps ? x[offset[1]] : T(0);
+}
+
+template <class T>
+int32_t triangle_typed(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &x = call->in[0];
+  // Two more "operands" count rows and columns: their bases say where a piece starts, which moves
+  // its diagonal.
+  Axes<4> axes;
+  for (int d = 0; d < y.ndim; ++d) {
+    axes.insert(axes.n, y.sizes[d],
+                {y.strides[d], x.strides[d], d == y.ndim - 2 ? 1 : 0, d == y.ndim - 1 ? 1 : 0});
+  }
+  Triangle kernel;
+  kernel.upper = call->ints[1] != 0;
+  return for_each_piece(axes, false, [&](const Axes<4>& piece) {
+    kernel.y = static_cast<T*>(y.data) + piece.base[0];
+    kernel.x = static_cast<const T*>(x.data) + piece.base[1];
+    kernel.diagonal = call->ints[0] + piece.base[2] - piece.base[3];
+    kernel.count = static_cast<uint32_t>(piece.count());
+    kernel.rows = static_cast<uint32_t>(piece.size[piece.n - 2]);
+    kernel.columns = static_cast<uint32_t>(piece.size[piece.n - 1]);
+    kernel.by_rows = FastDivide(kernel.rows);
+    kernel.by_columns = FastDivide(kernel.columns);
+    kernel.offsets = Offsets<4, uint32_t>(piece);
+    const int64_t blocks = divide_up(kernel.count, kThreads);
+    return launch(stream, triangle_kernel<T>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
+                  0, kernel);
+  });
+}
+
+int32_t triangle(const dt_stream* stream, const dt_call* call) {
+  if (numel(call->out[0]) == 0) return DT_KERNEL_OK;
+  return visit_width(call->out[0].dtype, [&](auto type) {
+    return triangle_typed<typename decltype(type)::type>(stream, call);
+  });
+}
+
+}  // namespace
+
+void register_create(dt_registry* registry) {
+  add(registry, "arange", arange);
+  add(registry, "linspace", linspace);
+  add(registry, "triangle", triangle);
+}
+
+}  // namespace dt::cuda

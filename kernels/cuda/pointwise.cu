@@ -1,0 +1,183 @@
+// How an elementwise call is run: whether its operands can be moved in packets, and what the kernel
+// is told.
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/pointwise.cuh"
+#include "kernels/cuda/register.h"
+
+namespace dt::cuda {
+namespace {
+
+using PointwiseAxes = Axes<kMaxPointwise>;
+
+struct Operands {
+  const dt_view* view[kMaxPointwise];
+  int32_t own_dtype[kMaxPointwise];  // what the formula reads or writes
+  int32_t dtype[kMaxPointwise];
+  int n;
+  int n_out;
+
+  Operands(const dt_call* call, const Pointwise& op, const int32_t* dtypes)
+      : n(op.n_out + op.n_in), n_out(op.n_out) {
+    for (int k = 0; k < n; ++k) {
+      const bool is_out = k < n_out;
+      view[k] = is_out ? &call->out[k] : &call->in[k - n_out];
+      dtype[k] = dtypes ? dtypes[k] : view[k]->dtype;
+      const bool is_truth = is_out ? op.bool_out : op.bool_in >> (k - n_out) & 1;
+      own_dtype[k] = is_truth ? DT_BOOL : op.dtype;
+    }
+  }
+
+  bool is_present(int k) const { return !view[k]->immediate && view[k]->dtype != 0; }
+
+  // The view that has the shape of the call.
+  const dt_view& shape() const {
+    int k = 0;
+    while (k < n_out - 1 && !is_present(k)) ++k;
+    return *view[k];
+  }
+};
+
+PointwiseAxes axes_of(const Operands& operands) {
+  const dt_view& shape = operands.shape();
+  PointwiseAxes axes;
+  for (int d = 0; d < shape.ndim; ++d) {
+    if (shape.sizes[d] == 1) continue;
+    int64_t stride[kMaxPointwise] = {};
+    for (int k = 0; k < operands.n; ++k) {
+      // A view of fewer dimensions is broadcast along the first ones.
+      const int at = d - (shape.ndim - operands.view[k]->ndim);
+      const bool moves = operands.is_present(k) && at >= 0 && operands.view[k]->sizes[at] > 1;
+      if (moves) stride[k] = operands.view[k]->strides[at];
+    }
+    axes.insert(axes.n, shape.sizes[d], stride);
+  }
+  return axes;
+}
+
+Number number_as(int32_t dtype, bool floating, double f, int64_t i) {
+  Number number = {};
+  switch (dtype) {
+    case DT_FLOAT32:
+      number.f32 = floating ? static_cast<float>(f) : static_cast<float>(i);
+      break;
+    case DT_FLOAT64:
+      number.f64 = floating ? f : static_cast<double>(i);
+      break;
+    case DT_INT64:
+      number.i64 = floating ? static_cast<int64_t>(f) : i;
+      break;
+    case DT_INT32:
+      number.i32 = static_cast<int32_t>(floating ? static_cast<int64_t>(f) : i);
+      break;
+    case DT_UINT8:
+      number.u8 = static_cast<uint8_t>(floating ? static_cast<int64_t>(f) : i);
+      break;
+    default:
+      number.u8 = floating ? f != 0 : i != 0;
+  }
+  return number;
+}
+
+bool is_floating(int32_t dtype) {
+  return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
+}
+
+// What does not depend on the piece.
+void set_numbers(PointwiseCall& kernel, const dt_call* call, const Pointwise& op,
+                 const Operands& operands) {
+  for (int i = 0; i < call->n_floats && i < kMaxParameters; ++i) {
+    kernel.parameters[i] =
+        number_as(op.dtype, is_floating(op.dtype), call->floats[i], call->ints[i + 1]);
+  }
+  for (int i = 0; i < op.n_in; ++i) {
+    const dt_view& x = call->in[i];
+    if (!x.immediate) continue;
+    kernel.number[i] =
+        number_as(operands.own_dtype[op.n_out + i], is_floating(x.dtype), x.number.f, x.number.i);
+  }
+}
+
+void set_data(PointwiseCall& kernel, const Operands& operands, const PointwiseAxes& piece) {
+  for (int k = 0; k < operands.n; ++k) {
+    char* data = operands.is_present(k) ? static_cast<char*>(operands.view[k]->data) : nullptr;
+    kernel.data[k] = data ? data + piece.base[k] * bytes_of(operands.dtype[k]) : nullptr;
+    kernel.dtype[k] = operands.dtype[k];
+  }
+}
+
+// Whether an operand is dense or one element in every packet of `width` neighbours.
+bool is_packable(const PointwiseAxes& piece, int k, const void* data, int width, int64_t bytes) {
+  if (piece.n == 0) return true;
+  const int64_t inner = piece.stride[piece.last()][k];
+  if (inner == 0) return true;
+  if (inner != 1 || !is_aligned(data, width * bytes)) return false;
+  for (int d = 0; d < piece.last(); ++d) {
+    if (piece.stride[d][k] % width != 0) return false;
+  }
+  return true;
+}
+
+// Plans a launch of packets; false if some operand does not allow it.
+bool plan_packets(PointwiseCall& kernel, const Pointwise& op, const Operands& operands,
+                  PointwiseAxes piece) {
+  const int64_t inner = piece.n == 0 ? 1 : piece.size[piece.last()];
+  const bool has_rows = piece.n > 1;
+  if (has_rows && inner % op.width != 0) return false;
+  kernel.splat = 0;
+  for (int k = 0; k < operands.n; ++k) {
+    if (kernel.data[k] == nullptr) continue;
+    if (operands.dtype[k] != operands.own_dtype[k]) return false;
+    if (!is_packable(piece, k, kernel.data[k], op.width, bytes_of(operands.dtype[k]))) return false;
+    const bool is_one = piece.n == 0 || piece.stride[piece.last()][k] == 0;
+    if (is_one && k < op.n_out && piece.n > 0) return false;
+    if (is_one) kernel.splat |= 1u << k;
+  }
+  if (piece.n > 0) {
+    piece.size[piece.last()] = inner / op.width;
+    for (int k = 0; k < operands.n; ++k) piece.stride[piece.last()][k] *= op.width;
+  }
+  kernel.tail = static_cast<uint32_t>(has_rows ? 0 : inner % op.width);
+  kernel.count = static_cast<uint32_t>(has_rows ? piece.count() : inner / op.width);
+  kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);
+  return true;
+}
+
+int32_t launch_piece(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
+                     const Operands& operands, const PointwiseAxes& piece) {
+  set_data(kernel, operands, piece);
+  if (plan_packets(kernel, op, operands, piece)) {
+    const int64_t per_block = kPointwiseThreads * op.packets;
+    // A tail without packets needs a block, too.
+    const int64_t blocks = kernel.count == 0 ? 1 : divide_up(kernel.count, per_block);
+    return launch(stream, op.vectors, dim3(static_cast<unsigned>(blocks)), dim3(kPointwiseThreads),
+                  0, kernel);
+  }
+  kernel.count = static_cast<uint32_t>(piece.count());
+  kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);
+  const int64_t blocks = divide_up(kernel.count, kPointwiseThreads * op.elements);
+  return launch(stream, op.general, dim3(static_cast<unsigned>(blocks)), dim3(kPointwiseThreads), 0,
+                kernel);
+}
+
+}  // namespace
+
+int32_t run_pointwise(const dt_stream* stream, const dt_call* call, const Pointwise& op,
+                      const int32_t* dtypes) {
+  const Operands operands(call, op, dtypes);
+  const PointwiseAxes axes = axes_of(operands);
+  if (numel(operands.shape()) == 0) return DT_KERNEL_OK;
+  PointwiseCall kernel;
+  set_numbers(kernel, call, op, operands);
+  return for_each_piece(axes, true, [&](const PointwiseAxes& piece) {
+    return launch_piece(stream, kernel, op, operands, piece);
+  });
+}
+
+void register_pointwise(dt_registry* registry) {
+  register_pointwise_0(registry);
+  register_pointwise_1(registry);
+  register_pointwise_2(registry);
+}
+
+}  // namespace dt::cuda

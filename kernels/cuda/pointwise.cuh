@@ -1,0 +1,61 @@
+// What the host knows of an elementwise kernel. Planning needs neither the formula nor the
+// arithmetic type, so it is compiled once (pointwise.cu); the kernels themselves are in
+// pointwise_kernel.cuh.
+#pragma once
+
+#include "kernels/cuda/offsets.cuh"
+
+namespace dt::cuda {
+
+constexpr int kMaxPointwiseIn = 4, kMaxPointwiseOut = 3;
+constexpr int kMaxPointwise = kMaxPointwiseIn + kMaxPointwiseOut;
+constexpr int kMaxParameters = 8;
+constexpr int kPointwiseThreads = 256;
+
+// A number in the arithmetic type of a kernel.
+union Number {
+  float f32;
+  double f64;
+  int32_t i32;
+  int64_t i64;
+  uint8_t u8;
+};
+
+// A kernel's parameters. Operands are the outputs, then the inputs; indices count packets or
+// elements.
+struct PointwiseCall {
+  uint32_t count;
+  uint32_t tail;   // single elements that follow the last packet
+  uint32_t splat;  // bit k: operand k is one element for a whole packet
+  Number parameters[kMaxParameters];
+  Number number[kMaxPointwiseIn];  // values of immediate inputs
+  void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input
+  int32_t dtype[kMaxPointwise];
+  Offsets<kMaxPointwise, uint32_t, int32_t> offsets;
+};
+
+using PointwiseKernel = void(PointwiseCall);
+
+struct Pointwise {
+  int n_in, n_out;
+  uint32_t bool_in;  // bit i: input i is a truth value
+  bool bool_out;
+  int32_t dtype;             // of the arithmetic
+  int width;                 // elements in a packet
+  int packets;               // packets of each operand that a thread of `vectors` handles
+  int elements;              // elements that a thread of `general` handles
+  PointwiseKernel* vectors;  // operands of the arithmetic's own dtypes, dense in packets or splat
+  PointwiseKernel* general;  // any dtypes and strides
+};
+
+// Runs a call; see kernels.toml on elementwise calls. `dtypes`, if given, are read in place of
+// those of the views (outputs, then inputs): a copy moves floats as integers.
+int32_t run_pointwise(const dt_stream* stream, const dt_call* call, const Pointwise& op,
+                      const int32_t* dtypes = nullptr);
+
+// The elementwise kernels are compiled in shares.
+void register_pointwise_0(dt_registry* registry);
+void register_pointwise_1(dt_registry* registry);
+void register_pointwise_2(dt_registry* registry);
+
+}  // namespace dt::cuda

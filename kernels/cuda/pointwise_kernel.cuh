@@ -1,0 +1,334 @@
+// From a formula struct of functors.gen.h to CUDA kernels: one that moves packets of 16 bytes, and
+// one for any strides and dtypes. Where operands lie is decided on the host (pointwise.cu).
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/pointwise.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/types.cuh"
+#include "kernels/functors.gen.h"
+
+namespace dt::cuda {
+namespace {
+
+// ---- the arithmetic types
+
+template <class T>
+struct Arithmetic;
+template <>
+struct Arithmetic<float> {
+  static constexpr int32_t dtype = DT_FLOAT32;
+  static __device__ float get(const Number& number) { return number.f32; }
+};
+template <>
+struct Arithmetic<double> {
+  static constexpr int32_t dtype = DT_FLOAT64;
+  static __device__ double get(const Number& number) { return number.f64; }
+};
+template <>
+struct Arithmetic<int32_t> {
+  static constexpr int32_t dtype = DT_INT32;
+  static __device__ int32_t get(const Number& number) { return number.i32; }
+};
+template <>
+struct Arithmetic<int64_t> {
+  static constexpr int32_t dtype = DT_INT64;
+  static __device__ int64_t get(const Number& number) { return number.i64; }
+};
+template <>
+struct Arithmetic<uint8_t> {
+  static constexpr int32_t dtype = DT_UINT8;
+  static __device__ uint8_t get(const Number& number) { return number.u8; }
+};
+template <>
+struct Arithmetic<bool> {
+  static __device__ bool get(const Number& number) { return number.u8 != 0; }
+};
+
+// ---- formulas
+
+// Whether a struct is an op (its function is called y) or a gradient (y0, y1, ...).
+template <class F, class T, class = void>
+struct IsGradient : std::true_type {};
+template <class F, class T>
+struct IsGradient<F, T, std::void_t<decltype(&F::template y<T>)>> : std::false_type {};
+
+template <class F, int kOutput, class T, class... Inputs>
+__device__ __forceinline__ auto evaluate(const T* parameters, Inputs... inputs) {
+  if constexpr (!IsGradient<F, T>::value) {
+    return F::template y<T>(parameters, inputs...);
+  } else if constexpr (kOutput == 0) {
+    return F::template y0<T>(parameters, inputs...);
+  } else if constexpr (kOutput == 1) {
+    return F::template y1<T>(parameters, inputs...);
+  } else {
+    static_assert(kOutput == 2, "more gradients than kMaxPointwiseOut");
+    return F::template y2<T>(parameters, inputs...);
+  }
+}
+
+// What a formula takes in place k, and what it gives.
+template <class F, int kInput, class T>
+using InputType = std::conditional_t<(F::bool_in >> kInput & 1) != 0, bool, T>;
+template <class F, class T>
+using OutputType = std::conditional_t<F::bool_out, bool, T>;
+
+// bool is stored as bytes that hold 0 or 1.
+template <class V>
+using Stored = std::conditional_t<std::is_same_v<V, bool>, uint8_t, V>;
+
+// ---- the inputs of a formula at kWidth elements, in registers
+
+template <int kInput, class V, int kWidth>
+struct Slot {
+  V value[kWidth];
+
+  __device__ __forceinline__ void fill(V all) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) value[i] = all;
+  }
+
+  // Elements of the formula's own type, next to each other or (splat) one for all.
+  __device__ __forceinline__ void load_packet(const void* data, int64_t at, bool splat) {
+    const Stored<V>* p = static_cast<const Stored<V>*>(data) + at;
+    if (splat) return fill(static_cast<V>(*p));
+    const Packet<Stored<V>, kWidth> packet = cuda::load_packet<kWidth>(p);
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) value[i] = static_cast<V>(packet.value[i]);
+  }
+
+  // Elements of any dtype, wherever they are. One switch for all of them, so that the loads are in
+  // flight together.
+  template <class S>
+  __device__ __forceinline__ void gather_from(const S* p, const int32_t (&at)[kWidth]) {
+    S stored[kWidth];
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) stored[i] = p[at[i]];
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) value[i] = static_cast<V>(stored[i]);
+  }
+  __device__ __forceinline__ void gather(const void* data, int32_t dtype,
+                                         const int32_t (&at)[kWidth]) {
+    switch (dtype) {
+      case DT_FLOAT32:
+        return gather_from(static_cast<const float*>(data), at);
+      case DT_FLOAT64:
+        return gather_from(static_cast<const double*>(data), at);
+      case DT_INT64:
+        return gather_from(static_cast<const int64_t*>(data), at);
+      case DT_INT32:
+        return gather_from(static_cast<const int32_t*>(data), at);
+      default:
+        return gather_from(static_cast<const uint8_t*>(data), at);
+    }
+  }
+};
+
+template <class F, class T, int kWidth, class = std::make_integer_sequence<int, F::n_in>>
+struct Inputs;
+template <class F, class T, int kWidth, int... kInput>
+struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
+    : Slot<kInput, InputType<F, kInput, T>, kWidth>... {
+  template <int k>
+  using SlotOf = Slot<k, InputType<F, k, T>, kWidth>;
+
+  // The packet at `at` (offsets of all operands).
+  __device__ __forceinline__ void load(const PointwiseCall& call,
+                                       const int32_t (&at)[kMaxPointwise]) {
+    (load_one<kInput>(call, at[F::n_out + kInput]), ...);
+  }
+
+  // The elements at `at`.
+  __device__ __forceinline__ void gather(const PointwiseCall& call,
+                                         const int32_t (&at)[kMaxPointwise][kWidth]) {
+    (gather_one<kInput>(call, at[F::n_out + kInput]), ...);
+  }
+
+  template <int kOutput>
+  __device__ __forceinline__ auto evaluate_at(const T* parameters, int i) const {
+    return evaluate<F, kOutput, T>(parameters, SlotOf<kInput>::value[i]...);
+  }
+
+ private:
+  template <int k>
+  __device__ __forceinline__ void load_one(const PointwiseCall& call, int32_t at) {
+    constexpr int kOperand = F::n_out + k;
+    if (call.data[kOperand] == nullptr) {
+      SlotOf<k>::fill(Arithmetic<InputType<F, k, T>>::get(call.number[k]));
+    } else {
+      SlotOf<k>::load_packet(call.data[kOperand], at, call.splat >> kOperand & 1);
+    }
+  }
+  template <int k>
+  __device__ __forceinline__ void gather_one(const PointwiseCall& call,
+                                             const int32_t (&at)[kWidth]) {
+    constexpr int kOperand = F::n_out + k;
+    if (call.data[kOperand] == nullptr) {
+      SlotOf<k>::fill(Arithmetic<InputType<F, k, T>>::get(call.number[k]));
+    } else {
+      SlotOf<k>::gather(call.data[kOperand], call.dtype[kOperand], at);
+    }
+  }
+};
+
+template <class T>
+struct Parameters {
+  T value[kMaxParameters];
+
+  __device__ __forceinline__ explicit Parameters(const PointwiseCall& call) {
+#pragma unroll
+    for (int i = 0; i < kMaxParameters; ++i) value[i] = Arithmetic<T>::get(call.parameters[i]);
+  }
+};
+
+// ---- packets
+
+template <class F, int kOutput, int kWidth, class T, class In>
+__device__ __forceinline__ void put_packet(const PointwiseCall& call, const Parameters<T>& p,
+                                           const In& in, int64_t at) {
+  using Result = Stored<OutputType<F, T>>;
+  if (call.data[kOutput] == nullptr) return;
+  Packet<Result, kWidth> packet;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i)
+    packet.value[i] = static_cast<Result>(in.template evaluate_at<kOutput>(p.value, i));
+  store_packet(static_cast<Result*>(call.data[kOutput]) + at, packet);
+}
+
+template <class F, int kWidth, class T, class In>
+__device__ __forceinline__ void put_packets(const PointwiseCall& call, const Parameters<T>& p,
+                                            const In& in, const int32_t (&at)[kMaxPointwise]) {
+  put_packet<F, 0, kWidth>(call, p, in, at[0]);
+  if constexpr (F::n_out > 1) put_packet<F, 1, kWidth>(call, p, in, at[1]);
+  if constexpr (F::n_out > 2) put_packet<F, 2, kWidth>(call, p, in, at[2]);
+}
+
+// A thread loads kPackets packets of every input, a block's width apart, before it computes.
+template <class F, class T, int kWidth, int kPackets>
+__global__ void __launch_bounds__(kPointwiseThreads)
+    vector_kernel(const __grid_constant__ PointwiseCall call) {
+  const Parameters<T> p(call);
+  const uint32_t first = blockIdx.x * (kPointwiseThreads * kPackets) + threadIdx.x;
+  Inputs<F, T, kWidth> in[kPackets];
+  int32_t at[kPackets][kMaxPointwise];
+#pragma unroll
+  for (int i = 0; i < kPackets; ++i) {
+    const uint32_t packet = first + i * kPointwiseThreads;
+    if (packet >= call.count) continue;
+    call.offsets.at(packet, at[i]);
+    in[i].load(call, at[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kPackets; ++i) {
+    if (first + i * kPointwiseThreads < call.count) put_packets<F, kWidth>(call, p, in[i], at[i]);
+  }
+  if (first >= call.tail) return;
+  // A tail follows one row of packets: dense operands advance with the element.
+  Inputs<F, T, 1> last;
+  int32_t element[kMaxPointwise];
+#pragma unroll
+  for (int k = 0; k < F::n_out + F::n_in; ++k)
+    element[k] = call.splat >> k & 1 ? 0 : static_cast<int32_t>(call.count * kWidth + first);
+  last.load(call, element);
+  put_packets<F, 1>(call, p, last, element);
+}
+
+// ---- any strides and dtypes
+
+template <class F, int kOutput, int kElements, class T, class In>
+__device__ __forceinline__ void put_elements(const PointwiseCall& call, const Parameters<T>& p,
+                                             const In& in, const int32_t (&at)[kElements],
+                                             uint32_t first) {
+  if (call.data[kOutput] == nullptr) return;
+#pragma unroll
+  for (int i = 0; i < kElements; ++i) {
+    const OutputType<F, T> value = in.template evaluate_at<kOutput>(p.value, i);
+    if (first + i * kPointwiseThreads < call.count)
+      store_as(call.data[kOutput], call.dtype[kOutput], at[i], value);
+  }
+}
+
+template <class F, class T, int kElements>
+__global__ void __launch_bounds__(kPointwiseThreads)
+    general_kernel(const __grid_constant__ PointwiseCall call) {
+  const Parameters<T> p(call);
+  const uint32_t first = blockIdx.x * (kPointwiseThreads * kElements) + threadIdx.x;
+  int32_t at[kMaxPointwise][kElements];
+#pragma unroll
+  for (int i = 0; i < kElements; ++i) {
+    // Past the end the last element is read again, and nothing written.
+    const uint32_t element = first + i * kPointwiseThreads;
+    int32_t offsets[kMaxPointwise];
+    call.offsets.at(element < call.count ? element : call.count - 1, offsets);
+#pragma unroll
+    for (int k = 0; k < F::n_out + F::n_in; ++k) at[k][i] = offsets[k];
+  }
+  Inputs<F, T, kElements> in;
+  in.gather(call, at);
+  put_elements<F, 0, kElements>(call, p, in, at[0], first);
+  if constexpr (F::n_out > 1) put_elements<F, 1, kElements>(call, p, in, at[1], first);
+  if constexpr (F::n_out > 2) put_elements<F, 2, kElements>(call, p, in, at[2], first);
+}
+
+// ---- registration
+
+// How much a thread handles: at least four loads in flight where a formula has few inputs.
+template <class F, class T>
+Pointwise pointwise_of() {
+  constexpr int kWidth = kPacketWidth<T>;
+  constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in == 1 ? 4 : 2;
+  static_assert(F::n_in <= kMaxPointwiseIn && F::n_out <= kMaxPointwiseOut);
+  return {F::n_in,
+          F::n_out,
+          F::bool_in,
+          F::bool_out,
+          Arithmetic<T>::dtype,
+          kWidth,
+          kPackets,
+          kElements,
+          vector_kernel<F, T, kWidth, kPackets>,
+          general_kernel<F, T, kElements>};
+}
+
+// The arithmetic types of a row.
+enum TypeClass { FLOAT, INT, NUM };
+
+template <class F, int kClass>
+int32_t pointwise(const dt_stream* stream, const dt_call* call) {
+  const int64_t compute = call->ints[0];
+  if constexpr (kClass != INT) {
+    if (compute == DT_FLOAT32) return run_pointwise(stream, call, pointwise_of<F, float>());
+    if (compute == DT_FLOAT64) return run_pointwise(stream, call, pointwise_of<F, double>());
+  }
+  if constexpr (kClass != FLOAT) {
+    if (compute == DT_INT32) return run_pointwise(stream, call, pointwise_of<F, int32_t>());
+    if (compute == DT_INT64) return run_pointwise(stream, call, pointwise_of<F, int64_t>());
+  }
+  return DT_KERNEL_UNSUPPORTED;
+}
+
+constexpr int kPointwiseShares = 3;
+
+template <class F, int kClass, bool kHere>
+void add_if(dt_registry* registry, const char* op) {
+  if constexpr (kHere) {
+    add(registry, op, pointwise<F, kClass>);
+  } else {
+    (void)registry, (void)op;
+  }
+}
+
+template <int kShare>
+void add_share(dt_registry* registry) {
+#define DT_ADD(name, type_class, row) \
+  add_if<fn::name, type_class, row % kPointwiseShares == kShare>(registry, #name);
+  DT_POINTWISE_ROWS(DT_ADD)
+#undef DT_ADD
+}
+
+}  // namespace
+}  // namespace dt::cuda

@@ -1,0 +1,240 @@
+// Random ops: see philox.h for the numbers, and kernels.toml for which element gets which. A thread
+// makes the elements of one Philox block: four of 32 random bits, or two of 64.
+#include <type_traits>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/types.cuh"
+#include "kernels/philox.h"
+
+namespace dt::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// The random words of a block in the order of the elements that they make.
+template <class Bits>
+constexpr int kPerBlock = sizeof(Bits) == 4 ? 4 : 2;
+
+template <class Bits>
+struct Words {
+  Bits bits[kPerBlock<Bits>];
+
+  __device__ __forceinline__ explicit Words(const philox::Block& block) {
+    if constexpr (sizeof(Bits) == 4) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) bits[i] = block.word[i];
+    } else {
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        bits[i] = block.word[2 * i] | static_cast<uint64_t>(block.word[2 * i + 1]) << 32;
+    }
+  }
+};
+
+// ---- what elements are made of words. A maker turns all words of a block into values, because
+// normal numbers come in pairs; `first` is the index of the block's first element.
+
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+template <class T>
+struct Uniform {
+  using Value = T;
+  using Bits = BitsOf<T>;
+  T low, range;
+  __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t, int64_t) const {
+#pragma unroll
+    for (int i = 0; i < kPerBlock<Bits>; ++i)
+      y[i] = philox::add(low, philox::multiply(range, philox::uniform(words.bits[i])));
+  }
+};
+
+template <class T>
+struct Normal {
+  using Value = T;
+  using Bits = BitsOf<T>;
+  T mean, std;
+  __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t, int64_t) const {
+#pragma unroll
+    for (int i = 0; i < kPerBlock<Bits>; i += 2) {
+      const philox::Pair<T> z = philox::normal(words.bits[i], words.bits[i + 1]);
+      y[i] = philox::add(mean, philox::multiply(std, z.first));
+      y[i + 1] = philox::add(mean, philox::multiply(std, z.second));
+    }
+  }
+};
+
+struct Integers {
+  using Value = int64_t;
+  using Bits = uint64_t;
+  uint64_t low, range;
+  __device__ __forceinline__ void make(int64_t* y, const Words<Bits>& words, int64_t,
+                                       int64_t) const {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) y[i] = static_cast<int64_t>(low + __umul64hi(words.bits[i], range));
+  }
+};
+
+struct Keys {
+  using Value = int64_t;
+  using Bits = uint64_t;
+  __device__ __forceinline__ void make(int64_t* y, const Words<Bits>& words, int64_t,
+                                       int64_t) const {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) y[i] = static_cast<int64_t>(words.bits[i] >> 1);
+  }
+};
+
+// u < p for u = (word >> 8) 2^-24 is (word >> 8) < p 2^24, rounded up to an integer.
+int32_t threshold(double p) {
+  const double scaled = p * 0x1p24;
+  const int32_t below = static_cast<int32_t>(scaled);
+  return below + (below < scaled);
+}
+
+struct Bernoulli {
+  using Value = uint8_t;
+  using Bits = uint32_t;
+  int32_t limit;
+  __device__ __forceinline__ void make(uint8_t* y, const Words<Bits>& words, int64_t,
+                                       int64_t) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) y[i] = static_cast<int32_t>(words.bits[i] >> 8) < limit;
+  }
+};
+
+template <class T>
+struct Dropout {
+  using Value = T;
+  using Bits = uint32_t;
+  const T* x;
+  bool is_aligned;
+  T scale;
+  int32_t limit;
+  __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t first,
+                                       int64_t n) const {
+    Packet<T, 4> in = {};
+    if (is_aligned && first + 4 <= n) {
+      in = load_packet<4>(x + first);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (first + i < n) in.value[i] = x[first + i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const bool keeps = static_cast<int32_t>(words.bits[i] >> 8) >= limit;
+      y[i] = keeps ? in.value[i] * scale : T(0);
+    }
+  }
+};
+
+// ---- the kernel
+
+// {seed, offset} on the device, so that a captured graph draws fresh numbers.
+struct State {
+  const uint64_t* values;
+  uint64_t advance;
+
+  State(const dt_call* call, const dt_view& state)
+      : values(static_cast<const uint64_t*>(state.data)),
+        advance(static_cast<uint64_t>(call->ints[0])) {}
+
+  __device__ __forceinline__ philox::Block block(int64_t index) const {
+    return philox::block(values[1] + advance + static_cast<uint64_t>(index), 0, values[0]);
+  }
+};
+
+// `packed`: y's elements are of the maker's type and aligned, so that a block's values are one
+// store.
+template <class Maker>
+__global__ void __launch_bounds__(kThreads)
+    random_kernel(void* y, int32_t dtype, bool packed, int64_t n, State state, Maker maker) {
+  using T = typename Maker::Value;
+  constexpr int kValues = kPerBlock<typename Maker::Bits>;
+  const int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x, first = index * kValues;
+  if (first >= n) return;
+  Packet<T, kValues> values;
+  maker.make(values.value, Words<typename Maker::Bits>(state.block(index)), first, n);
+  if (packed && first + kValues <= n) {
+    store_packet(static_cast<T*>(y) + first, values);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      if (first + i < n) store_as(y, dtype, first + i, values.value[i]);
+    }
+  }
+}
+
+template <class Maker>
+int32_t draw(const dt_stream* stream, const dt_call* call, const dt_view& state, bool same_dtype,
+             const Maker& maker) {
+  const dt_view& y = call->out[0];
+  constexpr int kValues = kPerBlock<typename Maker::Bits>;
+  const int64_t n = numel(y), blocks = divide_up(divide_up(n, kValues), kThreads);
+  const bool packed =
+      same_dtype && is_aligned(y.data, alignof(Packet<typename Maker::Value, kValues>));
+  return launch(stream, random_kernel<Maker>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
+                0, y.data, y.dtype, packed, n, State(call, state), maker);
+}
+
+// ---- the ops
+
+int32_t uniform(const dt_stream* stream, const dt_call* call) {
+  return visit_floating(call->out[0].dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Uniform<T> maker = {static_cast<T>(call->floats[0]),
+                              static_cast<T>(call->floats[1] - call->floats[0])};
+    return draw(stream, call, call->in[0], true, maker);
+  });
+}
+
+int32_t normal(const dt_stream* stream, const dt_call* call) {
+  return visit_floating(call->out[0].dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Normal<T> maker = {static_cast<T>(call->floats[0]), static_cast<T>(call->floats[1])};
+    return draw(stream, call, call->in[0], true, maker);
+  });
+}
+
+int32_t randint(const dt_stream* stream, const dt_call* call) {
+  const uint64_t low = static_cast<uint64_t>(call->ints[1]);
+  const Integers maker = {low, static_cast<uint64_t>(call->ints[2]) - low};
+  return draw(stream, call, call->in[0], call->out[0].dtype == DT_INT64, maker);
+}
+
+int32_t random_keys(const dt_stream* stream, const dt_call* call) {
+  return draw(stream, call, call->in[0], call->out[0].dtype == DT_INT64, Keys());
+}
+
+int32_t bernoulli(const dt_stream* stream, const dt_call* call) {
+  const bool bytes = call->out[0].dtype == DT_BOOL || call->out[0].dtype == DT_UINT8;
+  return draw(stream, call, call->in[0], bytes, Bernoulli{threshold(call->floats[0])});
+}
+
+int32_t dropout(const dt_stream* stream, const dt_call* call) {
+  return visit_floating(call->out[0].dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const double p = call->floats[0];
+    const void* x = call->in[0].data;
+    const Dropout<T> maker = {static_cast<const T*>(x), is_aligned(x, alignof(Packet<T, 4>)),
+                              static_cast<T>(p < 1 ? 1 / (1 - p) : 0), threshold(p)};
+    return draw(stream, call, call->in[1], true, maker);
+  });
+}
+
+}  // namespace
+
+void register_random(dt_registry* registry) {
+  add(registry, "uniform", uniform);
+  add(registry, "normal", normal);
+  add(registry, "dropout", dropout);
+  add(registry, "randint", randint);
+  add(registry, "random_keys", random_keys);
+  add(registry, "bernoulli", bernoulli);
+}
+
+}  // namespace dt::cuda

@@ -1,0 +1,414 @@
+// cumsum along any dimension. Floating sums are carried in double, integers wrap around in 64 bits,
+// as on the CPU.
+//
+// Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile; lines
+// that lie side by side by a thread each. Few long lines are cut into chunks: first every chunk is
+// summed, then the sums are scanned, then every chunk is scanned on top of those before it. That
+// reads x twice, but repeats bit for bit, which a look-back over running blocks would not.
+#include <type_traits>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/offsets.cuh"
+#include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWidth = 4;     // neighbouring elements that a thread scans by itself
+constexpr int kSubtiles = 4;  // of kWidth elements per thread, in flight together
+
+struct ScanCall {
+  void* y;
+  const void* x;
+  int32_t y_dtype, x_dtype;
+  Offsets<2, uint32_t> lines;  // of y and x
+  uint32_t count;              // lines
+  int64_t length, y_stride, x_stride;
+  int64_t chunk_length;
+  void* totals;  // [lines][chunks] or, side by side, [chunks][lines]: sums of chunks; or null
+};
+
+// ---- elements: of a C++ type in packets, or of any dtype (Any) one by one
+
+struct Any {};
+
+// Loads in flight of a thread that has a line to itself.
+template <class Source>
+constexpr int kBatch = std::is_same_v<Source, Any> ? 4 : 8;
+
+template <class Sum, class Source>
+struct Elements {
+  static __device__ __forceinline__ Sum load(const ScanCall& call, int64_t offset) {
+    if constexpr (std::is_same_v<Source, Any>)
+      return load_as<Sum>(call.x, call.x_dtype, offset);
+    else
+      return static_cast<Sum>(static_cast<const Source*>(call.x)[offset]);
+  }
+  static __device__ __forceinline__ void store(const ScanCall& call, int64_t offset, Sum value) {
+    if constexpr (std::is_same_v<Source, Any>)
+      store_as(call.y, call.y_dtype, offset, value);
+    else
+      static_cast<Source*>(call.y)[offset] = static_cast<Source>(value);
+  }
+
+  // Elements [at, at + kWidth) of a line at x; those from `end` on count as 0.
+  static __device__ __forceinline__ void load_four(const ScanCall& call, int64_t x, int64_t at,
+                                                   int64_t end, Sum (&value)[kWidth]) {
+    if constexpr (std::is_same_v<Source, Any>) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        value[i] = at + i < end ? load(call, x + (at + i) * call.x_stride) : Sum(0);
+    } else {
+      Packet<Source, kWidth> packet = {};
+      if (at < end) packet = load_packet<kWidth>(static_cast<const Source*>(call.x) + x + at);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) value[i] = static_cast<Sum>(packet.value[i]);
+    }
+  }
+  static __device__ __forceinline__ void store_four(const ScanCall& call, int64_t y, int64_t at,
+                                                    int64_t end, const Sum (&value)[kWidth]) {
+    if constexpr (std::is_same_v<Source, Any>) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        if (at + i < end) store(call, y + (at + i) * call.y_stride, value[i]);
+      }
+    } else {
+      Packet<Source, kWidth> packet;
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) packet.value[i] = static_cast<Source>(value[i]);
+      if (at < end) store_packet(static_cast<Source*>(call.y) + y + at, packet);
+    }
+  }
+};
+
+// ---- sums over the lanes of a warp
+
+template <class Sum>
+__device__ __forceinline__ Sum inclusive_over_lanes(Sum value) {
+  const int lane = threadIdx.x % kWarp;
+#pragma unroll
+  for (int step = 1; step < kWarp; step *= 2) {
+    const Sum before = __shfl_up_sync(0xffffffffu, value, step);
+    if (lane >= step) value += before;
+  }
+  return value;
+}
+
+// The sum of the lanes before, given the inclusive one.
+template <class Sum>
+__device__ __forceinline__ Sum exclusive_over_lanes(Sum inclusive) {
+  const Sum before = __shfl_up_sync(0xffffffffu, inclusive, 1);
+  return threadIdx.x % kWarp == 0 ? Sum(0) : before;
+}
+
+// ---- lines of neighbours
+
+// A tile is kSubtiles times kWidth elements for each thread of the kWarps warps that share a line.
+template <int kWarps>
+constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kWarps* kWarp;
+
+// The sums of everything in a tile before each of this warp's subtiles, and of the whole tile.
+// `inclusive` are the sums over lanes. Parts follow each other subtile by subtile, warp by warp.
+template <class Sum, int kWarps>
+struct TileSums {
+  Sum before[kSubtiles];
+  Sum all;
+
+  __device__ __forceinline__ TileSums(const Sum (&inclusive)[kSubtiles], Sum* shared) {
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp % kWarps;
+    if constexpr (kWarps == 1) {
+      all = 0;
+#pragma unroll
+      for (int s = 0; s < kSubtiles; ++s) {
+        before[s] = all;
+        all += __shfl_sync(0xffffffffu, inclusive[s], kWarp - 1);
+      }
+    } else {
+      static_assert(kSubtiles * kWarps == kWarp, "a warp scans the sums of all parts");
+#pragma unroll
+      for (int s = 0; s < kSubtiles; ++s) {
+        if (lane == kWarp - 1) shared[s * kWarps + warp] = inclusive[s];
+      }
+      __syncthreads();
+      const Sum parts = inclusive_over_lanes(shared[lane]);
+      const Sum parts_before = exclusive_over_lanes(parts);
+#pragma unroll
+      for (int s = 0; s < kSubtiles; ++s)
+        before[s] = __shfl_sync(0xffffffffu, parts_before, s * kWarps + warp);
+      all = __shfl_sync(0xffffffffu, parts, kWarp - 1);
+    }
+  }
+};
+
+// blockIdx.x: 8 / kWarps lines; blockIdx.y: a chunk of them.
+template <class Sum, class Source, int kWarps>
+__global__ void __launch_bounds__(kThreads) scan_rows(const __grid_constant__ ScanCall call) {
+  using Line = Elements<Sum, Source>;
+  constexpr int kLineThreads = kWarps * kWarp, kLines = kThreads / kLineThreads;
+  __shared__ Sum shared[2][kWarp];  // two, so that a tile need not wait until the last one is read
+  const uint32_t line = blockIdx.x * kLines + threadIdx.x / kLineThreads;
+  const bool exists = line < call.count;  // all threads stay for the shuffles
+  int64_t offset[2];
+  call.lines.at(exists ? line : 0, offset);
+  const int64_t begin = blockIdx.y * call.chunk_length;
+  int64_t end = begin + call.chunk_length;
+  if (end > call.length) end = call.length;
+  Sum carry = 0;
+  if (call.totals && blockIdx.y > 0)
+    carry = static_cast<const Sum*>(call.totals)[int64_t{line} * gridDim.y + blockIdx.y - 1];
+  int buffer = 0;
+  for (int64_t tile = begin; tile < end; tile += kTile<kWarps>, buffer ^= 1) {
+    const int64_t first = tile + threadIdx.x % kLineThreads * kWidth;
+    const int64_t readable = exists ? end : tile;
+    Sum value[kSubtiles][kWidth], inclusive[kSubtiles];
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s)
+      Line::load_four(call, offset[1], first + s * kLineThreads * kWidth, readable, value[s]);
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) {
+#pragma unroll
+      for (int i = 1; i < kWidth; ++i) value[s][i] += value[s][i - 1];
+      inclusive[s] = inclusive_over_lanes(value[s][kWidth - 1]);
+    }
+    const TileSums<Sum, kWarps> sums(inclusive, shared[buffer]);
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) {
+      const Sum before = carry + (sums.before[s] + exclusive_over_lanes(inclusive[s]));
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) value[s][i] += before;
+      Line::store_four(call, offset[0], first + s * kLineThreads * kWidth, readable, value[s]);
+    }
+    carry += sums.all;
+  }
+}
+
+// The sum of a chunk, into totals [lines][chunks].
+template <class Sum, class Source>
+__global__ void __launch_bounds__(kThreads) sum_chunks(const __grid_constant__ ScanCall call) {
+  using Line = Elements<Sum, Source>;
+  constexpr int kWarps = kThreads / kWarp;
+  __shared__ Sum of_warp[kWarps];
+  int64_t offset[2];
+  call.lines.at(blockIdx.x, offset);
+  const int64_t begin = blockIdx.y * call.chunk_length;
+  int64_t end = begin + call.chunk_length;
+  if (end > call.length) end = call.length;
+  Sum sum = 0;
+  for (int64_t tile = begin; tile < end; tile += kTile<kWarps>) {
+    Sum value[kSubtiles][kWidth];
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) {
+      Line::load_four(call, offset[1], tile + (s * kThreads + threadIdx.x) * kWidth, end, value[s]);
+    }
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s)
+      sum += (value[s][0] + value[s][1]) + (value[s][2] + value[s][3]);
+  }
+  sum = inclusive_over_lanes(sum);
+  if (threadIdx.x % kWarp == kWarp - 1) of_warp[threadIdx.x / kWarp] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  sum = 0;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) sum += of_warp[w];
+  static_cast<Sum*>(call.totals)[int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sum;
+}
+
+// ---- lines side by side: a thread each. kSumOnly: the sum of a chunk, into totals
+// [chunks][lines].
+
+template <class Sum, class Source, bool kSumOnly>
+__global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__ ScanCall call) {
+  using Line = Elements<Sum, Source>;
+  const uint32_t line = blockIdx.x * kThreads + threadIdx.x;
+  if (line >= call.count) return;
+  int64_t offset[2];
+  call.lines.at(line, offset);
+  Sum* totals = static_cast<Sum*>(call.totals);
+  int64_t at = blockIdx.y * call.chunk_length, end = at + call.chunk_length;
+  if (end > call.length) end = call.length;
+  Sum sum = 0;
+  if (!kSumOnly && totals && blockIdx.y > 0)
+    sum = totals[int64_t{blockIdx.y - 1} * call.count + line];
+  while (at < end) {
+    Sum value[kBatch<Source>];
+#pragma unroll
+    for (int i = 0; i < kBatch<Source>; ++i)
+      value[i] = at + i < end ? Line::load(call, offset[1] + (at + i) * call.x_stride) : Sum(0);
+#pragma unroll
+    for (int i = 0; i < kBatch<Source>; ++i) {
+      sum += value[i];
+      if (!kSumOnly && at + i < end) Line::store(call, offset[0] + (at + i) * call.y_stride, sum);
+    }
+    at += kBatch<Source>;
+  }
+  if (kSumOnly) totals[int64_t{blockIdx.y} * call.count + line] = sum;
+}
+
+// ---- plans
+
+constexpr int64_t kManyBlocks = 1024, kManyThreads = 1 << 18;  // that fill a large device
+constexpr int64_t kMaxShortLine = 16;   // elements that a thread may as well scan by itself
+constexpr int64_t kMaxWarpLine = 1024;  // elements that a warp scans by itself
+constexpr int64_t kFewLines = 8;        // side by side, but better off with a block each
+constexpr int64_t kMaxChunks = 2048;
+
+// The kept axes hold y's strides first, so that lines are taken in the order of memory.
+struct ScanPlan {
+  Axes<2> lines;
+  int64_t length, y_stride, x_stride;
+  bool rows;  // neighbours in a line are neighbours in memory
+  int64_t chunks, chunk_length;
+
+  explicit ScanPlan(const dt_call* call) : length(1), y_stride(1), x_stride(1) {
+    const dt_view &y = call->out[0], &x = call->in[0];
+    for (int d = 0; d < y.ndim; ++d) {
+      if (d == call->ints[1]) {
+        length = y.sizes[d], y_stride = y.strides[d], x_stride = x.strides[d];
+      } else if (y.sizes[d] != 1) {
+        lines.insert_by_stride(y.sizes[d], {y.strides[d], x.strides[d]});
+      }
+    }
+    lines.coalesce();
+    const int64_t across = lines.n == 0 ? 0 : magnitude(lines.stride[lines.last()][0]);
+    rows = length > kMaxShortLine &&
+           (lines.n == 0 || magnitude(y_stride) < across || lines.count() <= kFewLines);
+    cut();
+  }
+
+  int64_t total_bytes() const { return chunks == 1 ? 0 : chunks * lines.count() * 8; }
+
+ private:
+  // Chunks cost a second pass over x: a few blocks or threads too little do not.
+  void cut() {
+    constexpr int64_t kRowGrain = kTile<kThreads / kWarp>, kColumnGrain = 16;
+    const int64_t grain = rows ? kRowGrain : kColumnGrain;
+    const int64_t wanted = (rows ? kManyBlocks : kManyThreads) / lines.count();
+    const int64_t possible = length / (4 * grain);
+    int64_t pieces = wanted < possible ? wanted : possible;
+    if (wanted < 4 || pieces < 2) pieces = 1;
+    if (pieces > kMaxChunks) pieces = kMaxChunks;
+    chunk_length = pieces == 1 ? length : divide_up(divide_up(length, pieces), grain) * grain;
+    chunks = divide_up(length, chunk_length);
+  }
+};
+
+// ---- launches
+
+template <class Sum, class Source>
+struct Scan {
+  const dt_stream* stream;
+  ScanCall call;
+  int64_t chunks;
+
+  dim3 grid(int64_t lines_per_block) const {
+    return dim3(static_cast<unsigned>(divide_up(call.count, lines_per_block)),
+                static_cast<unsigned>(chunks));
+  }
+
+  int32_t rows() const {
+    if (chunks == 1 && call.length <= kMaxWarpLine)
+      return launch(stream, scan_rows<Sum, Source, 1>, grid(kThreads / kWarp), dim3(kThreads), 0,
+                    call);
+    return launch(stream, scan_rows<Sum, Source, kThreads / kWarp>, grid(1), dim3(kThreads), 0,
+                  call);
+  }
+  int32_t row_sums() const {
+    return launch(stream, sum_chunks<Sum, Source>, grid(1), dim3(kThreads), 0, call);
+  }
+  int32_t columns() const {
+    return launch(stream, scan_columns<Sum, Source, false>, grid(kThreads), dim3(kThreads), 0,
+                  call);
+  }
+  int32_t column_sums() const {
+    return launch(stream, scan_columns<Sum, Source, true>, grid(kThreads), dim3(kThreads), 0, call);
+  }
+};
+
+// Scans the sums of the chunks of every line, in place.
+template <class Sum>
+int32_t scan_totals(const dt_stream* stream, const ScanCall& call, bool rows, int64_t chunks) {
+  ScanCall totals = call;
+  totals.x = totals.y = call.totals;
+  totals.x_dtype = totals.y_dtype = std::is_floating_point_v<Sum> ? DT_FLOAT64 : DT_INT64;
+  totals.totals = nullptr;
+  totals.length = totals.chunk_length = chunks;
+  const int64_t line_stride = rows ? chunks : 1;
+  totals.x_stride = totals.y_stride = rows ? 1 : call.count;
+  Axes<2> lines;
+  lines.insert(0, call.count, {line_stride, line_stride});
+  totals.lines = Offsets<2, uint32_t>(lines);
+  const Scan<Sum, Any> scan = {stream, totals, 1};
+  return rows ? scan.rows() : scan.columns();
+}
+
+template <class Sum, class Source>
+int32_t run_lines(const dt_stream* stream, ScanCall& call, const ScanPlan& plan) {
+  const Scan<Sum, Source> scan = {stream, call, plan.chunks};
+  if (call.totals) {
+    if (const int32_t code = plan.rows ? scan.row_sums() : scan.column_sums()) return code;
+    if (const int32_t code = scan_totals<Sum>(stream, call, plan.rows, plan.chunks)) return code;
+  }
+  return plan.rows ? scan.rows() : scan.columns();
+}
+
+template <class Sum, class Source>
+int32_t run(const dt_stream* stream, const dt_call* call, const ScanPlan& plan) {
+  const dt_view &y = call->out[0], &x = call->in[0];
+  return for_each_piece(plan.lines, false, [&](const Axes<2>& piece) {
+    ScanCall kernel;
+    kernel.y = static_cast<char*>(y.data) + piece.base[0] * bytes_of(y.dtype);
+    kernel.x = static_cast<const char*>(x.data) + piece.base[1] * bytes_of(x.dtype);
+    kernel.y_dtype = y.dtype;
+    kernel.x_dtype = x.dtype;
+    kernel.lines = Offsets<2, uint32_t>(piece);
+    kernel.count = static_cast<uint32_t>(piece.count());
+    kernel.length = plan.length;
+    kernel.y_stride = plan.y_stride;
+    kernel.x_stride = plan.x_stride;
+    kernel.chunk_length = plan.chunk_length;
+    kernel.totals = plan.chunks > 1 ? call->workspace : nullptr;
+    return run_lines<Sum, Source>(stream, kernel, plan);
+  });
+}
+
+// Whether lines can be read and written in packets of kWidth elements, or, side by side, whether
+// their type alone is what a kernel expects.
+bool is_fast(const dt_call* call, const ScanPlan& plan, int32_t dtype) {
+  const dt_view &y = call->out[0], &x = call->in[0];
+  if (y.dtype != dtype || x.dtype != dtype) return false;
+  if (!plan.rows) return true;
+  if (plan.y_stride != 1 || plan.x_stride != 1 || plan.length % kWidth != 0) return false;
+  for (int d = 0; d < plan.lines.n; ++d) {
+    if (plan.lines.stride[d][0] % kWidth != 0 || plan.lines.stride[d][1] % kWidth != 0)
+      return false;
+  }
+  return is_aligned(y.data, kPacketBytes) && is_aligned(x.data, kPacketBytes);
+}
+
+int32_t cumsum(const dt_stream* stream, const dt_call* call) {
+  if (numel(call->in[0]) == 0) return DT_KERNEL_OK;
+  const ScanPlan plan(call);
+  if (call->ints[0] == DT_FLOAT32 || call->ints[0] == DT_FLOAT64) {
+    if (is_fast(call, plan, DT_FLOAT32)) return run<double, float>(stream, call, plan);
+    if (is_fast(call, plan, DT_FLOAT64)) return run<double, double>(stream, call, plan);
+    return run<double, Any>(stream, call, plan);
+  }
+  if (is_fast(call, plan, DT_INT64)) return run<uint64_t, uint64_t>(stream, call, plan);
+  return run<uint64_t, Any>(stream, call, plan);
+}
+
+int64_t cumsum_workspace(const dt_stream*, const dt_call* call) {
+  return numel(call->in[0]) == 0 ? 0 : ScanPlan(call).total_bytes();
+}
+
+}  // namespace
+
+void register_scan(dt_registry* registry) {
+  add(registry, "cumsum", cumsum, cumsum_workspace);
+}
+
+}  // namespace dt::cuda
