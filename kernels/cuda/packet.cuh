@@ -1,0 +1,47 @@
+// Several neighbouring elements that travel as one: a 16-byte load moves four floats.
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels/abi.h"
+
+namespace dt::cuda {
+
+constexpr int kPacketBytes = 16;  // the widest access of one thread
+
+template <class T, int kWidth>
+struct alignas(sizeof(T) * kWidth < kPacketBytes ? sizeof(T) * kWidth : kPacketBytes) Packet {
+  T value[kWidth];
+};
+
+// How many elements of a type fill one access.
+template <class T>
+constexpr int kPacketWidth = kPacketBytes / static_cast<int>(sizeof(T));
+
+template <int kWidth, class T>
+__device__ __forceinline__ Packet<T, kWidth> load_packet(const T* p) {
+  return *reinterpret_cast<const Packet<T, kWidth>*>(p);
+}
+
+template <int kWidth, class T>
+__device__ __forceinline__ void store_packet(T* p, const Packet<T, kWidth>& packet) {
+  *reinterpret_cast<Packet<T, kWidth>*>(p) = packet;
+}
+
+inline bool is_aligned(const void* p, int64_t bytes) {
+  return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(bytes) == 0;
+}
+
+inline int64_t bytes_of(int32_t dtype) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack_code) \
+  case DT_##NAME:                                                                          \
+    return bytes;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+    default:
+      return 0;
+  }
+}
+
+}  // namespace dt::cuda
