@@ -34,12 +34,44 @@ struct RowLayout {
     shift = is_wide ? mine : 0;
   }
 
+  // For rows that all begin at a boundary, or are all moved in elements: then a packet holds the
+  // same columns of every row.
+  __device__ RowLayout(int64_t size, bool are_aligned)
+      : n(static_cast<Index>(size)), shift(0), is_wide(are_aligned) {}
+
   __device__ __forceinline__ Index packets() const { return (n + shift + kWidth - 1) / kWidth; }
   // The first element of a packet; it is negative if the packet begins before the row.
   __device__ __forceinline__ Index first(Index packet) const { return packet * kWidth - shift; }
   __device__ __forceinline__ bool contains(Index i) const { return i >= 0 && i < n; }
   __device__ __forceinline__ bool is_whole(Index packet) const {
     return is_wide && first(packet) >= 0 && first(packet) + kWidth <= n;
+  }
+
+  // Asks for a packet to be brought into the L2 cache: it is needed soon.
+  __device__ __forceinline__ void prefetch(const T* row, Index packet) const {
+#ifdef __CUDA_ARCH__
+    if (is_whole(packet))
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(row + first(packet))));
+#endif
+  }
+
+  // Calls use(element) for those elements of a packet that lie in the row.
+  template <class Use>
+  __device__ __forceinline__ void for_each(Index packet, const Packet<T, kWidth>& elements,
+                                           const Use& use) const {
+    const bool whole = is_whole(packet);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (whole || contains(first(packet) + v)) use(elements.value[v]);
+    }
+  }
+
+  // How many elements of a packet lie in the row.
+  __device__ __forceinline__ int count(Index packet) const {
+    int result = 0;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result += contains(first(packet) + v);
+    return result;
   }
 
   // What lies outside of the row reads as `fill`.
@@ -52,8 +84,8 @@ struct RowLayout {
     return result;
   }
 
-  // The same of a vector that all rows share, which lies otherwise about the boundary; ones if
-  // there is none.
+  // The same of a vector that all rows share, and which may lie otherwise about the boundary;
+  // `absent` if there is none.
   __device__ __forceinline__ Packet<T, kWidth> load_shared(const T* vector, Index packet,
                                                            T absent) const {
     Packet<T, kWidth> result;
@@ -82,6 +114,14 @@ struct RowLayout {
   }
 };
 
+// Whether rows of n elements, one after another in each operand, all begin at a boundary.
+template <class T>
+bool rows_are_aligned(int64_t n, const dt_view* views, int count) {
+  bool aligned = n % kPacketWidth<T> == 0;
+  for (int i = 0; i < count; ++i) aligned &= is_aligned(views[i].data, kPacketBytes);
+  return aligned;
+}
+
 // How many packets a row of n elements may span. `is_aligned`: all rows begin at a boundary.
 template <class T>
 int64_t most_packets(int64_t n, bool is_aligned) {
@@ -89,19 +129,20 @@ int64_t most_packets(int64_t n, bool is_aligned) {
   return divide_up(n + (is_aligned ? 0 : kWidth - 1), kWidth);
 }
 
-// f(RowShape) for the smallest shape that holds `packets`; long_rows() if none does. kMostPackets
-// bounds what a thread keeps: kernels with several operands have fewer registers for each.
-template <int kMostPackets, class F, class LongRows>
+// f(RowShape) for the smallest shape that holds `packets`; long_rows() if none does. A thread keeps
+// up to kPackets, and kMost with the largest team: kernels with several operands have fewer
+// registers for each.
+template <int kPackets, int kMost, class F, class LongRows>
 int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
   if (packets <= 4 * 2) return f(RowShape<4, 2>());
   if (packets <= 32 * 2) return f(RowShape<32, 2>());
-  if (packets <= 32 * 4) return f(RowShape<32, 4>());
-  if (packets <= 128 * 4) return f(RowShape<128, 4>());
-  if (packets <= 256 * 4) return f(RowShape<256, 4>());
-  if (packets <= 512 * 4) return f(RowShape<512, 4>());
-  if (packets <= 1024 * 4) return f(RowShape<1024, 4>());
-  if constexpr (kMostPackets >= 8) {
-    if (packets <= 1024 * 8) return f(RowShape<1024, 8>());
+  if (packets <= 32 * kPackets) return f(RowShape<32, kPackets>());
+  if (packets <= 128 * kPackets) return f(RowShape<128, kPackets>());
+  if (packets <= 256 * kPackets) return f(RowShape<256, kPackets>());
+  if (packets <= 512 * kPackets) return f(RowShape<512, kPackets>());
+  if (packets <= 1024 * kPackets) return f(RowShape<1024, kPackets>());
+  if constexpr (kMost > kPackets) {
+    if (packets <= 1024 * kMost) return f(RowShape<1024, kMost>());
   }
   return long_rows();
 }

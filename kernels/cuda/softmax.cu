@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kLongTeam<T>)
   const RowLayout<T> row(lines.length, to, from_g, from_y);
 
   T sum = 0;
-#pragma unroll 4
+#pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
     const Packet<T, kWidth> grad = row.load(from_g, packet, T(0)),
                             result = row.load(from_y, packet, T(0));
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kLongTeam<T>)
     for (int v = 0; v < kWidth; ++v) sum += Gradient::term(grad.value[v], result.value[v]);
   }
   sum = team_reduce<kTeam>(sum, [](T a, T b) { return a + b; });
-#pragma unroll 4
+#pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
     Packet<T, kWidth> grad = row.load(from_g, packet, T(0));
     const Packet<T, kWidth> result = row.load(from_y, packet, T(0));
@@ -293,7 +293,7 @@ int32_t softmax(const dt_stream* stream, const dt_call* call) {
       return launch(stream, softmax_columns<T, kLog>, column_grid(lines), column_block(lines), 0, y,
                     x, lines);
     }
-    return visit_row_shape<kMostPackets<T>>(
+    return visit_row_shape<4, kMostPackets<T>>(
         most_packets<T>(lines.length, rows_are_aligned<T>(lines, call)),
         [&](auto shape) {
           using Shape = decltype(shape);
@@ -322,7 +322,7 @@ int32_t softmax_backward(const dt_stream* stream, const dt_call* call) {
       return launch(stream, softmax_backward_columns<T, Gradient>, column_grid(lines),
                     column_block(lines), 0, gx, g, y, lines);
     }
-    return visit_row_shape<4>(
+    return visit_row_shape<4, 4>(
         most_packets<T>(lines.length, rows_are_aligned<T>(lines, call)),
         [&](auto shape) {
           using Shape = decltype(shape);
