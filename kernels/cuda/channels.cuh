@@ -1,0 +1,198 @@
+// Walks over [N,C,L] in any strides, channel by channel.
+//
+// Planes (contiguous [N,C,L]): a line along L belongs to one channel, and a block walks lines of
+// one channel. Columns (channels-last, and [N,C] with L = 1): a line along C holds all channels of
+// one position, and every thread walks positions of its own channels. In both a block takes one
+// chunk of a channel's elements; the shape and the device fix the chunks.
+#pragma once
+
+#include "kernels/cuda/rows.cuh"
+
+namespace dt::cuda {
+
+constexpr int kChannelThreads = 256;  // of a block
+
+template <class T>
+struct Image {
+  T* data;
+  int64_t n_step, c_step, l_step;
+
+  explicit Image(const dt_view& v)
+      : data(static_cast<T*>(v.data)),
+        n_step(v.strides[0]),
+        c_step(v.strides[1]),
+        l_step(v.strides[2]) {}
+  __device__ __forceinline__ T* at(int64_t n, int64_t c, int64_t l) const {
+    return data + n * n_step + c * c_step + l * l_step;
+  }
+};
+
+struct ChannelShape {
+  int64_t batch, channels, length;
+  bool columns;
+  int width;                  // columns: channels of a thread
+  int lanes;                  // threads side by side along a line, a power of two
+  int64_t piece, per_line;    // planes: long lines are cut into pieces
+  int64_t tiles;              // blocks side by side over the channels
+  int64_t chunks, per_chunk;  // planes: of pieces; columns: of positions
+
+  int64_t count() const { return batch * length; }  // elements of a channel
+  unsigned blocks() const { return static_cast<unsigned>(tiles * chunks); }
+};
+
+inline bool is_columns(const dt_view& x) {
+  const auto reach = [&](int d) { return x.strides[d] < 0 ? -x.strides[d] : x.strides[d]; };
+  return x.sizes[2] == 1 || (x.sizes[1] > 1 && reach(1) < reach(2));
+}
+
+// Whether packets of channels may be moved: then every position is a row of aligned packets.
+template <class T>
+bool has_channel_packets(const dt_view& v) {
+  constexpr int kWidth = kPacketWidth<T>;
+  return is_aligned(v.data, kPacketBytes) && v.strides[1] == 1 && v.sizes[1] % kWidth == 0 &&
+         v.strides[0] % kWidth == 0 && (v.sizes[2] == 1 || v.strides[2] % kWidth == 0);
+}
+
+// `width` is how many neighbouring channels a thread may move at once.
+inline ChannelShape make_channel_shape(const dt_stream* stream, const dt_view& x, int width) {
+  constexpr int64_t kPiece = 8192, kLeast = 4096;  // elements of a piece, and of a block
+  ChannelShape s;
+  s.batch = x.sizes[0], s.channels = x.sizes[1], s.length = x.sizes[2];
+  s.columns = is_columns(x);
+  s.width = s.columns ? width : 1;
+  const int64_t line = s.columns ? divide_up(s.channels, s.width) : divide_up(s.length, 4);
+  const int most_lanes = s.columns ? 32 : kChannelThreads;
+  for (s.lanes = 1; s.lanes < most_lanes && s.lanes < line;) s.lanes *= 2;
+  s.piece = kPiece, s.per_line = s.columns ? 1 : divide_up(s.length, kPiece);
+  s.tiles = s.columns ? divide_up(line, s.lanes) : s.channels;
+  const int64_t items = s.columns ? s.batch * s.length : s.batch * s.per_line;
+  const int64_t item = s.columns ? s.lanes * s.width : s.length < kPiece ? s.length : kPiece;
+  const int64_t wanted =
+      divide_up(int64_t{16} * multiprocessors(stream->device), s.tiles > 0 ? s.tiles : 1);
+  const int64_t least = divide_up(kLeast, item > 0 ? item : 1), shared = divide_up(items, wanted);
+  s.per_chunk = least > shared ? least : shared;
+  s.chunks = items > 0 ? divide_up(items, s.per_chunk) : 1;
+  return s;
+}
+
+// Elements of one access: of a line of one channel (planes), or of neighbouring channels of one
+// position (columns).
+template <class T, bool kColumns, int kWidth>
+struct Spot {
+  static_assert(kColumns || kWidth == kPacketWidth<T>, "lines are moved in packets");
+  using Elements = Packet<T, kWidth>;
+
+  RowLayout<T> row;  // planes
+  int64_t n, c, l, packet;
+
+  __device__ __forceinline__ bool contains(int v) const {
+    return kColumns || row.contains(row.first(packet) + v);
+  }
+
+  template <class U>
+  __device__ __forceinline__ Elements load(const Image<U>& x) const {
+    const T* p = x.at(n, c, l);
+    if constexpr (kColumns) {
+      if (kWidth > 1) return load_packet<kWidth>(p);
+      return {*p};
+    } else {
+      if (x.l_step == 1) return row.load(p, packet, T(0));
+      Elements result;
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v)
+        result.value[v] = contains(v) ? p[(row.first(packet) + v) * x.l_step] : T(0);
+      return result;
+    }
+  }
+
+  __device__ __forceinline__ void store(const Image<T>& y, const Elements& elements) const {
+    T* p = y.at(n, c, l);
+    if constexpr (kColumns) {
+      if (kWidth > 1) {
+        store_packet(p, elements);
+      } else {
+        *p = elements.value[0];
+      }
+    } else {
+      if (y.l_step == 1) return row.store(p, packet, elements);
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v) {
+        if (contains(v)) p[(row.first(packet) + v) * y.l_step] = elements.value[v];
+      }
+    }
+  }
+};
+
+// A thread's share of a block's chunk.
+template <class T, bool kColumns, int kWidth>
+struct ChannelWalk {
+  int64_t channel;  // the first of kWidth (columns), or the only one
+  int64_t chunk;
+  int lane, line;
+  bool exists;
+
+  // `block` is blockIdx.x, or its mirror image: a second pass over the same memory goes backwards,
+  // because the end of what the first one read is still in the L2 cache.
+  __device__ ChannelWalk(const ChannelShape& s, int64_t block)
+      : lane(static_cast<int>(threadIdx.x) & (s.lanes - 1)),
+        line(static_cast<int>(threadIdx.x) / s.lanes) {
+    if constexpr (kColumns) {
+      channel = (block % s.tiles * s.lanes + lane) * kWidth;
+      chunk = block / s.tiles;
+    } else {
+      channel = block / s.chunks;
+      chunk = block % s.chunks;
+    }
+    exists = channel < s.channels;
+    if (!exists) channel = 0;
+  }
+
+  // body(spot) for each access; `images` are the operands that it will use.
+  template <class Body, class... Images>
+  __device__ __forceinline__ void for_each(const ChannelShape& s, const Body& body,
+                                           const Images&... images) const {
+    if (!exists) return;
+    const int lines = kChannelThreads / s.lanes;
+    const int64_t begin = chunk * s.per_chunk,
+                  items = kColumns ? s.batch * s.length : s.batch * s.per_line;
+    const int64_t end = begin + s.per_chunk < items ? begin + s.per_chunk : items;
+    if constexpr (kColumns) {
+      const bool is_one_walk = s.length == 1 || s.batch == 1;
+#pragma unroll 4
+      for (int64_t i = begin + line; i < end; i += lines) {
+        const int64_t n = s.length == 1 ? i : is_one_walk ? 0 : i / s.length;
+        body(Spot<T, true, kWidth>{RowLayout<T>(0, false), n, channel, i - n * s.length, 0});
+      }
+    } else {
+      for (int64_t i = begin + line; i < end; i += lines) {
+        const int64_t n = s.per_line == 1 ? i : i / s.per_line, l = (i - n * s.per_line) * s.piece;
+        const int64_t rest = s.length - l;
+        const bool is_dense = ((images.l_step == 1) && ...);
+        const RowLayout<T> layout(rest < s.piece ? rest : s.piece, images.at(n, channel, l)...);
+        const RowLayout<T> row = is_dense ? layout : RowLayout<T>(layout.n, false);
+#pragma unroll 4
+        for (int64_t packet = lane; packet < row.packets(); packet += s.lanes)
+          body(Spot<T, false, kWidth>{row, n, channel, l, packet});
+      }
+    }
+  }
+};
+
+// Merges the values of a block's threads that have the same channel, in a tree; thread `lane` gets
+// the result (planes: thread 0).
+template <bool kColumns, class Value, class Merge>
+__device__ Value merge_lines(const ChannelShape& s, const Value& mine, const Merge& merge) {
+  __shared__ Value partial[kChannelThreads];
+  const int t = threadIdx.x, last = kColumns ? s.lanes : 1;
+  partial[t] = mine;
+  __syncthreads();
+  for (int step = kChannelThreads / 2; step >= last; step /= 2) {
+    if (t < step) partial[t] = merge(partial[t], partial[t + step]);
+    __syncthreads();
+  }
+  const Value result = partial[t];
+  __syncthreads();  // `partial` may be written again
+  return result;
+}
+
+}  // namespace dt::cuda

@@ -1,0 +1,280 @@
+// cross_entropy of logits [rows, classes] against class indices, and its gradient.
+//
+// With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
+// target t is
+//   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
+// Both kernels stream through a row once; a team of threads has a row.
+#include "kernels/cuda/fault.cuh"
+#include "kernels/cuda/moments.cuh"
+#include "kernels/cuda/operands.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+// Packets that a thread loads at once; exponentials of doubles leave fewer registers for them.
+template <class T>
+constexpr int kAtOnce = sizeof(T) == 8 ? 2 : 4;
+
+template <class T>
+struct Loss {
+  const T* x;
+  const int64_t* target;
+  const T* weight;  // or null
+  int64_t target_stride, rows, classes, ignore_index;
+  T smoothing;
+  Complaint complaint;
+
+  Loss(const dt_stream* stream, const dt_call* call, int x_at, int target_at)
+      : complaint(stream, call) {
+    x = static_cast<const T*>(call->in[x_at].data);
+    target = static_cast<const int64_t*>(call->in[target_at].data);
+    target_stride = call->in[target_at].strides[0];
+    weight = optional_input<T>(call, target_at + 1);
+    rows = call->in[x_at].sizes[0];
+    classes = call->in[x_at].sizes[1];
+    ignore_index = call->ints[0];
+    smoothing = static_cast<T>(call->floats[0]);
+  }
+
+  // The target of a row, or -1 if the row is ignored.
+  __device__ __forceinline__ int64_t target_of(int64_t row) const {
+    const int64_t t = target[row * target_stride];
+    return t == ignore_index ? -1 : complaint.checked(t, classes);
+  }
+  __device__ __forceinline__ T weight_of(int64_t c) const { return weight ? weight[c] : T(1); }
+};
+
+// ---- forward
+
+// What a row comes to: the sum of exponentials and, for label smoothing, the sum of
+// w * (base - x), where base is finite_top(top), and the sum of w.
+template <class T>
+struct RowSums {
+  T top, sum, smooth, weight;
+
+  static __device__ __forceinline__ RowSums none() { return {lowest<T>(), T(0), T(0), T(0)}; }
+
+  static __device__ __forceinline__ RowSums merge(const RowSums& a, const RowSums& b) {
+    const ExpSum<T> e = ExpSum<T>::merge(ExpSum<T>{a.top, a.sum}, ExpSum<T>{b.top, b.sum});
+    const T base = finite_top(e.top);
+    return {e.top, e.sum, a.smooth_from(base) + b.smooth_from(base), a.weight + b.weight};
+  }
+
+ private:
+  __device__ __forceinline__ T smooth_from(T base) const {
+    return smooth + weight * (base - finite_top(top));
+  }
+};
+
+template <class T, class Layout, int kWidth>
+__device__ __forceinline__ RowSums<T> sums_of(const Loss<T>& loss, const Layout& row,
+                                              const Packet<T, kWidth> (&x)[kAtOnce<T>],
+                                              int64_t first, int step) {
+  RowSums<T> result = RowSums<T>::none();
+#pragma unroll
+  for (int k = 0; k < kAtOnce<T>; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result.top = max_of(result.top, x[k].value[v]);
+  }
+  const T base = finite_top(result.top);
+#pragma unroll
+  for (int k = 0; k < kAtOnce<T>; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result.sum += math::exp(x[k].value[v] - base);
+  }
+  if (loss.smoothing == T(0)) return result;
+#pragma unroll
+  for (int k = 0; k < kAtOnce<T>; ++k) {
+    const int64_t packet = first + k * step;
+    const Packet<T, kWidth> w = row.load_shared(loss.weight, packet, T(1));
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (!row.contains(row.first(packet) + v)) continue;
+      result.smooth += w.value[v] * (base - x[k].value[v]);
+      result.weight += w.value[v];
+    }
+  }
+  return result;
+}
+
+// `nearest` is top - x[t].
+template <class T>
+__device__ T row_loss(const Loss<T>& loss, const RowSums<T>& sums, int64_t target, T nearest) {
+  const T log_sum = math::log(sums.sum);
+  const T sharp = loss.weight_of(target) * (nearest + log_sum);
+  if (loss.smoothing == T(0)) return sharp;
+  const T smooth = (sums.smooth + sums.weight * log_sum) / static_cast<T>(loss.classes);
+  return (T(1) - loss.smoothing) * sharp + loss.smoothing * smooth;
+}
+
+template <class T, class Threads>
+__global__ void __launch_bounds__(Threads::block)
+    cross_entropy_rows(T* y, int64_t y_stride, T* lse, int64_t lse_stride, Loss<T> loss) {
+  const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
+  const bool exists = number < loss.rows, leads = exists && Threads::rank() == 0;
+  const T* x = loss.x + (exists ? number : 0) * loss.classes;
+  const RowLayout<T> row(loss.classes, x);
+  const int64_t target = leads ? loss.target_of(number) : -1;
+  const T aimed = target >= 0 ? x[target] : T(0);
+
+  RowSums<T> sums = RowSums<T>::none();
+  for (int64_t begin = Threads::rank(); begin < row.packets();
+       begin += Threads::size * kAtOnce<T>) {
+    Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
+#pragma unroll
+    for (int k = 0; k < kAtOnce<T>; ++k)
+      part[k] = row.load(x, begin + k * Threads::size, lowest<T>());
+    sums = RowSums<T>::merge(sums, sums_of(loss, row, part, begin, Threads::size));
+  }
+  sums = team_reduce<Threads::size>(sums, RowSums<T>::merge);
+  if (!leads) return;
+  lse[number * lse_stride] = sums.top + math::log(sums.sum);
+  y[number * y_stride] = target < 0 ? T(0) : row_loss(loss, sums, target, sums.top - aimed);
+}
+
+// ---- backward: gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c]
+//                             - (1 - s) * w[t] * [c == t])
+
+constexpr int kSumThreads = 1024;
+
+template <class T>
+__global__ void __launch_bounds__(kSumThreads) sum_weights(T* total, const T* weight, int64_t n) {
+  T sum = 0;
+  for (int64_t i = threadIdx.x; i < n; i += kSumThreads) sum += weight[i];
+  sum = team_reduce<kSumThreads>(sum, [](T a, T b) { return a + b; });
+  if (threadIdx.x == 0) *total = sum;
+}
+
+// What multiplies the elements of a row's gradient.
+template <class T>
+struct RowFactors {
+  int64_t target;  // -1: the row is ignored
+  T lse, total, each, sharp;
+};
+
+template <class T>
+__device__ __forceinline__ RowFactors<T> row_factors(const Loss<T>& loss, T g, T lse,
+                                                     int64_t target, const T* total_weight) {
+  if (target < 0) return {target, T(0), T(0), T(0), T(0)};
+  const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
+  const T uniform = loss.smoothing / static_cast<T>(loss.classes);
+  const T weights = total_weight ? *total_weight : static_cast<T>(loss.classes);
+  return {target, lse, g * (sharp + uniform * weights), g * uniform, g * sharp};
+}
+
+template <class T, class Layout, int kWidth>
+__device__ __forceinline__ Packet<T, kWidth> gradient(const Loss<T>& loss, const Layout& row,
+                                                      const RowFactors<T>& f,
+                                                      const Packet<T, kWidth>& x, int64_t packet) {
+  if (f.target < 0) return {};
+  const Packet<T, kWidth> w = row.load_shared(f.each == T(0) ? nullptr : loss.weight, packet, T(1));
+  Packet<T, kWidth> result;
+#pragma unroll
+  for (int v = 0; v < kWidth; ++v) {
+    result.value[v] = math::exp(x.value[v] - f.lse) * f.total - f.each * w.value[v];
+    if (row.first(packet) + v == f.target) result.value[v] -= f.sharp;
+  }
+  return result;
+}
+
+template <class T>
+struct RowScalars {
+  const T *g, *lse;
+  int64_t g_stride, lse_stride;
+  const T* total_weight;  // null: the number of classes
+};
+
+template <class T, class Threads>
+__global__ void __launch_bounds__(Threads::block)
+    cross_entropy_backward_rows(T* gx, Loss<T> loss, RowScalars<T> scalars) {
+  const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
+  if (number >= loss.rows) return;
+  const T* x = loss.x + number * loss.classes;
+  T* to = gx + number * loss.classes;
+  const RowLayout<T> row(loss.classes, x, to);
+  const RowFactors<T> factors = row_factors(loss, scalars.g[number * scalars.g_stride],
+                                            scalars.lse[number * scalars.lse_stride],
+                                            loss.target_of(number), scalars.total_weight);
+
+  for (int64_t begin = Threads::rank(); begin < row.packets();
+       begin += Threads::size * kAtOnce<T>) {
+    Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
+#pragma unroll
+    for (int k = 0; k < kAtOnce<T>; ++k) part[k] = row.load(x, begin + k * Threads::size, T(0));
+#pragma unroll
+    for (int k = 0; k < kAtOnce<T>; ++k) {
+      const int64_t packet = begin + k * Threads::size;
+      row.store(to, packet, gradient(loss, row, factors, part[k], packet));
+    }
+  }
+}
+
+// ---- launches
+
+// f(Team) for rows of n elements.
+template <class T, class F>
+int32_t visit_team(int64_t n, const F& f) {
+  const int64_t packets = divide_up(n, kPacketWidth<T>);
+  if (packets <= 4 * kAtOnce<T>) return f(Team<4>());
+  if (packets <= 64 * kAtOnce<T>) return f(Team<32>());
+  if (packets <= 1024 * kAtOnce<T>) return f(Team<256>());
+  return f(Team<512>());
+}
+
+template <class Threads>
+dim3 row_grid(int64_t rows) {
+  return dim3(static_cast<unsigned>(divide_up(rows, Threads::per_block)));
+}
+
+int32_t cross_entropy(const dt_stream* stream, const dt_call* call) {
+  return visit_floating(call->in[0].dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Loss<T> loss(stream, call, 0, 1);
+    const dt_view &y = call->out[0], &lse = call->out[1];
+    return visit_team<T>(loss.classes, [&](auto team) {
+      using Threads = decltype(team);
+      return launch(stream, cross_entropy_rows<T, Threads>, row_grid<Threads>(loss.rows),
+                    Threads::block, 0, static_cast<T*>(y.data), y.strides[0],
+                    static_cast<T*>(lse.data), lse.strides[0], loss);
+    });
+  });
+}
+
+int32_t cross_entropy_backward(const dt_stream* stream, const dt_call* call) {
+  return visit_floating(call->in[1].dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Loss<T> loss(stream, call, 1, 3);
+    const dt_view &g = call->in[0], &lse = call->in[2];
+    RowScalars<T> scalars = {static_cast<const T*>(g.data), static_cast<const T*>(lse.data),
+                             g.strides[0], lse.strides[0], nullptr};
+    if (loss.weight && loss.smoothing != T(0)) {
+      T* total = static_cast<T*>(call->workspace);
+      const int32_t code =
+          launch(stream, sum_weights<T>, 1, kSumThreads, 0, total, loss.weight, loss.classes);
+      if (code != DT_KERNEL_OK) return code;
+      scalars.total_weight = total;
+    }
+    return visit_team<T>(loss.classes, [&](auto team) {
+      using Threads = decltype(team);
+      return launch(stream, cross_entropy_backward_rows<T, Threads>, row_grid<Threads>(loss.rows),
+                    Threads::block, 0, static_cast<T*>(call->out[0].data), loss, scalars);
+    });
+  });
+}
+
+// The sum of the weights.
+int64_t cross_entropy_backward_workspace(const dt_stream*, const dt_call*) {
+  return sizeof(double);
+}
+
+}  // namespace
+
+void register_cross_entropy(dt_registry* registry) {
+  add(registry, "cross_entropy", cross_entropy);
+  add(registry, "cross_entropy_backward", cross_entropy_backward, cross_entropy_backward_workspace);
+}
+
+}  // namespace dt::cuda

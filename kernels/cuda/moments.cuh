@@ -1,0 +1,84 @@
+// Running statistics that teams merge: the largest element with a sum of exponentials, and mean
+// with squared deviations. Plain structs without constructors, because they lie in shared memory.
+#pragma once
+
+#include "kernels/math.h"
+
+namespace dt::cuda {
+
+template <class T>
+__device__ __forceinline__ T lowest() {
+  return -static_cast<T>(math::kInfinity);
+}
+
+// The larger of two; a NaN in b is passed over.
+template <class T>
+__device__ __forceinline__ T max_of(T a, T b) {
+  return b > a ? b : a;
+}
+
+// What exponentials of elements up to `top` are taken relative to: -inf would give NaN where an
+// element is -inf, too.
+template <class T>
+__device__ __forceinline__ T finite_top(T top) {
+  return top == lowest<T>() ? T(0) : top;
+}
+
+// sum of exp(x - top) over elements whose largest is `top`.
+template <class T>
+struct ExpSum {
+  T top, sum;
+
+  static __device__ __forceinline__ ExpSum none() { return {lowest<T>(), T(0)}; }
+
+  static __device__ __forceinline__ ExpSum merge(const ExpSum& a, const ExpSum& b) {
+    const T top = a.top > b.top ? a.top : b.top, base = finite_top(top);
+    return {top, a.sum * math::exp(a.top - base) + b.sum * math::exp(b.top - base)};
+  }
+};
+
+// Mean and sum of squared deviations from it, merged as by Chan, Golub and LeVeque ("Updating
+// formulae and a pairwise algorithm for computing sample variances", 1979).
+template <class T>
+struct Moments {
+  T count, mean, squares;
+
+  static __device__ __forceinline__ Moments none() { return {T(0), T(0), T(0)}; }
+
+  static __device__ __forceinline__ Moments merge(const Moments& a, const Moments& b) {
+    const T count = a.count + b.count;
+    if (count == T(0)) return none();
+    const T share = b.count / count, delta = b.mean - a.mean;
+    return {count, a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share};
+  }
+
+  // Of `count` elements at once: element(i, use) calls use(x) for those that exist. The second loop
+  // also measures by how much the rounded mean is off, so that a large mean costs no digits.
+  template <class ForEach>
+  static __device__ __forceinline__ Moments of(T count, const ForEach& for_each) {
+    if (count == T(0)) return none();
+    T sum = 0;
+    for_each([&](T x) { sum += x; });
+    const T guess = sum / count;
+    T off = 0, squares = 0;
+    for_each([&](T x) {
+      const T deviation = x - guess;
+      off += deviation;
+      squares += deviation * deviation;
+    });
+    const T shift = off / count;
+    return {count, guess + shift, squares - shift * off};
+  }
+};
+
+// Two sums side by side.
+template <class T>
+struct Pair {
+  T first, second;
+
+  static __device__ __forceinline__ Pair merge(const Pair& a, const Pair& b) {
+    return {a.first + b.first, a.second + b.second};
+  }
+};
+
+}  // namespace dt::cuda

@@ -1,0 +1,150 @@
+// Rows of contiguous elements, each handled by a team of threads in 16-byte packets.
+//
+// A row begins wherever it begins: packets are counted from the 16-byte boundary at or before its
+// first element, so that all but the first and the last can be moved whole.
+#pragma once
+
+#include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/team.cuh"
+
+namespace dt::cuda {
+
+// How many packets of a row each thread of a team keeps in registers.
+template <int kTeam, int kPackets>
+struct RowShape {
+  using Threads = Team<kTeam>;
+  static constexpr int team = kTeam, packets = kPackets;
+};
+
+// Where the packets of a row are. All operands of the row share it. `Index` is int for rows that
+// fit into registers.
+template <class T, class Index = int64_t>
+struct RowLayout {
+  static constexpr int kWidth = kPacketWidth<T>;
+
+  Index n;
+  int shift;     // elements between the boundary and the row
+  bool is_wide;  // all operands lie alike about the boundary; else packets are moved in elements
+
+  template <class... Pointers>
+  __device__ RowLayout(int64_t size, const T* first, const Pointers*... others)
+      : n(static_cast<Index>(size)) {
+    const int mine = shift_of(first);
+    is_wide = ((shift_of(others) == mine) && ...);
+    shift = is_wide ? mine : 0;
+  }
+
+  // For rows that all begin at a boundary, or are all moved in elements: then a packet holds the
+  // same columns of every row.
+  __device__ RowLayout(int64_t size, bool are_aligned)
+      : n(static_cast<Index>(size)), shift(0), is_wide(are_aligned) {}
+
+  __device__ __forceinline__ Index packets() const { return (n + shift + kWidth - 1) / kWidth; }
+  // The first element of a packet; it is negative if the packet begins before the row.
+  __device__ __forceinline__ Index first(Index packet) const { return packet * kWidth - shift; }
+  __device__ __forceinline__ bool contains(Index i) const { return i >= 0 && i < n; }
+  __device__ __forceinline__ bool is_whole(Index packet) const {
+    return is_wide && first(packet) >= 0 && first(packet) + kWidth <= n;
+  }
+
+  // Asks for a packet to be brought into the L2 cache: it is needed soon.
+  __device__ __forceinline__ void prefetch(const T* row, Index packet) const {
+#ifdef __CUDA_ARCH__
+    if (is_whole(packet))
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(row + first(packet))));
+#endif
+  }
+
+  // Calls use(element) for those elements of a packet that lie in the row.
+  template <class Use>
+  __device__ __forceinline__ void for_each(Index packet, const Packet<T, kWidth>& elements,
+                                           const Use& use) const {
+    const bool whole = is_whole(packet);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (whole || contains(first(packet) + v)) use(elements.value[v]);
+    }
+  }
+
+  // How many elements of a packet lie in the row.
+  __device__ __forceinline__ int count(Index packet) const {
+    int result = 0;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result += contains(first(packet) + v);
+    return result;
+  }
+
+  // What lies outside of the row reads as `fill`.
+  __device__ __forceinline__ Packet<T, kWidth> load(const T* row, Index packet, T fill) const {
+    const Index at = first(packet);
+    if (is_whole(packet)) return load_packet<kWidth>(row + at);
+    Packet<T, kWidth> result;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(at + v) ? row[at + v] : fill;
+    return result;
+  }
+
+  // The same of a vector that all rows share, and which may lie otherwise about the boundary;
+  // `absent` if there is none.
+  __device__ __forceinline__ Packet<T, kWidth> load_shared(const T* vector, Index packet,
+                                                           T absent) const {
+    Packet<T, kWidth> result;
+    const Index at = first(packet);
+    if (vector && is_whole(packet) && shift_of(vector) == shift)
+      return load_packet<kWidth>(vector + at);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v)
+      result.value[v] = vector && contains(at + v) ? vector[at + v] : absent;
+    return result;
+  }
+
+  __device__ __forceinline__ void store(T* row, Index packet,
+                                        const Packet<T, kWidth>& value) const {
+    const Index at = first(packet);
+    if (is_whole(packet)) return store_packet(row + at, value);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (contains(at + v)) row[at + v] = value.value[v];
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ int shift_of(const T* p) {
+    return static_cast<int>(reinterpret_cast<uintptr_t>(p) / sizeof(T) % kWidth);
+  }
+};
+
+// Whether rows of n elements, one after another in each operand, all begin at a boundary.
+template <class T>
+bool rows_are_aligned(int64_t n, const dt_view* views, int count) {
+  bool aligned = n % kPacketWidth<T> == 0;
+  for (int i = 0; i < count; ++i) aligned &= is_aligned(views[i].data, kPacketBytes);
+  return aligned;
+}
+
+// How many packets a row of n elements may span. `is_aligned`: all rows begin at a boundary.
+template <class T>
+int64_t most_packets(int64_t n, bool is_aligned) {
+  constexpr int64_t kWidth = kPacketWidth<T>;
+  return divide_up(n + (is_aligned ? 0 : kWidth - 1), kWidth);
+}
+
+// f(RowShape) for the smallest shape that holds `packets`; long_rows() if none does. A thread keeps
+// up to kPackets, and kMost with the largest team: kernels with several operands have fewer
+// registers for each.
+template <int kPackets, int kMost, class F, class LongRows>
+int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
+  if (packets <= 4 * 2) return f(RowShape<4, 2>());
+  if (packets <= 32 * 2) return f(RowShape<32, 2>());
+  if (packets <= 32 * kPackets) return f(RowShape<32, kPackets>());
+  if (packets <= 128 * kPackets) return f(RowShape<128, kPackets>());
+  if (packets <= 256 * kPackets) return f(RowShape<256, kPackets>());
+  if (packets <= 512 * kPackets) return f(RowShape<512, kPackets>());
+  if (packets <= 1024 * kPackets) return f(RowShape<1024, kPackets>());
+  if constexpr (kMost > kPackets) {
+    if (packets <= 1024 * kMost) return f(RowShape<1024, kMost>());
+  }
+  return long_rows();
+}
+
+}  // namespace dt::cuda

@@ -1,0 +1,349 @@
+// softmax, log_softmax and their gradients along any dimension.
+//
+// Rows: the dimension is dense in all operands. A team of threads keeps a row in registers, so that
+// memory is read once; rows that are too long for that are read twice. Columns: otherwise, with
+// neighbouring lines side by side in a warp.
+#include "kernels/cuda/lines.cuh"
+#include "kernels/cuda/moments.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+// Exponentials of doubles need more registers than a thread of the largest block has.
+template <class T>
+constexpr int kLongTeam = sizeof(T) == 8 ? 512 : 1024;
+template <class T>
+constexpr int kMostPackets = sizeof(T) == 8 ? 4 : 8;
+constexpr int kLongPackets = 4;  // that a thread loads at once
+
+// The largest element of some packets and the sum of exponentials relative to it, which replace the
+// elements unless these are kept.
+template <class T, int kPackets, int kWidth>
+__device__ __forceinline__ ExpSum<T> exp_sum(Packet<T, kWidth> (&x)[kPackets], bool keep) {
+  ExpSum<T> result = ExpSum<T>::none();
+#pragma unroll
+  for (int k = 0; k < kPackets; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result.top = max_of(result.top, x[k].value[v]);
+  }
+  const T base = finite_top(result.top);
+#pragma unroll
+  for (int k = 0; k < kPackets; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      const T e = math::exp(x[k].value[v] - base);
+      result.sum += e;
+      if (!keep) x[k].value[v] = e;
+    }
+  }
+  return result;
+}
+
+// ---- rows in registers
+
+template <class T, class Shape, bool kLog>
+__global__ void __launch_bounds__(Shape::Threads::block)
+    softmax_rows(T* y, const T* x, Lines lines) {
+  using Threads = typename Shape::Threads;
+  constexpr int kWidth = kPacketWidth<T>;
+  const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
+  const bool exists = number < lines.count;
+  int64_t offsets[kLineOperands];
+  lines.at(exists ? number : 0, offsets);
+  const T* from = x + offsets[1];
+  T* to = y + offsets[0];
+  const RowLayout<T, int> row(lines.length, from, to);
+
+  Packet<T, kWidth> kept[Shape::packets];
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k)
+    kept[k] = row.load(from, k * Shape::team + Threads::rank(), lowest<T>());
+  const ExpSum<T> mine = exp_sum(kept, kLog);
+  const ExpSum<T> all = team_reduce<Shape::team>(mine, ExpSum<T>::merge);
+  const T scale = math::exp(finite_top(mine.top) - all.top) / all.sum;
+  const T log_sum = math::log(all.sum);
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      T& value = kept[k].value[v];
+      value = kLog ? value - all.top - log_sum : value * scale;
+    }
+    if (exists) row.store(to, k * Shape::team + Threads::rank(), kept[k]);
+  }
+}
+
+template <class T, class Shape, class Gradient>
+__global__ void __launch_bounds__(Shape::Threads::block)
+    softmax_backward_rows(T* gx, const T* g, const T* y, Lines lines) {
+  using Threads = typename Shape::Threads;
+  constexpr int kWidth = kPacketWidth<T>;
+  const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
+  const bool exists = number < lines.count;
+  int64_t offsets[kLineOperands];
+  lines.at(exists ? number : 0, offsets);
+  T* to = gx + offsets[0];
+  const RowLayout<T, int> row(lines.length, to, g + offsets[1], y + offsets[2]);
+
+  Packet<T, kWidth> grad[Shape::packets], result[Shape::packets];
+  T sum = 0;
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k) {
+    const int packet = k * Shape::team + Threads::rank();
+    grad[k] = row.load(g + offsets[1], packet, T(0));
+    result[k] = row.load(y + offsets[2], packet, T(0));
+  }
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) sum += Gradient::term(grad[k].value[v], result[k].value[v]);
+  }
+  sum = team_reduce<Shape::team>(sum, [](T a, T b) { return a + b; });
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v)
+      grad[k].value[v] = Gradient::result(grad[k].value[v], result[k].value[v], sum);
+    if (exists) row.store(to, k * Shape::team + Threads::rank(), grad[k]);
+  }
+}
+
+struct SoftmaxGradient {
+  template <class T>
+  static __device__ __forceinline__ T term(T g, T y) {
+    return g * y;
+  }
+  template <class T>
+  static __device__ __forceinline__ T result(T g, T y, T sum) {
+    return y * (g - sum);
+  }
+};
+
+struct LogSoftmaxGradient {
+  template <class T>
+  static __device__ __forceinline__ T term(T g, T) {
+    return g;
+  }
+  template <class T>
+  static __device__ __forceinline__ T result(T g, T y, T sum) {
+    return g - math::exp(y) * sum;
+  }
+};
+
+// ---- long rows: a block reads each twice, the second time mostly from the L2 cache
+
+template <class T, bool kLog>
+__global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T* x, Lines lines) {
+  constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
+  const int rank = threadIdx.x;
+  int64_t offsets[kLineOperands];
+  lines.at(blockIdx.x, offsets);
+  const T* from = x + offsets[1];
+  T* to = y + offsets[0];
+  const RowLayout<T> row(lines.length, from, to);
+
+  ExpSum<T> total = ExpSum<T>::none();
+  for (int64_t begin = rank; begin < row.packets(); begin += kTeam * kLongPackets) {
+    Packet<T, kWidth> part[kLongPackets];
+#pragma unroll
+    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(from, begin + k * kTeam, lowest<T>());
+    total = ExpSum<T>::merge(total, exp_sum(part, true));
+  }
+  total = team_reduce<kTeam>(total, ExpSum<T>::merge);
+  const T scale = T(1) / total.sum, log_sum = math::log(total.sum);
+  for (int64_t packet = rank; packet < row.packets(); packet += kTeam) {
+    Packet<T, kWidth> part = row.load(from, packet, T(0));
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      const T above = part.value[v] - total.top;
+      part.value[v] = kLog ? above - log_sum : math::exp(above) * scale;
+    }
+    row.store(to, packet, part);
+  }
+}
+
+template <class T, class Gradient>
+__global__ void __launch_bounds__(kLongTeam<T>)
+    softmax_backward_long_rows(T* gx, const T* g, const T* y, Lines lines) {
+  constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
+  int64_t offsets[kLineOperands];
+  lines.at(blockIdx.x, offsets);
+  T* to = gx + offsets[0];
+  const T *from_g = g + offsets[1], *from_y = y + offsets[2];
+  const RowLayout<T> row(lines.length, to, from_g, from_y);
+
+  T sum = 0;
+#pragma unroll 2
+  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
+    const Packet<T, kWidth> grad = row.load(from_g, packet, T(0)),
+                            result = row.load(from_y, packet, T(0));
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) sum += Gradient::term(grad.value[v], result.value[v]);
+  }
+  sum = team_reduce<kTeam>(sum, [](T a, T b) { return a + b; });
+#pragma unroll 2
+  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
+    Packet<T, kWidth> grad = row.load(from_g, packet, T(0));
+    const Packet<T, kWidth> result = row.load(from_y, packet, T(0));
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v)
+      grad.value[v] = Gradient::result(grad.value[v], result.value[v], sum);
+    row.store(to, packet, grad);
+  }
+}
+
+// ---- columns: a block handles 32 neighbouring lines, blockDim.y threads to each
+
+// Merges the values of a column's threads in the order of threadIdx.y; all of them get the result.
+template <class T, class Merge>
+__device__ T column_reduce(T value, const Merge& merge) {
+  __shared__ T partial[32][32];
+  partial[threadIdx.y][threadIdx.x] = value;
+  __syncthreads();
+  T total = partial[0][threadIdx.x];
+  for (unsigned i = 1; i < blockDim.y; ++i) total = merge(total, partial[i][threadIdx.x]);
+  return total;
+}
+
+template <class T, bool kLog>
+__global__ void softmax_columns(T* y, const T* x, Lines lines) {
+  const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
+  const bool exists = column < lines.count;
+  int64_t offsets[kLineOperands];
+  lines.at(exists ? column : 0, offsets);
+  const int64_t begin = threadIdx.y, end = exists ? lines.length : 0;
+
+  ExpSum<T> total = ExpSum<T>::none();
+#pragma unroll 4
+  for (int64_t i = begin; i < end; i += blockDim.y) {
+    const T value = x[offsets[1] + i * lines.step[1]], top = max_of(total.top, value),
+            base = finite_top(top);
+    total = {top, total.sum * math::exp(total.top - base) + math::exp(value - base)};
+  }
+  total = column_reduce(total, ExpSum<T>::merge);
+  const T scale = T(1) / total.sum, log_sum = math::log(total.sum);
+#pragma unroll 4
+  for (int64_t i = begin; i < end; i += blockDim.y) {
+    const T above = x[offsets[1] + i * lines.step[1]] - total.top;
+    y[offsets[0] + i * lines.step[0]] = kLog ? above - log_sum : math::exp(above) * scale;
+  }
+}
+
+template <class T, class Gradient>
+__global__ void softmax_backward_columns(T* gx, const T* g, const T* y, Lines lines) {
+  const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
+  const bool exists = column < lines.count;
+  int64_t offsets[kLineOperands];
+  lines.at(exists ? column : 0, offsets);
+  const int64_t begin = threadIdx.y, end = exists ? lines.length : 0;
+
+  T sum = 0;
+#pragma unroll 4
+  for (int64_t i = begin; i < end; i += blockDim.y)
+    sum += Gradient::term(g[offsets[1] + i * lines.step[1]], y[offsets[2] + i * lines.step[2]]);
+  sum = column_reduce(sum, [](T a, T b) { return a + b; });
+#pragma unroll 4
+  for (int64_t i = begin; i < end; i += blockDim.y) {
+    gx[offsets[0] + i * lines.step[0]] =
+        Gradient::result(g[offsets[1] + i * lines.step[1]], y[offsets[2] + i * lines.step[2]], sum);
+  }
+}
+
+// ---- launches
+
+// More threads for a column while there are few columns; each should still see some elements.
+dim3 column_block(const Lines& lines) {
+  int y = 1;
+  while (y < 32 && y * 4 <= lines.length && lines.count * y < 256 * 1024) y *= 2;
+  return dim3(32, y);
+}
+
+dim3 column_grid(const Lines& lines) {
+  return dim3(static_cast<unsigned>(divide_up(lines.count, 32)));
+}
+
+template <class T>
+bool rows_are_aligned(const Lines& lines, const dt_call* call) {
+  bool aligned = is_aligned(call->out[0].data, kPacketBytes);
+  for (int i = 0; i < call->n_in; ++i) aligned &= is_aligned(call->in[i].data, kPacketBytes);
+  for (int d = 0; d < lines.ndim; ++d) {
+    for (int64_t stride : lines.strides[d]) aligned &= stride % kPacketWidth<T> == 0;
+  }
+  return aligned;
+}
+
+template <class Threads>
+dim3 row_grid(const Lines& lines) {
+  return dim3(static_cast<unsigned>(divide_up(lines.count, Threads::per_block)));
+}
+
+template <bool kLog>
+int32_t softmax(const dt_stream* stream, const dt_call* call) {
+  const dt_view &out = call->out[0], &in = call->in[0];
+  const Lines lines = make_lines(out, in, in, call->ints[0]);
+  if (lines.count == 0 || lines.length == 0) return DT_KERNEL_OK;
+  return visit_floating(out.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    T* y = static_cast<T*>(out.data);
+    const T* x = static_cast<const T*>(in.data);
+    if (!lines.is_dense()) {
+      return launch(stream, softmax_columns<T, kLog>, column_grid(lines), column_block(lines), 0, y,
+                    x, lines);
+    }
+    return visit_row_shape<4, kMostPackets<T>>(
+        most_packets<T>(lines.length, rows_are_aligned<T>(lines, call)),
+        [&](auto shape) {
+          using Shape = decltype(shape);
+          return launch(stream, softmax_rows<T, Shape, kLog>,
+                        row_grid<typename Shape::Threads>(lines), Shape::Threads::block, 0, y, x,
+                        lines);
+        },
+        [&] {
+          return launch(stream, softmax_long_rows<T, kLog>, row_grid<Team<kLongTeam<T>>>(lines),
+                        kLongTeam<T>, 0, y, x, lines);
+        });
+  });
+}
+
+template <class Gradient>
+int32_t softmax_backward(const dt_stream* stream, const dt_call* call) {
+  const dt_view& out = call->out[0];
+  const Lines lines = make_lines(out, call->in[0], call->in[1], call->ints[0]);
+  if (lines.count == 0 || lines.length == 0) return DT_KERNEL_OK;
+  return visit_floating(out.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    T* gx = static_cast<T*>(out.data);
+    const T *g = static_cast<const T*>(call->in[0].data),
+            *y = static_cast<const T*>(call->in[1].data);
+    if (!lines.is_dense()) {
+      return launch(stream, softmax_backward_columns<T, Gradient>, column_grid(lines),
+                    column_block(lines), 0, gx, g, y, lines);
+    }
+    return visit_row_shape<4, 4>(
+        most_packets<T>(lines.length, rows_are_aligned<T>(lines, call)),
+        [&](auto shape) {
+          using Shape = decltype(shape);
+          return launch(stream, softmax_backward_rows<T, Shape, Gradient>,
+                        row_grid<typename Shape::Threads>(lines), Shape::Threads::block, 0, gx, g,
+                        y, lines);
+        },
+        [&] {
+          return launch(stream, softmax_backward_long_rows<T, Gradient>,
+                        row_grid<Team<kLongTeam<T>>>(lines), kLongTeam<T>, 0, gx, g, y, lines);
+        });
+  });
+}
+
+}  // namespace
+
+void register_softmax(dt_registry* registry) {
+  add(registry, "softmax", softmax<false>);
+  add(registry, "softmax_backward", softmax_backward<SoftmaxGradient>);
+  add(registry, "log_softmax", softmax<true>);
+  add(registry, "log_softmax_backward", softmax_backward<LogSoftmaxGradient>);
+}
+
+}  // namespace dt::cuda
