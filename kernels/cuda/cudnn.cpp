@@ -1,0 +1,451 @@
+#include "kernels/cuda/cudnn.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/capture.h"
+#include "kernels/cuda/cudnn_api.h"
+#include "kernels/cuda/library.h"
+#include "kernels/cuda/plan_key.h"
+
+namespace dt::cuda {
+namespace {
+
+constexpr int64_t kWorkspaceLimit = int64_t{1} << 30;
+constexpr size_t kCandidates = 4;  // engines that are timed
+
+struct Cudnn {
+  dnn::Functions call = {};
+  bool usable = false;
+
+  Cudnn() {
+    Library library{"libcudnn.so.9"};
+#define DT_FIND(NAME) library.find("cudnn" #NAME, &call.NAME)
+    DT_FIND(Create);
+    DT_FIND(SetStream);
+    DT_FIND(BackendCreateDescriptor);
+    DT_FIND(BackendDestroyDescriptor);
+    DT_FIND(BackendSetAttribute);
+    DT_FIND(BackendGetAttribute);
+    DT_FIND(BackendFinalize);
+    DT_FIND(BackendExecute);
+    DT_FIND(GetErrorString);
+#undef DT_FIND
+    usable = static_cast<bool>(library);
+    if (!usable) trace("cuda: convolution by own kernels, without cuDNN: " + library.reason());
+  }
+};
+
+const Cudnn& cudnn() {
+  static const Cudnn& library = *new Cudnn;
+  return library;
+}
+
+// ---- descriptors
+
+// A descriptor under construction. The first thing that fails is kept; what follows is skipped.
+class Descriptor {
+ public:
+  explicit Descriptor(dnn::Kind kind) {
+    status_ = cudnn().call.BackendCreateDescriptor(kind, &handle_);
+  }
+  ~Descriptor() {
+    if (handle_ != nullptr) cudnn().call.BackendDestroyDescriptor(handle_);
+  }
+  Descriptor(Descriptor&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), status_(other.status_) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(status_, other.status_);
+    return *this;
+  }
+
+  template <class T>
+  Descriptor& set(dnn::Attribute attribute, dnn::Type type, const T* values, int64_t count = 1) {
+    if (fine()) status_ = cudnn().call.BackendSetAttribute(handle_, attribute, type, count, values);
+    return *this;
+  }
+  Descriptor& set_int(dnn::Attribute attribute, int64_t value) {
+    return set(attribute, dnn::kTypeInt64, &value);
+  }
+  Descriptor& set(dnn::Attribute attribute, const Descriptor& value) {
+    if (fine()) status_ = value.status_;
+    return set(attribute, dnn::kTypeDescriptor, &value.handle_);
+  }
+  Descriptor& finalize() {
+    if (fine()) status_ = cudnn().call.BackendFinalize(handle_);
+    return *this;
+  }
+  // How many values there are; at most `wanted` are written.
+  template <class T>
+  int64_t get(dnn::Attribute attribute, dnn::Type type, int64_t wanted, T* values) const {
+    int64_t count = 0;
+    const dnn::Status status =
+        fine() ? cudnn().call.BackendGetAttribute(handle_, attribute, type, wanted, &count, values)
+               : status_;
+    return status == dnn::kSuccess ? count : 0;
+  }
+
+  bool fine() const { return status_ == dnn::kSuccess; }
+  dnn::Status status() const { return status_; }
+  dnn::Descriptor handle() const { return handle_; }
+
+ private:
+  dnn::Descriptor handle_ = nullptr;
+  dnn::Status status_ = dnn::kSuccess;
+};
+
+// ---- memory formats
+
+// Engines want all three tensors dense and in one memory format: that of the larger ones, the
+// images. Those that differ are copied.
+bool is_channels_last(const Images& x) {
+  return x.sizes[1] > 1 && x.strides[1] == 1 && (x.sizes[2] > 1 || x.sizes[3] > 1);
+}
+
+bool wants_channels_last(const Convolution& c) {
+  return is_channels_last(c.x) && is_channels_last(c.y);
+}
+
+// The same sizes, dense in a memory format, at an address.
+Images dense(const Images& x, bool channels_last, void* data) {
+  const int64_t *s = x.sizes, c = s[1], h = s[2], w = s[3];
+  if (channels_last) return {data, {s[0], c, h, w}, {c * h * w, 1, w * c, c}};
+  return {data, {s[0], c, h, w}, {c * h * w, h * w, w, 1}};
+}
+
+bool same_memory(const Images& x, const Images& y) {
+  for (int d = 0; d < 4; ++d) {
+    if (x.sizes[d] != 1 && x.strides[d] != y.strides[d]) return false;
+  }
+  return true;
+}
+
+int64_t item_bytes(const Convolution& c) {
+  return c.dtype == DT_FLOAT32 ? sizeof(float) : sizeof(double);
+}
+
+// A tensor as the library gets it: in place, or as a copy in the workspace.
+struct Operand {
+  Images given, seen;
+  bool copied;
+};
+
+constexpr int kOperands = 3;
+constexpr int64_t kBlock = 256;  // alignment of the parts of the workspace
+
+struct Operands {
+  Operand x, w, y;
+  int64_t copy_bytes = 0;
+
+  // Copies begin at `workspace`.
+  Operands(const Convolution& c, void* workspace) {
+    const bool last = wants_channels_last(c);
+    const Images* given[kOperands] = {&c.x, &c.w, &c.y};
+    Operand* made[kOperands] = {&x, &w, &y};
+    for (int i = 0; i < kOperands; ++i) {
+      const Images& g = *given[i];
+      *made[i] = {g, dense(g, last, g.data), false};
+      if (same_memory(g, made[i]->seen)) continue;
+      made[i]->copied = true;
+      made[i]->seen.data = static_cast<char*>(workspace) + copy_bytes;
+      const int64_t elements = g.sizes[0] * g.sizes[1] * g.sizes[2] * g.sizes[3];
+      copy_bytes += divide_up(elements * item_bytes(c), kBlock) * kBlock;
+    }
+  }
+
+  Operand& result(Pass pass) {
+    return pass == Pass::kForward ? y : pass == Pass::kBackwardInput ? x : w;
+  }
+};
+
+// ---- the graph of one operation
+
+enum TensorId : int64_t { kIdX = 1, kIdW = 2, kIdY = 3 };
+
+Descriptor describe_tensor(const Convolution& c, const Images& x, TensorId id) {
+  const int type = c.dtype == DT_FLOAT32 ? dnn::kFloat : dnn::kDouble;
+  Descriptor d(dnn::kTensor);
+  d.set(dnn::kTensorDataType, dnn::kTypeDataType, &type);
+  d.set(dnn::kTensorSizes, dnn::kTypeInt64, x.sizes, 4);
+  d.set(dnn::kTensorStrides, dnn::kTypeInt64, x.strides, 4);
+  d.set_int(dnn::kTensorId, id);
+  d.set_int(dnn::kTensorAlignment, std::min<int64_t>(alignment(x.data), 16));
+  d.finalize();
+  return d;
+}
+
+Descriptor describe_window(const Convolution& c) {
+  const int type = c.dtype == DT_FLOAT32 ? dnn::kFloat : dnn::kDouble;
+  const int mode = dnn::kCrossCorrelation;
+  Descriptor d(dnn::kConvolution);
+  d.set(dnn::kConvolutionComputeType, dnn::kTypeDataType, &type);
+  d.set(dnn::kConvolutionMode, dnn::kTypeConvolutionMode, &mode);
+  d.set_int(dnn::kConvolutionDims, 2);
+  d.set(dnn::kConvolutionStrides, dnn::kTypeInt64, c.stride, 2);
+  d.set(dnn::kConvolutionDilations, dnn::kTypeInt64, c.dilation, 2);
+  d.set(dnn::kConvolutionPaddingBefore, dnn::kTypeInt64, c.padding, 2);
+  d.set(dnn::kConvolutionPaddingAfter, dnn::kTypeInt64, c.padding, 2);
+  d.finalize();
+  return d;
+}
+
+// The attributes of an operation are numbered alike for the three passes.
+struct OperationNumbers {
+  dnn::Kind kind;
+  dnn::Attribute alpha, beta, convolution, x, w, y;
+};
+
+OperationNumbers numbers_of(Pass pass) {
+  using namespace dnn;
+  switch (pass) {
+    case Pass::kForward:
+      return {dnn::kForward, kForwardAlpha, kForwardBeta, kForwardConvolution,
+              kForwardX,     kForwardW,     kForwardY};
+    case Pass::kBackwardInput:
+      return {kBackwardData, kDataAlpha, kDataBeta, kDataConvolution, kDataDx, kDataW, kDataDy};
+    default:
+      return {kBackwardFilter, kFilterAlpha, kFilterBeta, kFilterConvolution,
+              kFilterX,        kFilterDw,    kFilterDy};
+  }
+}
+
+// The operation with what it refers to, which the library may want as long as it is used.
+struct Graph {
+  Descriptor window, x, w, y, operation, graph{dnn::kOperationGraph};
+
+  Graph(const Convolution& c, const Operands& operands, dnn::Handle handle)
+      : window(describe_window(c)),
+        x(describe_tensor(c, operands.x.seen, kIdX)),
+        w(describe_tensor(c, operands.w.seen, kIdW)),
+        y(describe_tensor(c, operands.y.seen, kIdY)),
+        operation(numbers_of(c.pass).kind) {
+    const OperationNumbers numbers = numbers_of(c.pass);
+    operation.set(numbers.convolution, window).set(numbers.x, x).set(numbers.w, w);
+    operation.set(numbers.y, y);
+    set_scale(numbers.alpha, 1, c.dtype);
+    set_scale(numbers.beta, 0, c.dtype);
+    operation.finalize();
+    graph.set(dnn::kGraphOperations, operation)
+        .set(dnn::kGraphHandle, dnn::kTypeHandle, &handle)
+        .finalize();
+  }
+
+ private:
+  void set_scale(dnn::Attribute attribute, double value, int32_t dtype) {
+    const float single = static_cast<float>(value);
+    if (dtype == DT_FLOAT32)
+      operation.set(attribute, dnn::kTypeFloat, &single);
+    else
+      operation.set(attribute, dnn::kTypeDouble, &value);
+  }
+};
+
+// ---- engines and plans
+
+struct Engine {
+  Descriptor config, plan;
+  int64_t workspace;
+};
+
+struct Plan {
+  bool chosen = false;  // after the choice only engines[0] counts
+  std::vector<Engine> engines;
+
+  // Enough for whichever is chosen between this question and the convolution.
+  int64_t workspace() const {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < (chosen ? std::min<size_t>(engines.size(), 1) : engines.size()); ++i)
+      bytes = std::max(bytes, engines[i].workspace);
+    return bytes;
+  }
+};
+
+struct Cache {
+  std::mutex mutex;
+  std::unordered_map<PlanKey, Plan, PlanKeyHash> plans;
+  std::unordered_map<int32_t, dnn::Handle> handles;  // by device
+};
+
+Cache& cache() {
+  static Cache& instance = *new Cache;
+  return instance;
+}
+
+bool tf32(const dt_stream* stream) {
+  return (stream->flags & DT_FLAG_TF32_CONV) != 0;
+}
+
+// Results must repeat bit for bit, floats stay floats, and tensor cores round them to TF32 only if
+// the user allows it.
+bool is_allowed(const Descriptor& config, int32_t dtype, bool may_round) {
+  Descriptor engine(dnn::kEngine);
+  dnn::Descriptor handle = engine.handle();
+  config.get(dnn::kConfigEngine, dnn::kTypeDescriptor, 1, &handle);
+  int notes[dnn::kNotes];
+  const int64_t count = engine.get(dnn::kEngineNotes, dnn::kTypeNumericalNote, dnn::kNotes, notes);
+  for (int64_t i = 0; i < std::min<int64_t>(count, dnn::kNotes); ++i) {
+    if (notes[i] == dnn::kNoteNondeterministic || notes[i] == dnn::kNoteDownConvertInputs)
+      return false;
+    if (notes[i] == dnn::kNoteTensorCore && dtype == DT_FLOAT32 && !may_round) return false;
+  }
+  return true;
+}
+
+// Engines that a heuristic proposes, best guess first.
+std::vector<Descriptor> proposals(const Descriptor& graph, dnn::Heuristic mode) {
+  const int number = mode;
+  Descriptor heuristic(dnn::kEngineHeuristic);
+  heuristic.set(dnn::kHeuristicGraph, graph)
+      .set(dnn::kHeuristicMode, dnn::kTypeHeuristicMode, &number)
+      .finalize();
+  const int64_t count =
+      heuristic.get<void>(dnn::kHeuristicResults, dnn::kTypeDescriptor, 0, nullptr);
+  std::vector<Descriptor> configs;
+  std::vector<dnn::Descriptor> handles;
+  for (int64_t i = 0; i < count; ++i) {
+    configs.emplace_back(dnn::kEngineConfig);
+    handles.push_back(configs.back().handle());
+  }
+  const int64_t got =
+      heuristic.get(dnn::kHeuristicResults, dnn::kTypeDescriptor, count, handles.data());
+  configs.erase(configs.begin() + std::min(got, count), configs.end());
+  return configs;
+}
+
+// Turns proposals into plans until there are enough.
+void collect(dnn::Handle handle, const Convolution& c, bool may_round, const Descriptor& graph,
+             dnn::Heuristic mode, std::vector<Engine>* engines) {
+  for (Descriptor& config : proposals(graph, mode)) {
+    if (engines->size() == kCandidates) return;
+    if (!is_allowed(config, c.dtype, may_round)) continue;
+    Descriptor plan(dnn::kExecutionPlan);
+    plan.set(dnn::kPlanHandle, dnn::kTypeHandle, &handle).set(dnn::kPlanConfig, config).finalize();
+    int64_t bytes = 0;
+    if (!plan.fine() || plan.get(dnn::kPlanWorkspace, dnn::kTypeInt64, 1, &bytes) != 1) continue;
+    if (bytes <= kWorkspaceLimit) engines->push_back({std::move(config), std::move(plan), bytes});
+  }
+}
+
+dnn::Handle handle_for(int32_t device) {
+  dnn::Handle& handle = cache().handles[device];
+  if (handle == nullptr && cudnn().call.Create(&handle) != dnn::kSuccess) handle = nullptr;
+  return handle;
+}
+
+PlanKey key_of(const dt_stream* stream, const Convolution& c, const Operands& operands) {
+  PlanKey key;
+  key.add({stream->device, c.dtype, tf32(stream), static_cast<int64_t>(c.pass)});
+  key.add({wants_channels_last(c), c.groups, c.stride[0], c.stride[1]});
+  key.add({c.padding[0], c.padding[1], c.dilation[0], c.dilation[1]});
+  for (const Images* x : {&operands.x.seen, &operands.w.seen, &operands.y.seen})
+    key.add({x->sizes[0], x->sizes[1], x->sizes[2], x->sizes[3],
+             std::min<int64_t>(alignment(x->data), 16)});
+  return key;
+}
+
+// The plan of a convolution, made at the first request. The cache's mutex is held.
+Plan& plan_for(const dt_stream* stream, const Convolution& c, const Operands& operands) {
+  const auto [place, is_new] = cache().plans.try_emplace(key_of(stream, c, operands));
+  Plan& plan = place->second;
+  if (!is_new) return plan;
+  const RelaxedCapture relaxed;
+  if (set_device(stream->device) != cudaSuccess) return plan;
+  const dnn::Handle handle = handle_for(stream->device);
+  if (handle == nullptr) return plan;
+  const Graph graph(c, operands, handle);
+  // The fallback engines are few and slow, but they take what the better ones refuse.
+  for (const dnn::Heuristic mode : {dnn::kHeuristicA, dnn::kHeuristicB, dnn::kHeuristicFallback}) {
+    if (plan.engines.empty()) collect(handle, c, tf32(stream), graph.graph, mode, &plan.engines);
+  }
+  plan.chosen = plan.engines.size() <= 1;
+  return plan;
+}
+
+// ---- running
+
+// The cache's mutex is held: the handle belongs to one stream at a time.
+dnn::Status execute(const dt_stream* stream, const Engine& engine, const Operands& operands,
+                    void* workspace) {
+  const dnn::Handle handle = handle_for(stream->device);
+  const dnn::Status status = cudnn().call.SetStream(handle, native_stream(stream));
+  if (status != dnn::kSuccess) return status;
+  const int64_t ids[kOperands] = {kIdX, kIdW, kIdY};
+  void* const data[kOperands] = {operands.x.seen.data, operands.w.seen.data, operands.y.seen.data};
+  Descriptor pack(dnn::kVariantPack);
+  pack.set(dnn::kPackIds, dnn::kTypeInt64, ids, kOperands)
+      .set(dnn::kPackData, dnn::kTypePointer, data, kOperands)
+      .set(dnn::kPackWorkspace, dnn::kTypePointer, &workspace)
+      .finalize();
+  if (!pack.fine()) return pack.status();
+  return cudnn().call.BackendExecute(handle, engine.plan.handle(), pack.handle());
+}
+
+// Keeps the fastest engine. The result is not an input, so computing it several times does no harm.
+void choose(const dt_stream* stream, const Operands& operands, void* workspace, Plan* plan) {
+  const int count = static_cast<int>(plan->engines.size());
+  const int best = fastest(native_stream(stream), count, [&](int i) {
+    return execute(stream, plan->engines[i], operands, workspace) == dnn::kSuccess;
+  });
+  if (best > 0) std::swap(plan->engines[0], plan->engines[best]);
+  plan->engines.erase(plan->engines.begin() + (best >= 0 ? 1 : 0), plan->engines.end());
+  plan->chosen = true;
+}
+
+int32_t copy_inputs(const dt_stream* stream, const Convolution& c, Operands* operands) {
+  const Operand* result = &operands->result(c.pass);
+  for (const Operand* o : {&operands->x, &operands->w, &operands->y}) {
+    if (!o->copied || o == result) continue;
+    if (const int32_t code = copy_images(stream, c.dtype, o->seen, o->given)) return code;
+  }
+  return DT_KERNEL_OK;
+}
+
+int32_t run_plan(const dt_stream* stream, const Operands& operands, const Convolution& c,
+                 void* workspace) {
+  const std::lock_guard<std::mutex> lock(cache().mutex);
+  Plan& plan = plan_for(stream, c, operands);
+  if (!plan.chosen && !is_capturing(native_stream(stream)))
+    choose(stream, operands, workspace, &plan);
+  if (plan.engines.empty()) return DT_KERNEL_UNSUPPORTED;
+  const dnn::Status status = execute(stream, plan.engines[0], operands, workspace);
+  if (status == dnn::kSuccess) return DT_KERNEL_OK;
+  std::snprintf(stream->fault->message, sizeof stream->fault->message, "cudnnBackendExecute: %s",
+                cudnn().call.GetErrorString(status));
+  return DT_KERNEL_DEVICE;
+}
+
+}  // namespace
+
+bool cudnn_can(const Convolution& c) {
+  for (const Images* x : {&c.x, &c.w, &c.y}) {
+    for (const int64_t size : x->sizes) {
+      if (size == 0 || size > INT32_MAX) return false;
+    }
+  }
+  return cudnn().usable;
+}
+
+int64_t cudnn_workspace(const dt_stream* stream, const Convolution& c) {
+  const Operands operands(c, nullptr);
+  const std::lock_guard<std::mutex> lock(cache().mutex);
+  return operands.copy_bytes + plan_for(stream, c, operands).workspace();
+}
+
+int32_t cudnn_convolve(const dt_stream* stream, const Convolution& c, void* workspace) {
+  Operands operands(c, workspace);
+  if (const cudaError_t error = set_device(stream->device))
+    return check(error, "cudaSetDevice", stream->fault);
+  if (const int32_t code = copy_inputs(stream, c, &operands)) return code;
+  void* const scratch = static_cast<char*>(workspace) + operands.copy_bytes;
+  if (const int32_t code = run_plan(stream, operands, c, scratch)) return code;
+  const Operand& result = operands.result(c.pass);
+  return result.copied ? copy_images(stream, c.dtype, result.given, result.seen) : DT_KERNEL_OK;
+}
+
+}  // namespace dt::cuda
