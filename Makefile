@@ -16,8 +16,7 @@ TEST_LEVEL := $(if $(filter 0,$(TORCH)),test,torch)
 CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) \
   -DDT_WERROR=$(if $(CI),ON,OFF)
 
-export TORCH DATA DEVICE PYTHON
-export TORCH DATA PYTHON CUDA
+export TORCH DATA DEVICE PYTHON CUDA
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
 .PHONY: gpu mutate generate wheel install clean distclean
