@@ -1,5 +1,7 @@
 """Mistakes that once were: each test fails without its fix."""
 
+import threading
+
 import dumbtorch as dt
 import pytest
 
@@ -24,3 +26,221 @@ def test_a_device_that_is_not_there():
     for make in (dt.empty, dt.zeros):
         with pytest.raises(RuntimeError, match="device 'cuda:0' is not available"):
             make(2, device="cuda")
+
+
+# ---- gradients of users' functions
+
+
+class Shaped(dt.autograd.Function):
+    """Returns a gradient of the shape that it is told."""
+
+    @staticmethod
+    def forward(ctx, x, shape):
+        ctx.shape = shape
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return dt.ones(ctx.shape), None
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_gradients_of_another_shape(leaf):
+    for shape in ((3, 2), (4,), (1, 3), (), (6,)):
+        x = dt.ones(2, 3, requires_grad=True)
+        y = Shaped.apply(x if leaf else x * 1, shape).sum()
+        with pytest.raises(
+            RuntimeError,
+            match=r"Function Shaped\w* returned an invalid gradient at index 0 - got \[.*\] "
+            r"but expected shape compatible with \[2, 3\]",
+        ):
+            y.backward()
+        assert x.grad is None
+    x = dt.ones(2, 1, requires_grad=True)  # what broadcasting would have made of it is summed
+    Shaped.apply(x, (5, 2, 3)).sum().backward()
+    assert x.grad.tolist() == [[15.0], [15.0]]
+
+
+# ---- numbers and sizes that overflow
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.arange(-(2**63), 2**63 - 1),
+        lambda t: t.ones(1).expand(2**62).repeat(4),
+        lambda t: t.ones(2).repeat(2**62, 2),
+        lambda t: t.cat([t.ones(1).expand(2**62)] * 2),
+        lambda t: t.ones(1).expand(2**40, 2**40),
+        lambda t: t.zeros(3).as_strided((2**40, 2**40), (0, 0)),
+        lambda t: t.zeros(2**32, 2**32),
+        lambda t: t.full((2,), 2**31, dtype=t.int32),
+        lambda t: t.zeros(2, dtype=t.uint8).fill_(256),
+        lambda t: t.zeros(2, dtype=t.int32).masked_fill(t.ones(2, dtype=t.bool), 2**40),
+        lambda t: t.full((1,), 1e39),
+        lambda t: t.nn.functional.max_pool2d(t.ones(1, 1, 4, 4), 2**40),
+        lambda t: t.nn.functional.conv2d(t.ones(1, 1, 4, 4), t.ones(1, 1, 2, 2), padding=2**62),
+    ],
+)  # fmt: skip
+def test_sizes_and_numbers_that_overflow(torch, call):
+    for t in (dt, torch):
+        with pytest.raises((RuntimeError, ValueError)):
+            call(t)
+
+
+def test_sizes_beyond_int64_of_tensors_without_elements():
+    """Their strides overflow, which is nobody's business."""
+    x = dt.zeros(0, 2**62, 2**62)
+    assert x.numel() == 0 and (x + 1).shape == (0, 2**62, 2**62)
+    assert x.sum().item() == 0 and x.transpose(0, 2).shape == (2**62, 2**62, 0)
+
+
+def test_slices_with_huge_steps(torch):
+    """Their views are recorded again after a write into the base."""
+    for t in (dt, torch):
+        x = t.zeros(10, requires_grad=True)
+        y = x * 1
+        v = y[3 :: 2**62]
+        y.mul_(2)
+        v.add_(1)
+        y.sum().backward()
+        assert y.tolist() == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0] and x.grad.tolist() == [2.0] * 10
+        assert t.ones(3, 3).triu(2**62).tolist() == [[0.0] * 3] * 3
+        assert t.ones(3, 3).tril(-(2**62)).tolist() == [[0.0] * 3] * 3
+
+
+def test_repeat_of_many_dimensions():
+    x = dt.arange(6).view(1, 2, 1, 1, 3, 1, 1, 1, 1, 1)
+    y = x.repeat(2, 1, 1, 3, 1, 1, 1, 2, 1, 1)
+    assert y.shape == (2, 2, 1, 3, 3, 1, 1, 2, 1, 1)
+    expected = x.expand(2, 2, 1, 3, 3, 1, 1, 2, 1, 1)
+    assert y.tolist() == expected.tolist()
+
+
+# ---- views
+
+
+def test_deep_chains_of_views_are_refreshed():
+    x = dt.zeros(4, requires_grad=True)
+    y = x * 1
+    v = y
+    for _ in range(100_000):
+        v = v.view(4)
+    y.add_(1)
+    v.mul_(3)
+    y.sum().backward()
+    assert v.tolist() == [3.0] * 4 and x.grad.tolist() == [3.0] * 4
+
+
+def test_views_of_views_made_without_grad(torch):
+    """The first link of the chain decides, also where a later one was made with grad."""
+    for t in (dt, torch):
+        x = t.ones(4, requires_grad=True) * 1
+        with t.no_grad():
+            v = x[:3]
+        w = v[:2]
+        with pytest.raises(RuntimeError, match="no_grad mode"):
+            w.mul_(5)
+        assert x.tolist() == [1.0] * 4
+
+
+def test_views_that_are_leaves(torch):
+    """A view of a plain tensor may be made to require grad: then it is a leaf."""
+    for t in (dt, torch):
+        v = t.zeros(4)[:2].requires_grad_()
+        with pytest.raises(RuntimeError, match="in-place operation"):
+            v.add_(1)
+        with t.no_grad():
+            v.add_(1)
+        assert v.tolist() == [1.0, 1.0]
+
+
+# ---- hooks and chosen inputs
+
+
+def test_retain_grad_keeps_what_hooks_made(torch):
+    """Whichever was asked for first."""
+    for t in (dt, torch):
+        x = t.ones(2, requires_grad=True)
+        y, z = x * 3, x * 5
+        y.retain_grad()
+        y.register_hook(lambda g: g * 10)
+        z.register_hook(lambda g: g * 10)
+        z.retain_grad()
+        (y + z).sum().backward()
+        assert y.grad.tolist() == z.grad.tolist() == [10.0, 10.0]
+        assert x.grad.tolist() == [80.0, 80.0]
+
+
+def test_retained_gradients_add_up(torch):
+    for t in (dt, torch):
+        x = t.ones(2, requires_grad=True)
+        y = x * 2
+        y.retain_grad()
+        first = None
+        for _ in range(2):
+            y.sum().backward(retain_graph=True)
+            first = first if first is not None else y.grad.clone()
+        assert first.tolist() == [1.0, 1.0] and y.grad.tolist() == [2.0, 2.0]
+
+
+def test_backward_to_inputs_that_are_no_leaves(torch):
+    for t in (dt, torch):
+        x = t.ones(3, requires_grad=True)
+        y = x * 2
+        z = (y * y).sum()
+        z.backward(inputs=[y], retain_graph=True)
+        assert y.grad.tolist() == [4.0] * 3 and x.grad is None
+        z.backward(inputs=[x, y])
+        assert y.grad.tolist() == [8.0] * 3 and x.grad.tolist() == [8.0] * 3
+
+
+def test_two_threads_into_one_leaf():
+    """The first gradient of a leaf is set, the second is added: no thread may miss the other's."""
+    ones = dt.ones(200_000)
+    for _ in range(200):
+        leaf = dt.zeros(200_000, requires_grad=True)
+        start = threading.Barrier(3)
+
+        def job(leaf=leaf, start=start):
+            loss = (leaf * ones).sum()
+            start.wait()
+            loss.backward()
+
+        threads = [threading.Thread(target=job) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert leaf.grad.eq(3).all().item()
+
+
+def test_long_chains_of_gradients_are_freed():
+    """x.grad has a grad, which has a grad, ..."""
+    first = x = dt.zeros(1)
+    for _ in range(300_000):
+        x.grad = dt.zeros(1)
+        x = x.grad
+    del first, x
+
+
+# ---- files and loaders
+
+
+def test_safetensors_follow_links(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    dt.safetensors.save_file({"a": dt.zeros(1)}, real)
+    real.chmod(0o640)
+    link.symlink_to("real")
+    dt.safetensors.save_file({"a": dt.ones(1)}, link)
+    assert link.is_symlink() and dt.safetensors.load_file(real)["a"].item() == 1
+    assert real.stat().st_mode & 0o7777 == 0o640
+    for place in (tmp_path, "/dev/null"):
+        with pytest.raises(OSError, match="cannot write"):
+            dt.safetensors.save_file({"a": dt.ones(1)}, place)
+
+
+def test_clamp_bounds_that_do_not_fit(torch):
+    for t in (dt, torch):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            t.ones(2, dtype=t.int32).clamp(max=2**40)

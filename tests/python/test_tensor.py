@@ -34,7 +34,7 @@ def test_tensor_with_dtype(dtype, both, same):
 
 def test_tensor_keeps_large_integers():
     assert dt.tensor([2**62 + 1]).item() == 2**62 + 1
-    with pytest.raises(ValueError, match="Overflow"):
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
         dt.tensor([2**63])
 
 
