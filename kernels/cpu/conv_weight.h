@@ -48,8 +48,9 @@ constexpr int64_t kPartialBytes = int64_t{1} << 24;
 template <class T>
 StageLayout gradient_layout(const Images<const T>& g, const StageLayout& x) {
   Axis rows = {g.h, 1, g.h, 0, 1, 1, 0, 1, 0, 1}, cols = {g.w, 1, g.w, 0, 1, 1, 0, 1, 0, 1};
-  StageLayout s = stage_layout<T>(rows, cols, x.images, x.out_rows);
+  StageLayout s = stage_layout<T>(rows, cols, x.images, x.out_rows, false);
   s.height = x.height, s.width = x.width;
+  s.guard = x.guard;
   s.plane = x.images * s.image() + s.guard;
   constexpr int64_t kLine = 64 / sizeof(T);
   s.channel = (ceil_div(s.plane, kLine) | 1) * kLine;
@@ -68,7 +69,7 @@ void divide_batches(const WeightGradient<T>& k, WeightPlan* p) {
   rows = ceil_div(k.rows.out_count, ceil_div(k.rows.out_count, rows));
   const int64_t image = (rows + k.rows.halo()) * width;
   const int64_t images = rows < k.rows.out_count ? 1 : max<int64_t>(1, min(k.g.n, numbers / image));
-  p->x_stage = stage_layout<T>(k.rows, k.cols, images, rows);
+  p->x_stage = stage_layout<T>(k.rows, k.cols, images, rows, p->wide);
   p->g_stage = gradient_layout(k.g, p->x_stage);
   p->row_blocks = ceil_div(k.rows.out_count, rows);
   p->batches = ceil_div(k.g.n, images) * p->row_blocks;
