@@ -1,6 +1,6 @@
 // conv2d and its gradients.
+#include "kernels/cpu/conv_depthwise.h"
 #include "kernels/cpu/conv_pointwise.h"
-#include "kernels/cpu/conv_weight.h"
 #include "kernels/cpu/register.h"
 
 namespace dt::cpu {
@@ -76,14 +76,16 @@ bool is_empty(const Correlation<T>& k) {
 // The ways to compute a correlation.
 template <class T>
 int64_t correlation_bytes(const dt_stream* stream, const Correlation<T>& k) {
-  return is_pointwise(k) ? gemm_workspace(stream, pointwise_gemm(k))
-                         : correlation_workspace(stream, k);
+  if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
+  return is_depthwise(k) ? depthwise_workspace(k) : correlation_workspace(stream, k);
 }
 
 template <class T>
 void run_correlation(const dt_stream* stream, const Correlation<T>& k, void* workspace) {
   if (is_pointwise(k)) {
     run_gemm(stream, pointwise_gemm(k), Workspace(workspace));
+  } else if (is_depthwise(k)) {
+    depthwise(stream, k, Workspace(workspace));
   } else {
     correlate(stream, k, Workspace(workspace));
   }
@@ -145,12 +147,15 @@ struct BackwardWeight {
   }
   static int64_t workspace(const dt_stream* stream, const dt_call* call) {
     const WeightGradient<T> k = describe_weight<T>(call);
-    return is_empty(k) ? 0 : weight_workspace(stream, k);
+    if (is_empty(k)) return 0;
+    return is_depthwise(k) ? depthwise_weight_workspace(k) : weight_workspace(stream, k);
   }
   static void run(const dt_stream* stream, const dt_call* call) {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) {
       clear_gradient(k);
+    } else if (is_depthwise(k)) {
+      depthwise_weight(stream, k, Workspace(call->workspace));
     } else {
       weight_gradient(stream, k, Workspace(call->workspace));
     }

@@ -52,6 +52,12 @@ struct Axis {
   int64_t first_reach() const { return taps == 0 ? 0 : min(reach(0), reach(taps - 1)); }
   int64_t last_reach() const { return taps == 0 ? 0 : max(reach(0), reach(taps - 1)); }
   int64_t halo() const { return last_reach() - first_reach(); }
+
+  // How many zeros behind one line of a padded image can be those in front of the next.
+  int64_t shared_padding() const {
+    if (in_step != 1) return 0;
+    return max<int64_t>(0, min(halo(), min(-first_reach(), out_count + last_reach() - in_size)));
+  }
 };
 
 // How a dimension of a convolution is called by its user.

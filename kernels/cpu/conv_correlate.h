@@ -92,7 +92,7 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
   p.workers = p.parallel ? stream->threads : 1;
   const int64_t wanted = p.parallel ? 4 * stream->threads : 1;
   const int64_t rows = choose_rows(k, wanted);
-  p.stage = stage_layout<T>(k.rows, k.cols, choose_images(k, rows), rows);
+  p.stage = stage_layout<T>(k.rows, k.cols, choose_images(k, rows), rows, true);
   p.image_items = ceil_div(k.y.n, p.stage.images);
   p.row_items = ceil_div(k.rows.out_count, rows);
 

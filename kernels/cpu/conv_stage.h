@@ -43,7 +43,8 @@ struct StageLayout {
   Axis rows, cols;
   int64_t images, out_rows;  // the piece: so many images, or so many rows of one
   int64_t height, width, plane, channel;
-  int64_t guard;  // zeros behind the last image, so that a vector may begin in it
+  // Zeros behind the last image: its padding, and so that a vector may begin in it. Whole vectors.
+  int64_t guard;
 
   int64_t image() const { return height * width; }
   int64_t number(int64_t in, int64_t i, int64_t j) const { return in * image() + i * width + j; }
@@ -60,11 +61,18 @@ struct StageLayout {
   }
 };
 
+// With share_padding, zeros serve two rows at once, and two images if the stage holds whole ones:
+// fewer numbers, but images of a round size may lose their alignment.
 template <class T>
-StageLayout stage_layout(const Axis& rows, const Axis& cols, int64_t images, int64_t out_rows) {
-  StageLayout s = {
-      rows, cols, images,   out_rows, out_rows + rows.halo(), cols.out_count + cols.halo(),
-      0,    0,    kLanes<T>};
+StageLayout stage_layout(const Axis& rows, const Axis& cols, int64_t images, int64_t out_rows,
+                         bool share_padding) {
+  const bool share_rows = share_padding && out_rows == rows.out_count;
+  const int64_t shared_rows = share_rows ? rows.shared_padding() : 0;
+  const int64_t shared_cols = share_padding ? cols.shared_padding() : 0;
+  StageLayout s = {rows, cols, images, out_rows};
+  s.height = out_rows + rows.halo() - shared_rows;
+  s.width = cols.out_count + cols.halo() - shared_cols;
+  s.guard = ceil_div(shared_rows * s.width + shared_cols, kLanes<T>) * kLanes<T> + kLanes<T>;
   s.plane = images * s.height * s.width + s.guard;
   // An odd number of cache lines, or the channels would crowd into a few sets of the first-level
   // cache.

@@ -2,13 +2,16 @@
 //
 // Each element of the weight's gradient is an inner product over all images and output positions of
 // an output channel's gradient with the input channel that a tap saw. The images are divided into
-// splits, a number that depends on the shapes alone; each split adds its inner products into
-// partial sums of its own, and these are added up in order at the end.
+// splits, a number that depends on the shapes alone; each split adds its products into partial sums
+// of its own, and these are added up in order at the end.
+//
+// With few channels, vectors lie along the positions and are summed at the end. With many, each tap
+// is a matrix product of the input, [channels in, positions], with the gradient, [positions,
+// channels out], and vectors lie along the output channels.
 #pragma once
 
 #include "kernels/cpu/conv_stage.h"
-#include "kernels/cpu/micro.h"
-#include "kernels/cpu/workers.h"
+#include "kernels/cpu/gemm.h"
 
 namespace dt::cpu {
 namespace {
@@ -25,6 +28,7 @@ struct WeightGradient {
 
 struct WeightPlan {
   StageLayout x_stage, g_stage;
+  bool wide;        // many channels
   int64_t columns;  // weights per output channel
   int64_t batches, batches_per_split, splits;
   int64_t row_blocks;                    // batches per group of images
@@ -44,8 +48,9 @@ constexpr int64_t kPartialBytes = int64_t{1} << 24;
 template <class T>
 StageLayout gradient_layout(const Images<const T>& g, const StageLayout& x) {
   Axis rows = {g.h, 1, g.h, 0, 1, 1, 0, 1, 0, 1}, cols = {g.w, 1, g.w, 0, 1, 1, 0, 1, 0, 1};
-  StageLayout s = stage_layout<T>(rows, cols, x.images, x.out_rows);
+  StageLayout s = stage_layout<T>(rows, cols, x.images, x.out_rows, false);
   s.height = x.height, s.width = x.width;
+  s.guard = x.guard;
   s.plane = x.images * s.image() + s.guard;
   constexpr int64_t kLine = 64 / sizeof(T);
   s.channel = (ceil_div(s.plane, kLine) | 1) * kLine;
@@ -64,7 +69,7 @@ void divide_batches(const WeightGradient<T>& k, WeightPlan* p) {
   rows = ceil_div(k.rows.out_count, ceil_div(k.rows.out_count, rows));
   const int64_t image = (rows + k.rows.halo()) * width;
   const int64_t images = rows < k.rows.out_count ? 1 : max<int64_t>(1, min(k.g.n, numbers / image));
-  p->x_stage = stage_layout<T>(k.rows, k.cols, images, rows);
+  p->x_stage = stage_layout<T>(k.rows, k.cols, images, rows, p->wide);
   p->g_stage = gradient_layout(k.g, p->x_stage);
   p->row_blocks = ceil_div(k.rows.out_count, rows);
   p->batches = ceil_div(k.g.n, images) * p->row_blocks;
@@ -82,6 +87,7 @@ template <class T>
 WeightPlan plan_weight(const dt_stream* stream, const WeightGradient<T>& k) {
   WeightPlan p = {};
   p.columns = k.in_channels * k.rows.taps * k.cols.taps;
+  p.wide = k.in_channels >= kTileRows && k.out_channels >= kLanes<T>;
   divide_batches(k, &p);
   const int64_t sums = k.groups * k.out_channels * p.columns;
   p.parallel = worth_threads(stream, k.g.n * k.g.h * p.x_stage.width * sums / (2 * kLanes<T>));
@@ -92,20 +98,24 @@ WeightPlan plan_weight(const dt_stream* stream, const WeightGradient<T>& k) {
   p.group_block = min(k.groups, ceil_div(16, max<int64_t>(1, max(k.in_channels, k.out_channels))));
   p.group_items = ceil_div(k.groups, p.group_block);
   p.channel_block = k.out_channels;
-  while (p.group_block == 1 && p.channel_block > 4 * kDotRows &&
+  while (p.group_block == 1 && p.channel_block > 2 * kTileCols<T> &&
          p.splits * k.groups * ceil_div(k.out_channels, p.channel_block) < wanted) {
-    p.channel_block = ceil_div(p.channel_block, 2);
+    p.channel_block = ceil_div(p.channel_block, 2 * kTileCols<T>) * kTileCols<T>;
   }
   p.channel_items = ceil_div(k.out_channels, p.channel_block);
   p.x_size = p.group_block * k.in_channels * p.x_stage.channel;
-  p.g_size = p.group_block * p.channel_block * p.g_stage.channel;
+  p.g_size = p.group_block * (p.wide ? ceil_div(p.channel_block, kTileCols<T>) * kTileCols<T> *
+                                           p.x_stage.images * p.x_stage.image()
+                                     : p.channel_block * p.g_stage.channel);
   return p;
 }
 
 template <class T>
 struct WeightScratch {
-  T *weights, *bias;  // partial sums: [split][output channel][column], [split][output channel]
-  T *x, *g;           // stages, one for each worker
+  // Partial sums: [split][output channel][column] or, if wide, [split][group][tap][channel in]
+  // [channel out]; [split][output channel].
+  T *weights, *bias;
+  T *x, *g;  // stages, one for each worker
   int64_t* offsets;
 
   WeightScratch(const WeightGradient<T>& k, const WeightPlan& p, Workspace* workspace) {
@@ -146,19 +156,23 @@ struct WeightItem {
   T* partial(int64_t channel) const {
     return scratch.weights + (split * k.groups * k.out_channels + o + channel) * p.columns;
   }
+  T* partial_bias() const { return scratch.bias + split * k.groups * k.out_channels + o; }
 
   void clear() const;
   void stage_gradient(int64_t n, int64_t n_count, int64_t row, int64_t row_count) const;
   Runs runs(int64_t n_count, int64_t row_count) const;
   void add_products(const Runs& runs, int64_t index, int64_t channels) const;
   void add_bias(int64_t n_count) const;
+  void stage_panels(int64_t n, int64_t n_count, int64_t row, int64_t row_count, int64_t index,
+                    int64_t channels) const;
+  void add_panel_products(int64_t numbers, int64_t index, int64_t channels, bool first) const;
   void run() const;
 };
 
 template <class T>
 void WeightItem<T>::clear() const {
   fill_zero(partial(0), o_count * p.columns);
-  if (k.gb != nullptr) fill_zero(scratch.bias + split * k.groups * k.out_channels + o, o_count);
+  if (k.gb != nullptr) fill_zero(partial_bias(), o_count);
 }
 
 template <class T>
@@ -209,50 +223,131 @@ void WeightItem<T>::add_products(const Runs& runs, int64_t index, int64_t channe
 
 template <class T>
 void WeightItem<T>::add_bias(int64_t n_count) const {
-  T* bias = scratch.bias + split * k.groups * k.out_channels + o;
+  T* bias = partial_bias();
   for (int64_t i = 0; i < o_count; ++i) {
     bias[i] += reduce_span<Sum<T>>(g + i * p.g_stage.channel, n_count * p.g_stage.image());
   }
 }
 
+// Wide: the gradients of one group's channels as panels of a matrix [positions, channels], zero
+// where a position is no output.
+template <class T>
+void WeightItem<T>::stage_panels(int64_t n, int64_t n_count, int64_t row, int64_t row_count,
+                                 int64_t index, int64_t channels) const {
+  const StageLayout& s = p.x_stage;
+  const int64_t count = s.cols.out_count, room = s.images * s.image();
+  for (int64_t j = 0; j < channels; j += kTileCols<T>) {
+    for (int64_t in = 0; in < n_count; ++in) {
+      T* image = g + (j * room + s.number(in, 0, 0) * kTileCols<T>);
+      for (int64_t i = 0; i < row_count; ++i) {
+        T* to = image + i * s.width * kTileCols<T>;
+        pack_panel(to, kTileCols<T>, k.g.at(n + in, o + index * channels + j, row + i, 0),
+                   k.g.c_step, min<int64_t>(kTileCols<T>, channels - j), k.g.w_step, count);
+        fill_zero(to + count * kTileCols<T>, (s.width - count) * kTileCols<T>);
+      }
+      fill_zero(image + row_count * s.width * kTileCols<T>,
+                (s.height - row_count) * s.width * kTileCols<T>);
+    }
+  }
+}
+
+// Wide: the weights of the item's group number `index` over so many positions, which are taken in
+// blocks whose panels stay in the first-level cache for all taps.
+template <class T>
+void WeightItem<T>::add_panel_products(int64_t numbers, int64_t index, int64_t channels,
+                                       bool first) const {
+  const int64_t c_count = k.in_channels, o_row = k.out_channels, taps = p.x_stage.taps();
+  const int64_t height = ceil_div(c_count, ceil_div(c_count, kTileRows));
+  const int64_t length = ceil_div(numbers, ceil_div(numbers, 256));
+  const int64_t room = p.x_stage.images * p.x_stage.image(), channel = p.x_stage.channel;
+  T* sums = scratch.weights + (split * k.groups + group + index) * o_row * p.columns + o % o_row;
+  const T one = 1;
+  for (int64_t from = 0; from < numbers; from += length, first = false) {
+    const int64_t count = min(length, numbers - from);
+    for (int64_t j = 0; j < channels; j += kTileCols<T>) {
+      const T* b = g + j * room + from * kTileCols<T>;
+      const auto add = [&](int64_t rows, const T* a, int64_t a_row, int64_t a_step, T* y) {
+        const TileOutput<T> out = {y, o_row, first ? nullptr : y, o_row, nullptr, 1, 1};
+        const int64_t cols = min<int64_t>(kTileCols<T>, channels - j);
+        const EvenRows even = {kTileCols<T>};
+        if (cols <= kLanes<T>) {
+          outer_tile<T, 1>(rows, count, a, a_row, a_step, b, even, cols, out, {b, 0});
+        } else {
+          outer_tile<T, 2>(rows, count, a, a_row, a_step, b, even, cols, out, {b, 0});
+        }
+      };
+      for (int64_t c = 0; c < c_count; c += height) {
+        const T* a = x + (index * c_count + c) * channel + from;
+        for (int64_t t = 0; t < taps; ++t) {
+          add(min(height, c_count - c), a + scratch.offsets[t], channel, 1,
+              sums + (t * c_count + c) * o_row + j);
+        }
+      }
+      if (k.gb != nullptr) add(1, &one, 0, 0, partial_bias() + index * channels + j);
+    }
+  }
+}
+
 template <class T>
 void WeightItem<T>::run() const {
-  clear();
-  const int64_t last = min(p.batches, (split + 1) * p.batches_per_split);
-  for (int64_t batch = split * p.batches_per_split; batch < last; ++batch) {
+  if (!p.wide) clear();
+  const int64_t begin = split * p.batches_per_split;
+  const int64_t last = min(p.batches, begin + p.batches_per_split);
+  for (int64_t batch = begin; batch < last; ++batch) {
     const int64_t row = batch % p.row_blocks * p.x_stage.out_rows;
     const int64_t row_count = min(p.x_stage.out_rows, k.rows.out_count - row);
     const int64_t n = batch / p.row_blocks * p.x_stage.images;
     const int64_t n_count = min(p.x_stage.images, k.g.n - n);
     fill_stage(p.x_stage, k.x, n, n_count, group * k.in_channels, group_count * k.in_channels, row,
                x);
+    const int64_t channels = o_count / group_count;
+    if (p.wide) {
+      for (int64_t i = 0; i < group_count; ++i) {
+        stage_panels(n, n_count, row, row_count, i, channels);
+        add_panel_products(p.x_stage.numbers(n_count, row_count), i, channels, batch == begin);
+      }
+      continue;
+    }
     stage_gradient(n, n_count, row, row_count);
     const Runs all = runs(n_count, row_count);
-    for (int64_t i = 0; i < group_count; ++i) add_products(all, i, o_count / group_count);
+    for (int64_t i = 0; i < group_count; ++i) add_products(all, i, channels);
     if (k.gb != nullptr) add_bias(n_count);
   }
 }
 
-// Adds the splits' partial sums of one output channel, in order.
+// Adds the splits' partial sums, in order.
 template <class T>
-void add_splits(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
-                int64_t o) {
-  const int64_t channels = k.groups * k.out_channels;
-  T* sum = scratch.weights + o * p.columns;
-  for (int64_t s = 1; s < p.splits; ++s) {
-    const T* part = scratch.weights + (s * channels + o) * p.columns;
-    for (int64_t j = 0; j < p.columns; ++j) sum[j] += part[j];
+void add_splits(T* sum, int64_t count, int64_t splits, int64_t distance) {
+  for (int64_t s = 1; s < splits; ++s) {
+    const T* part = sum + s * distance;
+    for (int64_t j = 0; j < count; ++j) sum[j] += part[j];
   }
-  const T* from = sum;
+}
+
+// The gradients of the weights of one output channel.
+template <class T>
+void finish_output(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
+                   int64_t o) {
+  T* from = scratch.weights + o * p.columns;
+  add_splits(from, p.columns, p.splits, k.groups * k.out_channels * p.columns);
   for (int64_t c = 0; c < k.in_channels; ++c) {
     for (int64_t r = 0; r < k.rows.taps; ++r, from += k.cols.taps) {
       copy_row(k.gw.at(o, c, r, 0), k.gw.w_step, from, 1, k.cols.taps);
     }
   }
-  if (k.gb == nullptr) return;
-  T bias = 0;
-  for (int64_t s = 0; s < p.splits; ++s) bias += scratch.bias[s * channels + o];
-  k.gb[o * k.gb_step] = bias;
+}
+
+// Wide: those of one group and input channel.
+template <class T>
+void finish_input(const WeightGradient<T>& k, const WeightPlan& p, const WeightScratch<T>& scratch,
+                  int64_t group, int64_t c) {
+  T* from = scratch.weights + group * k.out_channels * p.columns + c * k.out_channels;
+  for (int64_t r = 0; r < k.rows.taps; ++r) {
+    for (int64_t q = 0; q < k.cols.taps; ++q, from += k.in_channels * k.out_channels) {
+      add_splits(from, k.out_channels, p.splits, k.groups * k.out_channels * p.columns);
+      copy_row(k.gw.at(group * k.out_channels, c, r, q), k.gw.n_step, from, 1, k.out_channels);
+    }
+  }
 }
 
 template <class T>
@@ -272,8 +367,17 @@ void weight_gradient(const dt_stream* stream, const WeightGradient<T>& k, Worksp
       [&](int64_t item, int64_t worker) { WeightItem<T>(k, p, scratch, item, worker).run(); });
   const int64_t channels = k.groups * k.out_channels;
   const bool parallel = p.parallel && worth_threads(stream, p.splits * channels * p.columns);
-  for_each_item(stream, channels, parallel,
-                [&](int64_t o, int64_t) { add_splits(k, p, scratch, o); });
+  if (p.wide) {
+    for_each_item(stream, k.groups * k.in_channels, parallel, [&](int64_t item, int64_t) {
+      finish_input(k, p, scratch, item / k.in_channels, item % k.in_channels);
+    });
+  } else {
+    for_each_item(stream, channels, parallel,
+                  [&](int64_t o, int64_t) { finish_output(k, p, scratch, o); });
+  }
+  if (k.gb == nullptr) return;
+  add_splits(scratch.bias, channels, p.splits, channels);
+  copy_row(k.gb, k.gb_step, scratch.bias, 1, channels);
 }
 
 }  // namespace

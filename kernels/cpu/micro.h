@@ -153,19 +153,28 @@ __attribute__((noinline)) void fixed_outer_tile(int64_t k_count, const T* a, int
   finish_tile<T, kRows, kVectors>(sums, cols, out);
 }
 
-// The same for a number of rows known at run time only, at most kRows.
-template <class T, int kVectors, class Rows, int kRows = kTileRows>
-inline void outer_tile(int64_t row_count, int64_t k_count, const T* a, int64_t a_row, int64_t a_k,
-                       const T* b, Rows rows, int64_t cols, const TileOutput<T>& out,
-                       const Ahead<T>& ahead) {
+template <class T, int kVectors, class Rows, int kRows>
+inline void choose_outer_tile(int64_t row_count, int64_t k_count, const T* a, int64_t a_row,
+                              int64_t a_k, const T* b, Rows rows, int64_t cols,
+                              const TileOutput<T>& out, const Ahead<T>& ahead) {
   if constexpr (kRows > 1) {
     if (row_count < kRows) {
-      outer_tile<T, kVectors, Rows, kRows - 1>(row_count, k_count, a, a_row, a_k, b, rows, cols,
-                                               out, ahead);
+      choose_outer_tile<T, kVectors, Rows, kRows - 1>(row_count, k_count, a, a_row, a_k, b, rows,
+                                                      cols, out, ahead);
       return;
     }
   }
   fixed_outer_tile<T, kRows, kVectors, Rows>(k_count, a, a_row, a_k, b, rows, cols, out, ahead);
+}
+
+// The same for a number of rows known at run time only, at most kRows.
+template <class T, int kVectors, class Rows, int kRows = kTileRows>
+__attribute__((noinline)) void outer_tile(int64_t row_count, int64_t k_count, const T* a,
+                                          int64_t a_row, int64_t a_k, const T* b, Rows rows,
+                                          int64_t cols, const TileOutput<T>& out,
+                                          const Ahead<T>& ahead) {
+  choose_outer_tile<T, kVectors, Rows, kRows>(row_count, k_count, a, a_row, a_k, b, rows, cols, out,
+                                              ahead);
 }
 
 // The tile of inner products.

@@ -1,0 +1,114 @@
+"""Matrix products and convolutions of sizes that reach every way of computing them, against the same in float64; and
+the same bits at any number of threads."""
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+THREADS = 3
+EPSILON = 2.0**-23
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = dt.get_num_threads()
+    yield
+    dt.set_num_threads(before)
+
+
+def at_any_number_of_threads(run):
+    """run()'s arrays, computed by one thread and by several."""
+    dt.set_num_threads(1)
+    alone = run()
+    dt.set_num_threads(THREADS)
+    for one, many in zip(alone, run(), strict=True):
+        assert np.array_equal(one, many, equal_nan=True)
+    return alone
+
+
+def numbers(*sizes):
+    return np.random.default_rng(len(sizes) + sum(sizes)).standard_normal(sizes).astype(np.float32)
+
+
+def assert_product(y, truth, magnitude, length):
+    """`magnitude` is the same product of absolute values: what rounding errors are measured by."""
+    assert np.all(np.abs(y - truth) <= EPSILON * (4 + length**0.5) * magnitude)
+
+
+# Thin and square, panels that are not full, blocks along k, packed and in place.
+SHAPES = (
+    (1, 300, 200),
+    (3, 70, 1000),
+    (64, 64, 64),
+    (13, 33, 700),
+    (70, 600, 600),
+    (300, 45, 520),
+    (130, 1000, 530),
+    (500, 300, 257),
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("order", ("NN", "NT", "TN", "TT"))
+def test_matmul(shape, order):
+    m, n, k = shape
+    a, b = numbers(m, k), numbers(k, n)
+
+    def operand(x, letter):
+        return dt.tensor(x) if letter == "N" else dt.tensor(np.ascontiguousarray(x.T)).t()
+
+    (y,) = at_any_number_of_threads(
+        lambda: ((operand(a, order[0]) @ operand(b, order[1])).numpy(),)
+    )
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    assert_product(y, a @ b, np.abs(a) @ np.abs(b), k)
+
+
+def test_matmul_spreads_what_is_not_finite():
+    a, b = numbers(130, 300), numbers(300, 200)
+    a[60, 100], b[40, 150] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        truth = a @ b
+    (y,) = at_any_number_of_threads(lambda: ((dt.tensor(a) @ dt.tensor(b)).numpy(),))
+    assert np.array_equal(np.isnan(y), np.isnan(truth))
+    assert np.array_equal(np.isinf(y), np.isinf(truth))
+
+
+# Images, channels in, channels out, size, kernel, further arguments.
+CONVOLUTIONS = (
+    (3, 1, 8, 15, 3, {"padding": 1}),
+    (9, 8, 16, 7, 3, {"padding": 1}),
+    (3, 13, 33, 14, 3, {"padding": 1}),
+    (2, 24, 17, 19, 3, {"padding": 2, "stride": 2}),
+    (2, 16, 40, 11, (2, 3), {"padding": (0, 2), "dilation": (1, 2)}),
+    (2, 12, 16, 5, 3, {"padding": 3}),
+    (2, 32, 48, 9, 1, {}),
+    (2, 26, 34, 9, 3, {"padding": 1, "groups": 2}),
+    (3, 70, 70, 9, 3, {"padding": 1, "groups": 70}),
+    (2, 70, 70, 10, (3, 2), {"padding": (2, 1), "stride": 2, "groups": 70}),
+    (2, 9, 9, 10, 3, {"dilation": 2, "padding": 1, "groups": 9}),
+)
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("channels_last", (False, True))
+def test_conv2d_and_its_gradients(torch, case, channels_last):
+    n, c_in, c_out, size, kernel, arguments = case
+    kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    weight_sizes = (c_out, c_in // arguments.get("groups", 1), *kernel)
+    x, w, b = numbers(n, c_in, size, size), numbers(*weight_sizes), numbers(c_out)
+
+    def results(t, make):
+        leaves = [make(v).requires_grad_() for v in (x, w, b)]
+        y = t.nn.functional.conv2d(*leaves, **arguments)
+        y.backward(make(numbers(*y.shape)))
+        return [v.detach().numpy() for v in (y, *(leaf.grad for leaf in leaves))]
+
+    def ours(v):
+        v = dt.tensor(v)
+        return v.contiguous(memory_format=dt.channels_last) if channels_last and v.ndim == 4 else v
+
+    mine = at_any_number_of_threads(lambda: results(dt, ours))
+    truth = results(torch, lambda v: torch.tensor(v, dtype=torch.float64))
+    for got, right in zip(mine, truth, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5 * np.abs(right).max())
