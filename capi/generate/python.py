@@ -129,9 +129,20 @@ def variadic(f: Function) -> Argument | None:
     return places[0]
 
 
-def is_reduction(f: Function) -> bool:
-    """Reductions also take NumPy's names of their arguments, as PyTorch's do."""
-    return {"dim", "keepdim"} <= {a.name for a in f.args}
+_NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def numpy_names(f: Function) -> dict[str, str]:
+    """NumPy's names of arguments, which PyTorch takes too: {"dim": "axis"}. An argument that others
+    without defaults come after has none: it could not be left out."""
+    if "torch" not in f.namespaces and not f.method:
+        return {}
+    required = [a.name for a in f.args if not a.has_default]
+    return {
+        a.name: _NUMPY_NAMES[a.name]
+        for a in f.args
+        if a.name in _NUMPY_NAMES and (a.has_default or a.name == required[-1])
+    }
 
 
 # ---- signatures
@@ -150,12 +161,11 @@ def signature(schema: Schema, f: Function) -> str:
             parts.append("*")
             star = True
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
-    if is_reduction(f):
+    others = numpy_names(f)
+    if others:
         parts += [] if star else ["*"]
-        required = [i for i, part in enumerate(parts) if part == "dim"]
-        for i in required:  # it may come as axis instead
-            parts[i] = "dim=None"
-        parts += ["axis=None", "keepdims=None"]
+        parts = [f"{p}=None" if p in others else p for p in parts]  # it may come by its other name
+        parts += [f"{other}=None" for other in others.values()]
     return ", ".join(parts)
 
 
@@ -200,13 +210,8 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     lines = [f"def {name}({signature(schema, f)}):"]
     lines += [INDENT + line if line else "" for line in docstring(schema, f)]
     body, call = _call(schema, f, args)
-    if is_reduction(f):
-        lines += [
-            f"{INDENT}if axis is not None:",
-            f"{INDENT * 2}dim = axis",
-            f"{INDENT}if keepdims is not None:",
-            f"{INDENT * 2}keepdim = keepdims",
-        ]
+    for own, other in numpy_names(f).items():
+        lines += [f"{INDENT}if {other} is not None:", f"{INDENT * 2}{own} = {other}"]
     before, after = _result(schema, f, call)
     lines.append(f"{INDENT}try:")
     lines += [INDENT * 2 + line for line in [*body, *before]]

@@ -103,13 +103,17 @@ def _signature(schema: Schema, f: Function, method: bool) -> str:
             parts += ["*"] if a.keyword_only and not star else []
             star = star or a.keyword_only
             parts.append(_parameter(schema, a))
-    if python.is_reduction(f):
+    others = python.numpy_names(f)
+    if others:
         parts += [] if star else ["*"]
-        dim = next(a.kind for a in f.args if a.name == "dim")
-        parts += [f"axis: {annotation(schema, dim)} = ...", "keepdims: builtins.bool = ..."]
         parts = [
-            part + " = ..." if part.startswith("dim:") and "=" not in part else part
+            part + " = ..." if part.partition(":")[0] in others and "=" not in part else part
             for part in parts
+        ]
+        parts += [
+            f"{others[a.name]}: {annotation(schema, a.kind)} = ..."
+            for a in f.args
+            if a.name in others
         ]
     return ", ".join(parts)
 

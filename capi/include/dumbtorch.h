@@ -832,12 +832,15 @@ DT_API dt_status dt_hook_remove(dt_hook *self) DT_NOEXCEPT DT_MUST_CHECK;
  * @param outputs What was computed, without recording.
  * @param saved Tensors that backward will need, inputs and outputs among them.
  * @param backward The function that turns gradients of the outputs into those of the inputs.
- * @return The outputs as part of the graph. */
+ * @param dirty Inputs that were written in place: they are outputs too, and stay the same tensors.
+ *   One that is a view must be the first input and the only output. PyTorch's default: [].
+ * @return The outputs as part of the graph.
+ * @throws RuntimeError: a dirty tensor is no output, or may not be written in place. */
 DT_API dt_status dt_custom_function(
     const char *name, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor *const *outputs,
     int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
-    void *backward_data, void (*backward_drop)(void *user_data),
-    dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+    void *backward_data, void (*backward_drop)(void *user_data), dt_tensor *const *dirty,
+    int64_t dirty_n, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- creation */
 

@@ -77,7 +77,8 @@ dt_status dt_hook_remove(dt_hook *self) noexcept {
 dt_status dt_custom_function(
     const char *name, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor *const *outputs,
     int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
-    void *backward_data, void (*backward_drop)(void *user_data), dt_tensor_list **out) noexcept {
+    void *backward_data, void (*backward_drop)(void *user_data), dt_tensor *const *dirty,
+    int64_t dirty_n, dt_tensor_list **out) noexcept {
   clear_all(out);
   return guard("custom_function", [&] {
     const UserData backward_owner(backward_data, backward_drop);
@@ -86,7 +87,8 @@ dt_status dt_custom_function(
     const TensorArray outputs_array(outputs, outputs_n, "outputs"); const TensorList outputs_ = outputs_array;
     const TensorArray saved_array(saved, saved_n, "saved", kMayBeAbsent); const TensorList saved_ = saved_array;
     const auto backward_ = wrap(backward, backward_owner, "backward");
+    const TensorArray dirty_array(dirty, dirty_n, "dirty"); const TensorList dirty_ = dirty_array;
     need(out, "out");
-    put(out, dt::custom_function(name_, inputs_, outputs_, saved_, backward_));
+    put(out, dt::custom_function(name_, inputs_, outputs_, saved_, backward_, dirty_));
   });
 }

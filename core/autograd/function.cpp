@@ -1,6 +1,7 @@
 #include "core/autograd/function.h"
 
-#include "core/autograd/record.h"
+#include "core/autograd/inplace.h"
+#include "core/autograd/view.h"
 #include "core/ops/copy.h"
 
 namespace dt {
@@ -67,29 +68,59 @@ int64_t position(TensorList list, const Tensor& x) {
   return -1;
 }
 
+void check_dirty(TensorList dirty, TensorList inputs, TensorList outputs) {
+  for (const Tensor& x : dirty) {
+    DT_CHECK(position(outputs, x) >= 0, kRuntimeError,
+             "Some elements marked as dirty during the forward method were not returned as output. "
+             "The inputs that are modified inplace must all be outputs of the Function.");
+    const bool only = inputs[0].is_same(x) && outputs.size() == 1;
+    DT_CHECK(!x.impl()->autograd.view || only, kRuntimeError,
+             "a view that is marked as dirty must be the first input and the only output of the "
+             "Function");
+    check_inplace(x, needs_graph(inputs));
+  }
+}
+
+// Makes the results the node's outputs, where they are dirty as in-place ops do.
+void attach_results(const Ref<Node>& node, TensorList results, TensorList inputs,
+                    TensorList dirty) {
+  if (dirty.size() == 1 && dirty[0].impl()->autograd.view) {
+    attach_inputs(node, inputs);
+    finish_inplace(dirty[0], node);
+    return;
+  }
+  attach(node, results, inputs);
+  for (const Tensor& x : dirty) {
+    x.bump_version();
+    ++x.impl()->autograd.rebased;
+  }
+}
+
 }  // namespace
 
 std::vector<Tensor> custom_function(const std::optional<std::string>& name, TensorList inputs,
-                                    TensorList outputs, TensorList saved, CustomBackward backward) {
+                                    TensorList outputs, TensorList saved, CustomBackward backward,
+                                    TensorList dirty) {
+  check_dirty(dirty, inputs, outputs);
   std::vector<Tensor> results;
   for (const Tensor& y : outputs) {
-    // An output that is an input, or already has a history, gets a handle of its own to carry the
-    // new one.
+    // An output that is an unchanged input, or already has a history, gets a handle of its own to
+    // carry the new one.
     const bool own = position(inputs, y) < 0 && !y.requires_grad();
-    results.push_back(own ? y : y.detach());
+    results.push_back(own || position(dirty, y) >= 0 ? y : y.detach());
   }
   if (!needs_graph(inputs)) return results;
   auto* node = new CustomNode(name.value_or("CustomBackward"), std::move(backward));
   const Ref<Node> owner = Ref<Node>::adopt(node);
+  attach_results(owner, results, inputs, dirty);
   for (const Tensor& x : saved) {
     const int64_t output = x.defined() ? position(outputs, x) : -1;
-    if (output >= 0 && position(inputs, x) < 0) {
+    if (output >= 0 && (position(inputs, x) < 0 || position(dirty, x) >= 0)) {
       node->saved().push_back(Saved::output(results[output], static_cast<int>(output)));
     } else {
       node->saved().push_back(x.defined() ? Saved::input(x) : Saved());
     }
   }
-  attach(owner, results, inputs);
   return results;
 }
 

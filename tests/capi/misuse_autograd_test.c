@@ -76,21 +76,26 @@ static void test_hook_remove(void) {
 }
 
 static void test_custom_function(void) {
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", NULL, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, NULL, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, NULL, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, called_custom_backward, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
-  EXPECT(TYPE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, &good.drops, count_drop, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", NULL, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, NULL, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, NULL, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(TYPE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, NULL, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, -7, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.released_tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.foreign_tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.null_tensors, 2, (dt_tensor_list **)&out.pointer));
 }
 
 int main(void) {

@@ -951,19 +951,30 @@ static inline dt_status T_hook_remove(dt_hook *self) {
 }
 
 /** T_custom_function(name: str?, inputs: tensor[], outputs: tensor[], saved: tensor?[], backward:
- *     callback)
+ *     callback, .dirty: tensor[] = [])
  * Records an operation of the user's: the outputs get a node that calls backward. The outputs as
  * part of the graph. */
-static inline dt_tensor_list *T_custom_function(
+typedef struct {
+  T_Tensors dirty;
+} T_custom_function_options;
+static inline T_custom_function_options T_custom_function_defaults(void) {
+  T_custom_function_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor_list *T_do_custom_function(
     const char *name, T_Tensors inputs, T_Tensors outputs, T_Tensors saved,
-    T_CustomBackward backward) {
+    T_CustomBackward backward, const T_custom_function_options *options) {
   dt_tensor_list *result = NULL;
   if (T_stopped_()) { if (backward.drop) backward.drop(backward.user_data); return result; }
   T_check(dt_custom_function(
     name, inputs.p, inputs.n, outputs.p, outputs.n, saved.p, saved.n, backward.fn,
-    backward.user_data, backward.drop, &result));
+    backward.user_data, backward.drop, options->dirty.p, options->dirty.n, &result));
   return T_own_tensor_list_(result);
 }
+#define T_custom_function(...) T_custom_function_with_(__VA_ARGS__, )
+#define T_custom_function_with_(name, inputs, outputs, saved, backward, ...) \
+  T_OPTIONS_(custom_function, \
+    T_do_custom_function(name, inputs, outputs, saved, backward, &T_custom_function_o), __VA_ARGS__)
 
 /** T_empty(size: i64[], .dtype: dtype? = absent, .device: device? = absent, .requires_grad: bool =
  *     false, .memory_format: memory_format? = absent)

@@ -3018,13 +3018,14 @@ inline std::vector<Tensor> grad(
 // part of the graph.
 inline std::vector<Tensor> custom_function(
     const std::optional<std::string>& name, const TensorRefs& inputs, const TensorRefs& outputs,
-    const TensorRefs& saved, CustomBackward backward) {
+    const TensorRefs& saved, CustomBackward backward, const TensorRefs& dirty = {}) {
   const bool backward_given = static_cast<bool>(backward);
   dt_tensor_list* out = nullptr;
   detail::check(dt_custom_function(
     detail::text(name), inputs.data(), inputs.size(), outputs.data(), outputs.size(), saved.data(),
     saved.size(), backward_given ? detail::call_custom_backward : nullptr,
-    detail::box(std::move(backward)), detail::drop<CustomBackward>, &out));
+    detail::box(std::move(backward)), detail::drop<CustomBackward>, dirty.data(), dirty.size(),
+    &out));
   return detail::take_tensors(out);
 }
 

@@ -833,24 +833,28 @@ static int fn_hook_remove(lua_State *L) {
 }
 
 static int fn_custom_function(lua_State *L) {
-  static const char *const names[] = {"name", "inputs", "outputs", "saved", "backward", NULL};
+  static const char *const names[] = {
+    "name", "inputs", "outputs", "saved", "backward", "dirty", NULL};
   dtl_call c = {L, "custom_function", names};
   const char *a_name = NULL;
   dtl_tensors a_inputs = {NULL, DT_ABSENT};
   dtl_tensors a_outputs = {NULL, DT_ABSENT};
   dtl_tensors a_saved = {NULL, DT_ABSENT};
   dtl_callback *a_backward = NULL;
+  dtl_tensors a_dirty = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   if (!dtl_absent(&c, 1)) a_name = dtl_string(&c, 1);
   a_inputs = dtl_tensor_list(&c, 2, 0);
   a_outputs = dtl_tensor_list(&c, 3, 0);
   a_saved = dtl_tensor_list(&c, 4, 1);
+  if (!dtl_absent(&c, 6)) a_dirty = dtl_tensor_list(&c, 6, 0);
   r_out = dtl_new(L, &dtl_kind_tensor_list);
   a_backward = dtl_read_callback(&c, 5);
   dtl_check(L, dt_custom_function(
     a_name, a_inputs.p, a_inputs.n, a_outputs.p, a_outputs.n, a_saved.p, a_saved.n,
-    a_backward ? call_custom_backward : NULL, a_backward, dtl_drop, (dt_tensor_list **)r_out));
+    a_backward ? call_custom_backward : NULL, a_backward, dtl_drop, a_dirty.p, a_dirty.n,
+    (dt_tensor_list **)r_out));
   dtl_take_tensors(L);
   return 1;
 }

@@ -376,9 +376,9 @@ static int32_t py_hook_remove(int64_t self) {
   return dt_hook_remove((dt_hook *)(intptr_t)self);
 }
 
-static int64_t py_custom_function(const char *name, const int64_t *inputs, int64_t inputs_n, const int64_t *outputs, int64_t outputs_n, const int64_t *saved, int64_t saved_n, int64_t backward) {
+static int64_t py_custom_function(const char *name, const int64_t *inputs, int64_t inputs_n, const int64_t *outputs, int64_t outputs_n, const int64_t *saved, int64_t saved_n, int64_t backward, const int64_t *dirty, int64_t dirty_n) {
   dt_tensor_list *out = NULL;
-  (void)!dt_custom_function(name, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)outputs, outputs_n, (dt_tensor *const *)saved, saved_n, on_custom_backward, (void *)(intptr_t)backward, on_drop, &out);
+  (void)!dt_custom_function(name, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)outputs, outputs_n, (dt_tensor *const *)saved, saved_n, on_custom_backward, (void *)(intptr_t)backward, on_drop, (dt_tensor *const *)dirty, dirty_n, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -684,7 +684,7 @@ def tensor_register_hook(self, hook):
     return Hook.own(out)
 
 
-def custom_function(name, inputs, outputs, saved, backward):
+def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     """Records an operation of the user's: the outputs get a node that calls backward.
 
     Args:
@@ -693,6 +693,8 @@ def custom_function(name, inputs, outputs, saved, backward):
         outputs: What was computed, without recording.
         saved: Tensors that backward will need, inputs and outputs among them.
         backward: The function that turns gradients of the outputs into those of the inputs.
+        dirty: Inputs that were written in place: they are outputs too, and stay the same
+            tensors. One that is a view must be the first input and the only output.
 
     Returns:
         The outputs as part of the graph.
@@ -701,10 +703,11 @@ def custom_function(name, inputs, outputs, saved, backward):
         inputs_c = handle_list(inputs)
         outputs_c = handle_list(outputs)
         saved_c = optional_handle_list(saved)
+        dirty_c = handle_list(dirty)
         backward_c = keep(backward)
-        out = lib.py_custom_function(NULL if name is None else name.encode(), inputs_c, len(inputs_c), outputs_c, len(outputs_c), saved_c, len(saved_c), backward_c)
+        out = lib.py_custom_function(NULL if name is None else name.encode(), inputs_c, len(inputs_c), outputs_c, len(outputs_c), saved_c, len(saved_c), backward_c, dirty_c, len(dirty_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback", name, inputs, outputs, saved, backward) from None
+        raise complain(error, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback dirty:tensor[]", name, inputs, outputs, saved, backward, dirty) from None
     return take_tensors(out)
 
 
@@ -1797,13 +1800,15 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     return wrap(out)
 
 
-def softmax(input, dim, *, dtype=None):
+def softmax(input, dim=None, *, dtype=None, axis=None):
     """exp(input) / sum(exp(input)) along a dimension, without overflow.
 
     Args:
         dim: The dimension that adds up to 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_softmax(input._h, dim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -1811,13 +1816,15 @@ def softmax(input, dim, *, dtype=None):
     return wrap(out)
 
 
-def log_softmax(input, dim, *, dtype=None):
+def log_softmax(input, dim=None, *, dtype=None, axis=None):
     """log(softmax(input)), without overflow.
 
     Args:
         dim: The dimension that adds up to 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_log_softmax(input._h, dim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -3818,13 +3825,15 @@ def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def cumsum(input, dim, *, dtype=None):
+def cumsum(input, dim=None, *, dtype=None, axis=None):
     """Running sum along a dimension.
 
     Args:
         dim: The dimension.
         dtype: The dtype to convert to first; absent: integers add up in int64.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_cumsum(input._h, dim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -3903,12 +3912,14 @@ def tensor_dim(self):
     return int_or_fail(out)
 
 
-def tensor_size(self, dim):
+def tensor_size(self, dim=None, *, axis=None):
     """Size of one dimension.
 
     Args:
         dim: The dimension; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_tensor_size(self._h, dim)
     except BAD_ARGUMENTS as error:
@@ -4586,12 +4597,14 @@ def t(input):
     return wrap(out)
 
 
-def squeeze(input, dim=None):
+def squeeze(input, dim=None, *, axis=None):
     """Removes dimensions of size 1.
 
     Args:
         dim: The dimensions to remove if their size is 1; absent means all.
     """
+    if axis is not None:
+        dim = axis
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_squeeze(input._h, dim_c, dim_c_n)
@@ -4600,12 +4613,14 @@ def squeeze(input, dim=None):
     return wrap(out)
 
 
-def unsqueeze(input, dim):
+def unsqueeze(input, dim=None, *, axis=None):
     """Inserts a dimension of size 1.
 
     Args:
         dim: Where it goes.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_unsqueeze(input._h, dim)
     except BAD_ARGUMENTS as error:
@@ -4683,7 +4698,7 @@ def narrow(input, dim, start, length):
     return wrap(out)
 
 
-def slice(input, dim=0, start=None, end=None, step=1):
+def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
     """A strided range along a dimension: input[start:end:step].
 
     Args:
@@ -4693,6 +4708,8 @@ def slice(input, dim=0, start=None, end=None, step=1):
         end: The range stops before it; absent means the size.
         step: Distance of two indices.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_slice(input._h, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
@@ -4732,13 +4749,15 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return wrap(out)
 
 
-def chunk(input, chunks, dim=0):
+def chunk(input, chunks, dim=0, *, axis=None):
     """Splits a dimension into equal pieces; the last may be smaller.
 
     Args:
         chunks: How many pieces; there may be fewer.
         dim: The dimension; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_chunk(input._h, chunks, dim)
     except BAD_ARGUMENTS as error:
@@ -4746,13 +4765,15 @@ def chunk(input, chunks, dim=0):
     return take_tensors(out)
 
 
-def split(input, split_size, dim=0):
+def split(input, split_size, dim=0, *, axis=None):
     """Splits a dimension into pieces of one size.
 
     Args:
         split_size: The size of each piece; the last may be smaller.
         dim: The dimension; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_split(input._h, split_size, dim)
     except BAD_ARGUMENTS as error:
@@ -4760,13 +4781,15 @@ def split(input, split_size, dim=0):
     return take_tensors(out)
 
 
-def split_with_sizes(input, split_sizes, dim=0):
+def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
     """Splits a dimension into pieces of given sizes.
 
     Args:
         split_sizes: The size of each piece.
         dim: The dimension; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         split_sizes_c = shape_list(split_sizes)
         out = lib.py_split_with_sizes(input._h, split_sizes_c, len(split_sizes_c), dim)
@@ -4775,12 +4798,14 @@ def split_with_sizes(input, split_sizes, dim=0):
     return take_tensors(out)
 
 
-def unbind(input, dim=0):
+def unbind(input, dim=0, *, axis=None):
     """All slices along a dimension.
 
     Args:
         dim: The dimension; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_unbind(input._h, dim)
     except BAD_ARGUMENTS as error:
@@ -4788,13 +4813,15 @@ def unbind(input, dim=0):
     return take_tensors(out)
 
 
-def cat(tensors, dim=0):
+def cat(tensors, dim=0, *, axis=None):
     """Joins tensors along a dimension. Dtypes are promoted.
 
     Args:
         tensors: The tensors.
         dim: The dimension; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         tensors_c = handle_list(tensors)
         out = lib.py_cat(tensors_c, len(tensors_c), dim)
@@ -4803,13 +4830,15 @@ def cat(tensors, dim=0):
     return wrap(out)
 
 
-def stack(tensors, dim=0):
+def stack(tensors, dim=0, *, axis=None):
     """Joins tensors of one shape along a new dimension.
 
     Args:
         tensors: The tensors.
         dim: Where the new dimension goes.
     """
+    if axis is not None:
+        dim = axis
     try:
         tensors_c = handle_list(tensors)
         out = lib.py_stack(tensors_c, len(tensors_c), dim)

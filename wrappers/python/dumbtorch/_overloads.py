@@ -40,18 +40,21 @@ def normal(mean, std=1.0, size=None, *, generator=None, **options):
     return noise * std + mean
 
 
-def max(input, dim=None, keepdim=False, *, other=None, axis=None):
+def max(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
-    return _extreme(
-        _ops.max, _ops.max_dim, _ops.maximum, input, dim if axis is None else axis, keepdim, other
-    )
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, dim, keepdim, other)
 
 
-def min(input, dim=None, keepdim=False, *, other=None, axis=None):
+def min(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
-    return _extreme(
-        _ops.min, _ops.min_dim, _ops.minimum, input, dim if axis is None else axis, keepdim, other
-    )
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, dim, keepdim, other)
+
+
+def _numpy_names(dim, keepdim, axis, keepdims):
+    """dim and keepdim, which may have been given by NumPy's names."""
+    return dim if axis is None else axis, keepdim if keepdims is None else keepdims
 
 
 def _extreme(whole, along, of_two, x, dim, keepdim, other):
@@ -62,21 +65,28 @@ def _extreme(whole, along, of_two, x, dim, keepdim, other):
     return whole(x) if dim is None else along(x, dim, keepdim)
 
 
-def split(tensor, split_size_or_sections, dim=0):
+def split(tensor, split_size_or_sections, dim=0, *, axis=None):
     """Pieces of one size, or of the sizes in a list."""
+    dim = dim if axis is None else axis
     if isinstance(split_size_or_sections, (list, tuple)):
         return _ops.split_with_sizes(tensor, split_size_or_sections, dim)
     return _ops.split(tensor, split_size_or_sections, dim)
 
 
-def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def var(
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
+):
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.var(input, dim, **options)
 
 
-def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def std(
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
+):
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.std(input, dim, **options)
 
@@ -89,8 +99,9 @@ def _spread(dim, unbiased, correction, keepdim):
     return dim, {"correction": correction, "keepdim": keepdim}
 
 
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
     """Vector norm; "fro" is the 2-norm."""
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if p is None or p == "fro":
         p = 2
     elif isinstance(p, str):

@@ -15,6 +15,7 @@ class Context:
         self._to_save: tuple = ()
         self._saved: tuple = ()
         self._not_differentiable: tuple = ()
+        self._dirty: tuple = ()
         self._materialize = True
 
     def save_for_backward(self, *tensors) -> None:
@@ -36,9 +37,8 @@ class Context:
         self._not_differentiable = outputs
 
     def mark_dirty(self, *inputs) -> None:
-        raise NotImplementedError(
-            "Function: mark_dirty is not supported: return a new tensor instead"
-        )
+        """These inputs were written in place by forward, which returns them too."""
+        self._dirty = inputs
 
     def set_materialize_grads(self, value: bool) -> None:
         """False: absent gradients reach backward as None instead of zeros."""
@@ -92,6 +92,11 @@ class Function:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
         outputs = result if isinstance(result, tuple) else (result,)
+        if not all(_is_in(x, outputs) for x in ctx._dirty):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
+            )
         if recording:
             outputs = _record(cls, ctx, args, tensors, outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
@@ -110,12 +115,16 @@ def _record(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tu
     ]  # fmt: skip
     plain = [outputs[i] for i in places]
     # An input that forward returns as it is becomes an output of its own.
-    plain = [_ops.detach(y) if _is_in(y, tensors) else y for y in plain]
+    dirty = [y for y in plain if _is_in(y, ctx._dirty)]
+    plain = [_ops.detach(y) if _is_in(y, tensors) and not _is_in(y, dirty) else y for y in plain]
     backward = _Backward(cls, ctx, args, outputs, places)
-    made = _ops.custom_function(f"{cls.__name__}Backward", tensors, plain, ctx._to_save, backward)
+    name = f"{cls.__name__}Backward"
+    made = _ops.custom_function(name, tensors, plain, ctx._to_save, backward, dirty)
+    # The graph keeps ctx; a ctx that kept outputs would keep the graph, for ever.
+    ctx._to_save = ctx._not_differentiable = ctx._dirty = ()
     out = list(outputs)
     for i, y in zip(places, made, strict=True):
-        out[i] = y
+        out[i] = out[i] if _is_in(out[i], dirty) else y
     return tuple(out)
 
 

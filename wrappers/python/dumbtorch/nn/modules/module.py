@@ -17,6 +17,7 @@ from ..._tensor import Tensor
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
 from ..parameter import Buffer, Parameter
+from .backward_hooks import BackwardHooks
 
 _hook_ids = itertools.count()
 
@@ -49,6 +50,8 @@ class Module:
     _hooked = False
     _forward_hooks: dict | None = None
     _forward_pre_hooks: dict | None = None
+    _backward_hooks: dict | None = None
+    _backward_pre_hooks: dict | None = None
     training: bool
 
     def __init__(self, *args, **kwargs):
@@ -80,12 +83,16 @@ class Module:
                 args, kwargs = changed
             else:
                 args = changed if isinstance(changed, tuple) else (changed,)
+        watch = None
+        if self._backward_hooks or self._backward_pre_hooks:
+            watch = BackwardHooks(self, self._backward_pre_hooks, self._backward_hooks)
+            args = watch.before(args)
         out = self.forward(*args, **kwargs)
         for hook, with_kwargs in tuple((self._forward_hooks or {}).values()):
             changed = hook(self, args, kwargs, out) if with_kwargs else hook(self, args, out)
             if changed is not None:
                 out = changed
-        return out
+        return watch.after(out) if watch else out
 
     # ---- attributes
 
@@ -446,6 +453,15 @@ class Module:
     def register_forward_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
         """Calls hook(module, args, output) after forward; what it returns replaces output."""
         return self._register("_forward_hooks", (hook, with_kwargs), prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend: bool = False):
+        """Has backward call hook(module, grad_output); what it returns replaces grad_output."""
+        return self._register("_backward_pre_hooks", hook, prepend)
+
+    def register_full_backward_hook(self, hook, prepend: bool = False):
+        """Has backward call hook(module, grad_input, grad_output), tuples with one gradient for each
+        input and output; what it returns replaces grad_input."""
+        return self._register("_backward_hooks", hook, prepend)
 
     def _register(self, which: str, hook, prepend: bool) -> RemovableHandle:
         hooks = getattr(self, which)
