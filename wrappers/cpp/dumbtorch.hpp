@@ -655,6 +655,10 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   ModuleStateDictResult state_dict() const;
   // Sets parameters and buffers.
   void load_state_dict(const Strings& names, const TensorRefs& tensors, bool strict = true) const;
+  // Writes parameters and buffers under their state-dict names.
+  void save(const std::string& path) const;
+  // Sets parameters and buffers from a file.
+  void load(const std::string& path, bool strict = true) const;
   // Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
   // working. No other thread may use them meanwhile.
   void to(
@@ -1494,6 +1498,14 @@ inline void Module::load_state_dict(
     const Strings& names, const TensorRefs& tensors, bool strict) const {
   detail::check(dt_module_load_state_dict(
     handle(), names.data(), names.size(), tensors.data(), tensors.size(), strict));
+}
+
+inline void Module::save(const std::string& path) const {
+  detail::check(dt_module_save(handle(), path.c_str()));
+}
+
+inline void Module::load(const std::string& path, bool strict) const {
+  detail::check(dt_module_load(handle(), path.c_str(), strict));
 }
 
 inline void Module::to(std::optional<Device> device, std::optional<DType> dtype) const {

@@ -2107,6 +2107,32 @@ static int fn_module_load_state_dict(lua_State *L) {
   return 0;
 }
 
+static int fn_module_save(lua_State *L) {
+  static const char *const names[] = {"self", "path", NULL};
+  dtl_call c = {L, "save", names};
+  dt_module *a_self = NULL;
+  const char *a_path = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
+  a_path = dtl_string(&c, 2);
+  dtl_check(L, dt_module_save(a_self, a_path));
+  return 0;
+}
+
+static int fn_module_load(lua_State *L) {
+  static const char *const names[] = {"self", "path", "strict", NULL};
+  dtl_call c = {L, "load", names};
+  dt_module *a_self = NULL;
+  const char *a_path = NULL;
+  int32_t a_strict = 1;
+  dtl_arguments(&c);
+  a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
+  a_path = dtl_string(&c, 2);
+  if (!dtl_absent(&c, 3)) a_strict = dtl_bool(&c, 3);
+  dtl_check(L, dt_module_load(a_self, a_path, a_strict));
+  return 0;
+}
+
 static int fn_module_to(lua_State *L) {
   static const char *const names[] = {"self", "device", "dtype", NULL};
   dtl_call c = {L, "to", names};
@@ -5936,6 +5962,8 @@ static const luaL_Reg methods_module[] = {
     {"named_buffers", fn_module_named_buffers},
     {"state_dict", fn_module_state_dict},
     {"load_state_dict", fn_module_load_state_dict},
+    {"save", fn_module_save},
+    {"load", fn_module_load},
     {"to", fn_module_to},
     {"zero_grad", fn_module_zero_grad},
     {"requires_grad_", fn_module_requires_grad_},

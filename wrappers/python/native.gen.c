@@ -803,6 +803,14 @@ static int32_t py_module_load_state_dict(int64_t self, const char *const *names,
   return dt_module_load_state_dict((dt_module *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n, strict);
 }
 
+static int32_t py_module_save(int64_t self, const char *path) {
+  return dt_module_save((dt_module *)(intptr_t)self, path);
+}
+
+static int32_t py_module_load(int64_t self, const char *path, int32_t strict) {
+  return dt_module_load((dt_module *)(intptr_t)self, path, strict);
+}
+
 static int32_t py_module_to(int64_t self, int32_t device_type, int64_t device_index, int32_t dtype) {
   return dt_module_to((dt_module *)(intptr_t)self, device_type, device_index, dtype);
 }

@@ -5035,6 +5035,34 @@ class Module(Handle):
         if status:
             raise fail()
 
+    def save(self, path):
+        """Writes parameters and buffers under their state-dict names.
+
+        Args:
+            path: The safetensors file. It is replaced whole: a reader sees the old one or the
+                new one.
+        """
+        try:
+            status = lib.py_module_save(self._h, path.encode())
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "save", "self:handle path:str", self, path) from None
+        if status:
+            raise fail()
+
+    def load(self, path, strict=True):
+        """Sets parameters and buffers from a file.
+
+        Args:
+            path: A safetensors file with state-dict names, of whatever program.
+            strict: Refuse missing and unexpected names.
+        """
+        try:
+            status = lib.py_module_load(self._h, path.encode(), strict)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "load", "self:handle path:str strict:bool", self, path, strict) from None
+        if status:
+            raise fail()
+
     def to(self, device=None, dtype=None):
         """Moves or converts parameters and buffers. They stay the same tensors, so an optimizer
         keeps working. No other thread may use them meanwhile.
