@@ -3089,6 +3089,11 @@ DT_API dt_status dt_memory_stats(
     dt_device_type device_type, int64_t device_index, int64_t *allocated, int64_t *reserved,
     int64_t *peak) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** Makes what is in use now the most that was ever in use.
+ * @param device Where; absent means the default device. PyTorch's default: absent. */
+DT_API dt_status dt_reset_peak_memory_stats(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Has this context call a function before an allocation fails, on the thread that allocates. Worker
  * threads of data loaders do not call it.
  * @param hook The function; it takes the place of the one before. */

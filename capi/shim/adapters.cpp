@@ -62,6 +62,11 @@ std::tuple<int64_t, int64_t, int64_t> memory_stats(Device device) {
   return {stats.allocated, stats.reserved, stats.peak_allocated};
 }
 
+void reset_peak_memory_stats(Device device) {
+  check_available(device_or_default(device));
+  cpu_reset_peak();
+}
+
 void empty_cache(Device device) {
   check_available(device_or_default(device));
   cpu_empty_cache();

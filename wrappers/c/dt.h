@@ -5408,6 +5408,26 @@ static inline int64_t T_do_memory_stats(const T_memory_stats_options *options) {
   T_OPTIONS_(memory_stats, \
     T_do_memory_stats(&T_memory_stats_o), __VA_ARGS__)
 
+/** T_reset_peak_memory_stats(.device: device? = absent)
+ * Makes what is in use now the most that was ever in use. */
+typedef struct {
+  T_Device device;
+} T_reset_peak_memory_stats_options;
+static inline T_reset_peak_memory_stats_options T_reset_peak_memory_stats_defaults(void) {
+  T_reset_peak_memory_stats_options options = {{0, 0}};
+  return options;
+}
+static inline dt_status T_do_reset_peak_memory_stats(
+    const T_reset_peak_memory_stats_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_reset_peak_memory_stats(options->device.type, options->device.index));
+  return T_status();
+}
+#define T_reset_peak_memory_stats(...) T_reset_peak_memory_stats_with_(__VA_ARGS__, )
+#define T_reset_peak_memory_stats_with_(...) \
+  T_OPTIONS_(reset_peak_memory_stats, \
+    T_do_reset_peak_memory_stats(&T_reset_peak_memory_stats_o), __VA_ARGS__)
+
 /** T_set_memory_hook(hook: callback)
  * Has this context call a function before an allocation fails, on the thread that allocates.
  * Worker threads of data loaders do not call it. */

@@ -3896,6 +3896,12 @@ inline MemoryStatsResult memory_stats(std::optional<Device> device = std::nullop
   return {allocated, reserved, peak};
 }
 
+// Makes what is in use now the most that was ever in use.
+inline void reset_peak_memory_stats(std::optional<Device> device = std::nullopt) {
+  detail::check(dt_reset_peak_memory_stats(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
+}
+
 // Has this context call a function before an allocation fails, on the thread that allocates. Worker
 // threads of data loaders do not call it.
 inline void set_memory_hook(MemoryHook hook) {

@@ -5444,6 +5444,16 @@ static int fn_memory_stats(lua_State *L) {
   return 3;
 }
 
+static int fn_reset_peak_memory_stats(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "reset_peak_memory_stats", names};
+  dtl_device a_device = {0, 0};
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  dtl_check(L, dt_reset_peak_memory_stats(a_device.type, a_device.index));
+  return 0;
+}
+
 static int fn_set_memory_hook(lua_State *L) {
   static const char *const names[] = {"hook", NULL};
   dtl_call c = {L, "set_memory_hook", names};
@@ -6506,6 +6516,7 @@ static const luaL_Reg functions_torch[] = {
     {"get_num_threads", fn_get_num_threads},
     {"set_num_threads", fn_set_num_threads},
     {"memory_stats", fn_memory_stats},
+    {"reset_peak_memory_stats", fn_reset_peak_memory_stats},
     {"set_memory_hook", fn_set_memory_hook},
     {"remove_memory_hook", fn_remove_memory_hook},
     {"empty_cache", fn_empty_cache},

@@ -2038,6 +2038,10 @@ static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_
   return status;
 }
 
+static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_index) {
+  return dt_reset_peak_memory_stats(device_type, device_index);
+}
+
 static int32_t py_set_memory_hook(int64_t hook) {
   return dt_set_memory_hook(on_memory_hook, (void *)(intptr_t)hook, on_drop);
 }

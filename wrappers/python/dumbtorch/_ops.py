@@ -4404,6 +4404,21 @@ def memory_stats(device=None):
     return memory_stats_result((out[0], out[1], out[2]))
 
 
+def reset_peak_memory_stats(device=None):
+    """Makes what is in use now the most that was ever in use.
+
+    Args:
+        device: Where; absent means the default device.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        status = lib.py_reset_peak_memory_stats(device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "reset_peak_memory_stats", "device:device?", device) from None
+    if status:
+        raise fail()
+
+
 def set_memory_hook(hook):
     """Has this context call a function before an allocation fails, on the thread that
     allocates. Worker threads of data loaders do not call it.
