@@ -181,31 +181,6 @@ def options_init(o: Options) -> str:
     return f"#define DT_{o.name.upper()}_OPTIONS_INIT {{ {', '.join([first, *values])} }}"
 
 
-def type_declarations(schema: Schema) -> list[str]:
-    """Every type of the API without comments, in a form that C parsers of other languages read."""
-    lines = []
-    for e in schema.enums.values():
-        lines.append(f"typedef int32_t dt_{e.name};")
-        zero = [f"{enum_constant(e.name, e.zero)} = 0"] if e.zero else []
-        values = [f"{enum_constant(e.name, v.name)} = {v.number}" for v in e.values]
-        lines.append(f"enum {{ {', '.join(zero + values)} }};")
-    lines += [f"typedef struct dt_{h} dt_{h};" for h in schema.handles]
-    for o in schema.options.values():
-        members = [f"{declare(p)};" for a in o.fields for p in field(a)]
-        body = " ".join(["int64_t struct_size;", *members])
-        lines.append(f"typedef struct dt_{o.name}_options {{ {body} }} dt_{o.name}_options;")
-    lines += [callback_typedef(c) for c in schema.callbacks.values()]
-    return lines
-
-
-def function_declarations(schema: Schema) -> list[str]:
-    """Every function of the API without attributes or comments."""
-    lines = [c.declaration + ";" for c in schema.c_functions.values()]
-    lines += [f"void dt_{h}_release(dt_{h} *handle);" for h in schema.handles]
-    lines += [declaration(f) + ";" for f in schema.public]
-    return lines
-
-
 def symbols(schema: Schema, level: int | None = None) -> list[str]:
     """The exported names, or those that an API level added."""
     names = [("dt_" + c.name, c.since) for c in schema.c_functions.values()]

@@ -27,6 +27,7 @@ from . import (
     shim,
 )
 from .model import SchemaError
+from .text import GENERATED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -57,6 +58,8 @@ def outputs(model) -> dict[str, str]:
         for path, text in generate(model).items():
             if path in files:
                 raise SchemaError(f"two generators print {path}")
+            if GENERATED not in text.partition("\n")[0]:
+                raise SchemaError(f"{path} does not say in its first line that it is generated")
             files[path] = text
     return files
 

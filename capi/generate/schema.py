@@ -231,7 +231,7 @@ def _inplace_twin(f: Function) -> Function:
         returns="",
         inplace=True,
         namespaces=(),
-        method_name=f.method_name + "_",
+        method_name=f.method_name + "_" if f.method else "",
         python=f.python + "_" if f.python else "",
         operator="i" + f.operator if f.operator else "",
     )

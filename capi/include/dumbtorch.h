@@ -1684,6 +1684,22 @@ DT_API dt_status dt_module_load_state_dict(
     dt_module *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
     int64_t tensors_n, int32_t strict) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** Writes parameters and buffers under their state-dict names.
+ * @param self The module.
+ * @param path The safetensors file. It is replaced whole: a reader sees the old one or the new one.
+ * @throws IoError: the file cannot be written. */
+DT_API dt_status dt_module_save(dt_module *self, const char *path) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Sets parameters and buffers from a file.
+ * @param self The module.
+ * @param path A safetensors file with state-dict names, of whatever program.
+ * @param strict Refuse missing and unexpected names. PyTorch's default: true.
+ * @throws IoError: the file cannot be read, or lies about its content.
+ * @throws RuntimeError: a name is missing or unexpected, or a size differs. Nothing is changed
+ *   then. */
+DT_API dt_status dt_module_load(
+    dt_module *self, const char *path, int32_t strict) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
  * working. No other thread may use them meanwhile.
  * @param self The module.
@@ -3244,6 +3260,11 @@ DT_API dt_status dt_set_num_threads(int64_t n) DT_NOEXCEPT DT_MUST_CHECK;
 DT_API dt_status dt_memory_stats(
     dt_device_type device_type, int64_t device_index, int64_t *allocated, int64_t *reserved,
     int64_t *peak) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Makes what is in use now the most that was ever in use.
+ * @param device Where; absent means the default device. PyTorch's default: absent. */
+DT_API dt_status dt_reset_peak_memory_stats(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Has this context call a function before an allocation fails, on the thread that allocates. Worker
  * threads of data loaders do not call it.

@@ -27,6 +27,7 @@ void set_threads(int64_t n);
 
 // ---- memory
 std::tuple<int64_t, int64_t, int64_t> memory_stats(Device device);
+void reset_peak_memory_stats(Device device);
 void empty_cache(Device device);
 void synchronize(Device device);
 

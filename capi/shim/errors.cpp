@@ -7,16 +7,6 @@
 namespace dt::capi {
 namespace {
 
-// "matmul: ..." names its op already: a word, then a colon.
-bool names_op(const std::string& message) {
-  size_t i = 0;
-  while (i < message.size() && (isalnum(static_cast<unsigned char>(message[i])) ||
-                                message[i] == '_' || message[i] == '.')) {
-    ++i;
-  }
-  return i > 0 && i + 1 < message.size() && message[i] == ':' && message[i + 1] == ' ';
-}
-
 void set_error(Code code, std::string message) {
   LastError& error = context().error;
   error.code = code;
@@ -24,11 +14,12 @@ void set_error(Code code, std::string message) {
   ++error.serial;
 }
 
+// The rule: a message is "function: sentence". Sentences do not name their function; one that does
+// has come through a call of the same function further in.
 dt_status record(const char* function, Code code, const char* message) noexcept {
   try {
-    std::string text = message;
-    if (!names_op(text)) text = std::string(function) + ": " + text;
-    set_error(code, std::move(text));
+    const std::string name = std::string(function) + ": ", text = message;
+    set_error(code, text.compare(0, name.size(), name) == 0 ? text : name + text);
   } catch (...) {
     // No memory for the words. These fit into the string itself.
     try {

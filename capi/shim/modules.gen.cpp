@@ -114,6 +114,23 @@ dt_status dt_module_load_state_dict(
   });
 }
 
+dt_status dt_module_save(dt_module *self, const char *path) noexcept {
+  return guard("module_save", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    const std::string path_ = string(path, "path");
+    self_->save(path_);
+  });
+}
+
+dt_status dt_module_load(dt_module *self, const char *path, int32_t strict) noexcept {
+  return guard("module_load", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    const std::string path_ = string(path, "path");
+    const bool strict_ = strict != 0;
+    self_->load(path_, strict_);
+  });
+}
+
 dt_status dt_module_to(
     dt_module *self, dt_device_type device_type, int64_t device_index, dt_dtype dtype) noexcept {
   return guard("module_to", [&] {

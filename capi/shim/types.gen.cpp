@@ -158,6 +158,13 @@ dt_status dt_memory_stats(
   });
 }
 
+dt_status dt_reset_peak_memory_stats(dt_device_type device_type, int64_t device_index) noexcept {
+  return guard("reset_peak_memory_stats", [&] {
+    const Device device_ = optional_device(device_type, device_index, "device");
+    reset_peak_memory_stats(device_);
+  });
+}
+
 dt_status dt_set_memory_hook(
     dt_memory_hook hook, void *hook_data, void (*hook_drop)(void *user_data)) noexcept {
   return guard("set_memory_hook", [&] {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/io/safetensors.h"
 #include "core/ops/copy.h"
 #include "core/runtime/context.h"
 
@@ -88,6 +89,16 @@ void Module::load_state_dict(const std::vector<std::string>& names, TensorList t
            problems);
   const GradMode no_grad(false);
   for (auto& [own, value] : loads) copy_(own, value);
+}
+
+void Module::save(const std::string& path) const {
+  const auto [names, tensors] = unzip(state_dict());
+  save_safetensors(path, names, tensors);
+}
+
+void Module::load(const std::string& path, bool strict) {
+  const auto [names, tensors] = load_safetensors(path);
+  load_state_dict(names, tensors, strict);
 }
 
 void Module::to(Device device, DType dtype) {

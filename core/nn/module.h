@@ -34,6 +34,9 @@ class Module : public RefCounted {
   // Copies the values in. With `strict`, every key must be there and no other. Nothing is changed
   // if a check fails.
   void load_state_dict(const std::vector<std::string>& names, TensorList tensors, bool strict);
+  // The state dict as a safetensors file.
+  void save(const std::string& path) const;
+  void load(const std::string& path, bool strict);
 
   // Converts floating point state. The tensors stay the same objects, so optimizers keep working.
   void to(Device device, DType dtype);

@@ -11,7 +11,9 @@
 namespace dt {
 namespace {
 
+// Of a gradient kernel: the gradient, the inputs, the result. It has an output for each input.
 constexpr int kMaxOperands = kMaxPointwiseInputs + 2;
+static_assert(kMaxOperands + kMaxPointwiseInputs <= Layout::kMaxOperands);
 
 // The op's numbers as the kernel ABI wants them: the compute dtype, then each number as int64 and
 // as double.

@@ -1,6 +1,8 @@
 /* dt.h: scopes, the first error, named arguments, callbacks. What the functions compute is tested
  * by conformance_test.c. */
+#define _XOPEN_SOURCE 700 /* mkstemp, P_tmpdir */
 #include <dt.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -138,6 +140,28 @@ static void test_lists_and_modules(void) {
   CHECK(live() == 0);
 }
 
+static void test_module_files(void) {
+  char path[] = P_tmpdir "/dt-module-XXXXXX";
+  const int file = mkstemp(path);
+  CHECK(file >= 0);
+  T_SCOPE {
+    dt_tensor* x = T_randn(T_DIMS(4, 3));
+    dt_module *a = T_nn_linear(3, 2), *b = T_nn_linear(3, 2);
+    T_module_save(a, path);
+    T_module_load(b, path);
+    CHECK(T_item_double(T_sum(T_abs(T_sub(T_module_forward(a, x), T_module_forward(b, x))))) == 0);
+    dt_module* plain = T_nn_linear(3, 2, .bias = 0);
+    T_module_load(plain, path, .strict = 0);
+    CHECK(T_status() == 0);
+    T_module_load(plain, path);
+    CHECK(T_status() == DT_STATUS_RUNTIME_ERROR);
+    CHECK(strstr(T_message(), "module_load: Error(s) in loading state_dict for Linear") != NULL);
+  }
+  CHECK(live() == 0);
+  close(file);
+  remove(path);
+}
+
 /* The first running mean after a batch of ones and one of threes. */
 static double running_mean(dt_module* norm) {
   double mean = -1;
@@ -213,6 +237,7 @@ int main(void) {
   test_first_error_is_kept();
   test_named_arguments();
   test_lists_and_modules();
+  test_module_files();
   test_absent_where_it_is_not_the_default();
   test_callbacks();
   test_settings();

@@ -128,7 +128,7 @@ static dt_tensor* cube(dt_tensor* x, probe* p) {
   OK(dt_square(x, &square));
   OK(dt_mul(square, x, 0, 0, 0, &y));
   OK(dt_set_grad_enabled(1));
-  OK(dt_custom_function("Cube", &x, 1, &y, 1, &x, 1, cube_backward, p, drop_probe, &list));
+  OK(dt_custom_function("Cube", &x, 1, &y, 1, &x, 1, cube_backward, p, drop_probe, NULL, 0, &list));
   OK(dt_tensor_list_get(list, 0, &recorded));
   dt_tensor_list_release(list);
   dt_tensor_release(square);

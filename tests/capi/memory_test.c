@@ -112,9 +112,23 @@ static void test_contexts(void) {
   CHECK(h.drops == 2);
 }
 
+static void test_peak(void) {
+  int64_t before = 0, after = 0, reserved = 0, peak = 0;
+  dt_tensor* t = NULL;
+  OK(dt_memory_stats(0, 0, &before, &reserved, &peak));
+  OK(allocate(8 * MIB, &t));
+  dt_tensor_release(t);
+  OK(dt_memory_stats(0, 0, &after, &reserved, &peak));
+  CHECK(after == before && peak >= before + 8 * MIB && reserved >= 8 * MIB);
+  OK(dt_reset_peak_memory_stats(0, 0));
+  OK(dt_memory_stats(0, 0, &after, &reserved, &peak));
+  CHECK(peak == after);
+}
+
 int main(void) {
   test_tried_again();
   test_failing_hooks();
   test_contexts();
+  test_peak();
   return test_end("memory");
 }

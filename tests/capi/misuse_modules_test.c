@@ -79,6 +79,22 @@ static void test_module_load_state_dict(void) {
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, bad.null_tensors, 2, 1));
 }
 
+static void test_module_save(void) {
+  EXPECT(HANDLE, "module_save", dt_module_save((dt_module *)bad.released, "text"));
+  EXPECT(HANDLE, "module_save", dt_module_save((dt_module *)bad.garbage, "text"));
+  EXPECT(HANDLE, "module_save", dt_module_save((dt_module *)good.tensor, "text"));
+  EXPECT(HANDLE, "module_save", dt_module_save(NULL, "text"));
+  EXPECT(TYPE_ERROR, "module_save", dt_module_save(good.module, NULL));
+}
+
+static void test_module_load(void) {
+  EXPECT(HANDLE, "module_load", dt_module_load((dt_module *)bad.released, "text", 1));
+  EXPECT(HANDLE, "module_load", dt_module_load((dt_module *)bad.garbage, "text", 1));
+  EXPECT(HANDLE, "module_load", dt_module_load((dt_module *)good.tensor, "text", 1));
+  EXPECT(HANDLE, "module_load", dt_module_load(NULL, "text", 1));
+  EXPECT(TYPE_ERROR, "module_load", dt_module_load(good.module, NULL, 1));
+}
+
 static void test_module_to(void) {
   EXPECT(HANDLE, "module_to", dt_module_to((dt_module *)bad.released, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32));
   EXPECT(HANDLE, "module_to", dt_module_to((dt_module *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32));
@@ -184,6 +200,8 @@ int main(void) {
   test_module_named_buffers();
   test_module_state_dict();
   test_module_load_state_dict();
+  test_module_save();
+  test_module_load();
   test_module_to();
   test_module_zero_grad();
   test_module_requires_grad_();

@@ -2666,6 +2666,34 @@ static inline dt_status T_do_module_load_state_dict(
   T_OPTIONS_(module_load_state_dict, \
     T_do_module_load_state_dict(self, names, tensors, &T_module_load_state_dict_o), __VA_ARGS__)
 
+/** T_module_save(self: module, path: str)
+ * Writes parameters and buffers under their state-dict names. */
+static inline dt_status T_module_save(dt_module *self, const char *path) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_module_save(self, path));
+  return T_status();
+}
+
+/** T_module_load(self: module, path: str, .strict: bool = true)
+ * Sets parameters and buffers from a file. */
+typedef struct {
+  int strict;
+} T_module_load_options;
+static inline T_module_load_options T_module_load_defaults(void) {
+  T_module_load_options options = {1};
+  return options;
+}
+static inline dt_status T_do_module_load(
+    dt_module *self, const char *path, const T_module_load_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_module_load(self, path, options->strict));
+  return T_status();
+}
+#define T_module_load(...) T_module_load_with_(__VA_ARGS__, )
+#define T_module_load_with_(self, path, ...) \
+  T_OPTIONS_(module_load, \
+    T_do_module_load(self, path, &T_module_load_o), __VA_ARGS__)
+
 /** T_module_to(self: module, .device: device? = absent, .dtype: dtype? = absent)
  * Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
  * working. No other thread may use them meanwhile. */
@@ -5780,6 +5808,26 @@ static inline int64_t T_do_memory_stats(const T_memory_stats_options *options) {
 #define T_memory_stats_with_(...) \
   T_OPTIONS_(memory_stats, \
     T_do_memory_stats(&T_memory_stats_o), __VA_ARGS__)
+
+/** T_reset_peak_memory_stats(.device: device? = absent)
+ * Makes what is in use now the most that was ever in use. */
+typedef struct {
+  T_Device device;
+} T_reset_peak_memory_stats_options;
+static inline T_reset_peak_memory_stats_options T_reset_peak_memory_stats_defaults(void) {
+  T_reset_peak_memory_stats_options options = {{0, 0}};
+  return options;
+}
+static inline dt_status T_do_reset_peak_memory_stats(
+    const T_reset_peak_memory_stats_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_reset_peak_memory_stats(options->device.type, options->device.index));
+  return T_status();
+}
+#define T_reset_peak_memory_stats(...) T_reset_peak_memory_stats_with_(__VA_ARGS__, )
+#define T_reset_peak_memory_stats_with_(...) \
+  T_OPTIONS_(reset_peak_memory_stats, \
+    T_do_reset_peak_memory_stats(&T_reset_peak_memory_stats_o), __VA_ARGS__)
 
 /** T_set_memory_hook(hook: callback)
  * Has this context call a function before an allocation fails, on the thread that allocates.

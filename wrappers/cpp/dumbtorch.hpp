@@ -708,6 +708,10 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   ModuleStateDictResult state_dict() const;
   // Sets parameters and buffers.
   void load_state_dict(const Strings& names, const TensorRefs& tensors, bool strict = true) const;
+  // Writes parameters and buffers under their state-dict names.
+  void save(const std::string& path) const;
+  // Sets parameters and buffers from a file.
+  void load(const std::string& path, bool strict = true) const;
   // Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
   // working. No other thread may use them meanwhile.
   void to(
@@ -1631,6 +1635,14 @@ inline void Module::load_state_dict(
     const Strings& names, const TensorRefs& tensors, bool strict) const {
   detail::check(dt_module_load_state_dict(
     handle(), names.data(), names.size(), tensors.data(), tensors.size(), strict));
+}
+
+inline void Module::save(const std::string& path) const {
+  detail::check(dt_module_save(handle(), path.c_str()));
+}
+
+inline void Module::load(const std::string& path, bool strict) const {
+  detail::check(dt_module_load(handle(), path.c_str(), strict));
 }
 
 inline void Module::to(std::optional<Device> device, std::optional<DType> dtype) const {
@@ -4134,6 +4146,12 @@ inline MemoryStatsResult memory_stats(std::optional<Device> device = std::nullop
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &allocated,
     &reserved, &peak));
   return {allocated, reserved, peak};
+}
+
+// Makes what is in use now the most that was ever in use.
+inline void reset_peak_memory_stats(std::optional<Device> device = std::nullopt) {
+  detail::check(dt_reset_peak_memory_stats(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
 }
 
 // Has this context call a function before an allocation fails, on the thread that allocates. Worker

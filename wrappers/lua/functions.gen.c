@@ -2463,6 +2463,32 @@ static int fn_module_load_state_dict(lua_State *L) {
   return 0;
 }
 
+static int fn_module_save(lua_State *L) {
+  static const char *const names[] = {"self", "path", NULL};
+  dtl_call c = {L, "save", names};
+  dt_module *a_self = NULL;
+  const char *a_path = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
+  a_path = dtl_string(&c, 2);
+  dtl_check(L, dt_module_save(a_self, a_path));
+  return 0;
+}
+
+static int fn_module_load(lua_State *L) {
+  static const char *const names[] = {"self", "path", "strict", NULL};
+  dtl_call c = {L, "load", names};
+  dt_module *a_self = NULL;
+  const char *a_path = NULL;
+  int32_t a_strict = 1;
+  dtl_arguments(&c);
+  a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
+  a_path = dtl_string(&c, 2);
+  if (!dtl_absent(&c, 3)) a_strict = dtl_bool(&c, 3);
+  dtl_check(L, dt_module_load(a_self, a_path, a_strict));
+  return 0;
+}
+
 static int fn_module_to(lua_State *L) {
   static const char *const names[] = {"self", "device", "dtype", NULL};
   dtl_call c = {L, "to", names};
@@ -5778,6 +5804,16 @@ static int fn_memory_stats(lua_State *L) {
   return 3;
 }
 
+static int fn_reset_peak_memory_stats(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "reset_peak_memory_stats", names};
+  dtl_device a_device = {0, 0};
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  dtl_check(L, dt_reset_peak_memory_stats(a_device.type, a_device.index));
+  return 0;
+}
+
 static int fn_set_memory_hook(lua_State *L) {
   static const char *const names[] = {"hook", NULL};
   dtl_call c = {L, "set_memory_hook", names};
@@ -6334,6 +6370,8 @@ static const luaL_Reg methods_module[] = {
     {"named_buffers", fn_module_named_buffers},
     {"state_dict", fn_module_state_dict},
     {"load_state_dict", fn_module_load_state_dict},
+    {"save", fn_module_save},
+    {"load", fn_module_load},
     {"to", fn_module_to},
     {"zero_grad", fn_module_zero_grad},
     {"requires_grad_", fn_module_requires_grad_},
@@ -6897,6 +6935,7 @@ static const luaL_Reg functions_torch[] = {
     {"get_num_threads", fn_get_num_threads},
     {"set_num_threads", fn_set_num_threads},
     {"memory_stats", fn_memory_stats},
+    {"reset_peak_memory_stats", fn_reset_peak_memory_stats},
     {"set_memory_hook", fn_set_memory_hook},
     {"remove_memory_hook", fn_remove_memory_hook},
     {"empty_cache", fn_empty_cache},

@@ -975,6 +975,14 @@ static int32_t py_module_load_state_dict(int64_t self, const char *const *names,
   return dt_module_load_state_dict((dt_module *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n, strict);
 }
 
+static int32_t py_module_save(int64_t self, const char *path) {
+  return dt_module_save((dt_module *)(intptr_t)self, path);
+}
+
+static int32_t py_module_load(int64_t self, const char *path, int32_t strict) {
+  return dt_module_load((dt_module *)(intptr_t)self, path, strict);
+}
+
 static int32_t py_module_to(int64_t self, int32_t device_type, int64_t device_index, int32_t dtype) {
   return dt_module_to((dt_module *)(intptr_t)self, device_type, device_index, dtype);
 }
@@ -2200,6 +2208,10 @@ static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_
   out[1] = reserved;
   out[2] = peak;
   return status;
+}
+
+static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_index) {
+  return dt_reset_peak_memory_stats(device_type, device_index);
 }
 
 static int32_t py_set_memory_hook(int64_t hook) {

@@ -102,10 +102,6 @@ def derivatives(library, row: Row, dtype: str, layout: str, orders: int) -> list
     return result
 
 
-def zero_if_none(g, like):
-    return like.detach() * 0 if g is None else g
-
-
 __all__ = [
     "as_list",
     "arrays",

@@ -4658,6 +4658,21 @@ def memory_stats(device=None):
     return memory_stats_result((out[0], out[1], out[2]))
 
 
+def reset_peak_memory_stats(device=None):
+    """Makes what is in use now the most that was ever in use.
+
+    Args:
+        device: Where; absent means the default device.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        status = lib.py_reset_peak_memory_stats(device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "reset_peak_memory_stats", "device:device?", device) from None
+    if status:
+        raise fail()
+
+
 def set_memory_hook(hook):
     """Has this context call a function before an allocation fails, on the thread that
     allocates. Worker threads of data loaders do not call it.
@@ -5428,6 +5443,34 @@ class Module(Handle):
             status = lib.py_module_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c), strict)
         except BAD_ARGUMENTS as error:
             raise complain(error, "load_state_dict", "self:handle names:str[] tensors:tensor[] strict:bool", self, names, tensors, strict) from None
+        if status:
+            raise fail()
+
+    def save(self, path):
+        """Writes parameters and buffers under their state-dict names.
+
+        Args:
+            path: The safetensors file. It is replaced whole: a reader sees the old one or the
+                new one.
+        """
+        try:
+            status = lib.py_module_save(self._h, c_string(path))
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "save", "self:handle path:str", self, path) from None
+        if status:
+            raise fail()
+
+    def load(self, path, strict=True):
+        """Sets parameters and buffers from a file.
+
+        Args:
+            path: A safetensors file with state-dict names, of whatever program.
+            strict: Refuse missing and unexpected names.
+        """
+        try:
+            status = lib.py_module_load(self._h, c_string(path), strict)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "load", "self:handle path:str strict:bool", self, path, strict) from None
         if status:
             raise fail()
 
