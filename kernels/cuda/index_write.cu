@@ -1,0 +1,427 @@
+// Writing through indices. Where positions cannot meet, every element is written by itself; where
+// they can, they are sorted by destination first (sorted_writes.cuh).
+#include <cub/device/device_radix_sort.cuh>
+
+#include <string.h>
+
+#include "kernels/cuda/index_move.h"
+#include "kernels/cuda/sorted_writes.cuh"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+constexpr int kBlock = 256;
+
+// ---- without repeats
+
+struct Assign {
+  template <class T>
+  __device__ __forceinline__ void apply(T* y, T value) const {
+    *y = value;
+  }
+};
+
+template <class Op>
+struct AddTo {
+  Op op;
+  template <class T>
+  __device__ __forceinline__ void apply(T* y, T value) const {
+    *y = Op::add(*y, op.weigh(value));
+  }
+};
+
+template <class T, class Op, int kSelectors, class Index>
+__global__ void __launch_bounds__(kBlock) write_elements(T* y, Values<T> values, IndexPlan plan,
+                                                         Complaint complaint, Op op, Index count) {
+  const Index position = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
+  if (position >= count) return;
+  int64_t from, to;
+  plan.at<kSelectors>(position, complaint, &from, &to);
+  op.apply(y + to, values.template load<1>(from).value[0]);
+}
+
+template <class T, class Op>
+int32_t write_directly(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
+                       const Values<T>& values, const Op& op) {
+  const Complaint complaint(stream, call);
+  return visit_plan(plan, [&](auto selectors, auto index) {
+    using Index = decltype(index);
+    const int64_t count = plan.count();
+    return launch(stream, write_elements<T, Op, decltype(selectors)::value, Index>,
+                  static_cast<unsigned>(divide_up(count, kBlock)), kBlock, 0, y, values, plan,
+                  complaint, op, static_cast<Index>(count));
+  });
+}
+
+// ---- with repeats: positions and slices
+
+// A plan split into what selectors choose (positions) and what is moved with it (slices). The
+// indexed strides and steps of `positions` are counted in units.
+struct SplitPlan {
+  IndexPlan positions;
+  Slice slice;
+  int64_t unit = 0, lowest = 0;
+  int64_t extent = 1;  // keys are below it
+
+  bool is_small() const { return positions.count() <= kMaxIndex32 && extent <= kMaxIndex32; }
+  int key_bits() const {
+    int bits = 1;
+    while (bits < 63 && extent - 1 >> bits > 0) ++bits;
+    return bits;
+  }
+};
+
+inline int64_t common_divisor(int64_t a, int64_t b) {
+  if (a < 0) a = -a;
+  if (b < 0) b = -b;
+  while (b != 0) {
+    const int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// Chooses the unit, and counts the offsets of positions in it.
+void measure_keys(SplitPlan* split) {
+  IndexPlan& p = split->positions;
+  for (int d = 0; d < p.ndim; ++d) split->unit = common_divisor(split->unit, p.indexed[d]);
+  for (int k = 0; k < p.selectors; ++k) {
+    if (p.selector[k].size > 1) split->unit = common_divisor(split->unit, p.selector[k].step);
+  }
+  if (split->unit == 0) split->unit = 1;
+  const auto reach = [&](int64_t size, int64_t* stride) {
+    *stride /= split->unit;
+    const int64_t distance = (size - 1) * *stride;
+    split->extent += distance < 0 ? -distance : distance;
+    if (distance < 0) split->lowest += distance;
+  };
+  for (int d = 0; d < p.ndim; ++d) reach(p.sizes[d], &p.indexed[d]);
+  for (int k = 0; k < p.selectors; ++k) reach(p.selector[k].size, &p.selector[k].step);
+}
+
+SplitPlan split_plan(const IndexPlan& plan) {
+  SplitPlan split;
+  IndexPlan& p = split.positions;
+  Slice& s = split.slice;
+  p = plan;
+  p.ndim = 0;
+  for (int d = 0; d < plan.ndim; ++d) {
+    if (!plan.is_slice(d)) {
+      copy_dim(&p, p.ndim++, plan, d);
+      continue;
+    }
+    s.sizes[s.ndim] = plan.sizes[d];
+    s.plain[s.ndim] = plan.plain[d];
+    s.indexed[s.ndim++] = plan.indexed[d];
+    s.count *= plan.sizes[d];
+  }
+  prepare(&p);
+  measure_keys(&split);
+  return split;
+}
+
+template <int kSelectors, class Word>
+__global__ void __launch_bounds__(kBlock)
+    make_keys(Word* keys, Word* order, IndexPlan positions, int64_t lowest, Complaint complaint,
+              Word count) {
+  const Word position = static_cast<Word>(blockIdx.x) * kBlock + threadIdx.x;
+  if (position >= count) return;
+  int64_t plain, key;
+  positions.at<kSelectors>(position, complaint, &plain, &key);
+  keys[position] = static_cast<Word>(key - lowest);
+  order[position] = position;
+}
+
+// ---- with repeats: scratch memory
+
+// Hands out pieces of the workspace; with a null base it only measures.
+class Scratch {
+ public:
+  explicit Scratch(void* base) : base_(static_cast<char*>(base)) {}
+
+  template <class T>
+  T* take(int64_t count) {
+    char* const piece = base_ ? base_ + used_ : nullptr;
+    constexpr int64_t kAlignment = 256;
+    used_ += divide_up(count * static_cast<int64_t>(sizeof(T)), kAlignment) * kAlignment;
+    return reinterpret_cast<T*>(piece);
+  }
+  int64_t used() const { return used_; }
+
+ private:
+  char* base_;
+  int64_t used_ = 0;
+};
+
+// What the sort needs.
+template <class Word>
+struct SortBuffers {
+  Word *keys[2], *order[2];
+  char* scratch;
+  size_t scratch_bytes = 0;
+
+  SortBuffers(Scratch* memory, const SplitPlan& split) {
+    const int64_t count = split.positions.count();
+    for (int i = 0; i < 2; ++i)
+      keys[i] = memory->take<Word>(count), order[i] = memory->take<Word>(count);
+    cub::DoubleBuffer<Word> k(keys[0], keys[1]), o(order[0], order[1]);
+    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, k, o, count, 0, split.key_bits());
+    scratch = memory->take<char>(static_cast<int64_t>(scratch_bytes));
+  }
+};
+
+template <class Word>
+int32_t sort_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
+                       SortBuffers<Word> buffers, SortedPositions<Word>* sorted) {
+  const int64_t count = split.positions.count();
+  const Complaint complaint(stream, call);
+  const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
+    return launch(stream, make_keys<decltype(selectors)::value, Word>,
+                  static_cast<unsigned>(divide_up(count, kBlock)), kBlock, 0, buffers.keys[0],
+                  buffers.order[0], split.positions, split.lowest, complaint,
+                  static_cast<Word>(count));
+  });
+  if (code != DT_KERNEL_OK) return code;
+  cub::DoubleBuffer<Word> keys(buffers.keys[0], buffers.keys[1]),
+      order(buffers.order[0], buffers.order[1]);
+  const auto error =
+      cub::DeviceRadixSort::SortPairs(buffers.scratch, buffers.scratch_bytes, keys, order, count, 0,
+                                      split.key_bits(), native_stream(stream));
+  *sorted = {keys.Current(), order.Current(), static_cast<Word>(count), split.unit,
+             split.lowest * split.unit};
+  return check(error, "cub::DeviceRadixSort", stream->fault);
+}
+
+// ---- with repeats: writing
+
+// How sums are spread over threads.
+struct AdditionShape {
+  int64_t parts, blocks;
+  int lanes;
+
+  AdditionShape(const SplitPlan& split, int width) : parts(split.slice.count / width), lanes(1) {
+    while (lanes < kWarp && lanes < parts) lanes *= 2;
+    const int64_t span = int64_t{kWriteThreads} / lanes * kRowPositions;
+    blocks = divide_up(split.positions.count(), span);
+  }
+  dim3 grid() const {
+    constexpr int64_t kMost = 65535;
+    const int64_t groups = divide_up(parts, lanes);
+    return dim3(static_cast<unsigned>(blocks),
+                static_cast<unsigned>(groups < kMost ? groups : kMost));
+  }
+};
+
+// The elements of a packet that slices can be added in.
+template <class T>
+int slice_width(const SplitPlan& split, const void* plain, const void* indexed) {
+  constexpr int kWidth = kPacketWidth<T>;
+  if (kWidth > 4) return 1;  // bytes are added one by one
+  const Slice& s = split.slice;
+  bool packets = s.ndim == 1 && s.plain[0] == 1 && s.indexed[0] == 1 && s.count % kWidth == 0 &&
+                 split.unit % kWidth == 0 && is_aligned(plain, kPacketBytes) &&
+                 is_aligned(indexed, kPacketBytes);
+  for (int d = 0; d < split.positions.ndim; ++d) packets &= split.positions.plain[d] % kWidth == 0;
+  return packets ? kWidth : 1;
+}
+
+template <class T, int kWidth, class Op, class Word>
+int32_t add_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
+                   const Op& op, const SortedPositions<Word>& sorted, Scratch* memory) {
+  const AdditionShape shape(split, kWidth);
+  Addition<T, kWidth, Op, Word> a{y,           values,      sorted,      split.positions,
+                                  split.slice, shape.parts, shape.lanes, op};
+  a.heads = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
+  a.tails = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
+  const int32_t code =
+      launch(stream, add_chunks<T, kWidth, Op, Word>, shape.grid(), kWriteThreads, 0, a);
+  if (code != DT_KERNEL_OK || shape.blocks == 1) return code;
+  return launch(stream, join_chunks<T, kWidth, Op, Word>, shape.grid(), kWriteThreads, 0, a);
+}
+
+template <class T, class Word>
+int32_t write_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
+                     const SortedPositions<Word>& sorted) {
+  const int64_t blocks = divide_up(split.positions.count() * split.slice.count, kWriteThreads);
+  constexpr int64_t kMost = 1 << 20;
+  return launch(stream, write_last<T, Word>, static_cast<unsigned>(blocks < kMost ? blocks : kMost),
+                kWriteThreads, 0, y, values, sorted, split.positions, split.slice);
+}
+
+// f(uint32_t()) or f(uint64_t()), whatever holds keys and positions.
+template <class F>
+int32_t visit_word(const SplitPlan& split, const F& f) {
+  return split.is_small() ? f(uint32_t()) : f(uint64_t());
+}
+
+// ---- the two modes
+
+template <class T>
+int32_t assign(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
+               const Values<T>& values, bool is_direct) {
+  if (is_direct) return write_directly(stream, call, plan, y, values, Assign());
+  const SplitPlan split = split_plan(plan);
+  return visit_word(split, [&](auto word) {
+    using Word = decltype(word);
+    Scratch memory(call->workspace);
+    SortedPositions<Word> sorted;
+    const int32_t code =
+        sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted);
+    return code != DT_KERNEL_OK ? code : write_sorted(stream, split, y, values, sorted);
+  });
+}
+
+template <class T, class Op>
+int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
+                   const Values<T>& values, const Op& op) {
+  if (plan.is_injective()) return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
+  const SplitPlan split = split_plan(plan);
+  return visit_word(split, [&](auto word) {
+    using Word = decltype(word);
+    Scratch memory(call->workspace);
+    SortedPositions<Word> sorted;
+    const int32_t code =
+        sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted);
+    if (code != DT_KERNEL_OK) return code;
+    if (values.data && slice_width<T>(split, values.data, y) > 1) {
+      constexpr int kWidth = kPacketWidth < T >> 4 ? 1 : kPacketWidth<T>;
+      return add_sorted<T, kWidth>(stream, split, y, values, op, sorted, &memory);
+    }
+    return add_sorted<T, 1>(stream, split, y, values, op, sorted, &memory);
+  });
+}
+
+// ---- operands
+
+// An immediate number as the bits of an element of y's dtype.
+uint64_t bits_of(const dt_view& source, int32_t dtype) {
+  const bool is_floating = source.dtype == DT_FLOAT32 || source.dtype == DT_FLOAT64;
+  const double real = is_floating ? source.number.f : static_cast<double>(source.number.i);
+  const int64_t whole = is_floating ? static_cast<int64_t>(source.number.f) : source.number.i;
+  uint64_t bits = 0;
+  if (dtype == DT_BOOL) {
+    bits = is_floating ? source.number.f != 0 : source.number.i != 0;
+  } else if (dtype == DT_FLOAT32) {
+    const float value = static_cast<float>(real);
+    memcpy(&bits, &value, sizeof value);
+  } else if (dtype == DT_FLOAT64) {
+    memcpy(&bits, &real, sizeof real);
+  } else {
+    bits = static_cast<uint64_t>(whole);
+  }
+  return bits;
+}
+
+template <class T>
+Values<T> values_of(const dt_view& plain, const dt_view& indexed) {
+  Values<T> values = {static_cast<const T*>(plain.data), T()};
+  if (!plain.immediate) return values;
+  const uint64_t bits = bits_of(plain, indexed.dtype);
+  memcpy(&values.number, &bits, sizeof(T) < sizeof bits ? sizeof(T) : sizeof bits);
+  values.data = nullptr;
+  return values;
+}
+
+// Whether the plain operand is the same everywhere: then it does not matter who writes last.
+bool is_constant(const IndexPlan& plan) {
+  for (int d = 0; d < plan.ndim; ++d) {
+    if (plan.plain[d] != 0) return false;
+  }
+  return true;
+}
+
+bool is_direct(const IndexPlan& plan, WriteMode mode) {
+  return plan.is_injective() || (!mode.accumulate && is_constant(plan));
+}
+
+int32_t assign_any(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+                   const dt_view& plain, const dt_view& indexed, bool direct) {
+  using Wide = Packet<uint32_t, 4>;
+  IndexPlan wide = plan;
+  const bool is_wide = !plain.immediate && is_aligned(plain.data, kPacketBytes) &&
+                       is_aligned(indexed.data, kPacketBytes) &&
+                       widen(&wide, kPacketBytes / bytes_of(indexed.dtype));
+  if (is_wide) {
+    return assign(stream, call, wide, static_cast<Wide*>(indexed.data),
+                  values_of<Wide>(plain, indexed), direct);
+  }
+  return visit_width(indexed.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return assign(stream, call, plan, static_cast<T*>(indexed.data), values_of<T>(plain, indexed),
+                  direct);
+  });
+}
+
+template <class T>
+int32_t accumulate_as(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+                      const dt_view& plain, const dt_view& indexed, T alpha) {
+  return accumulate(stream, call, plan, static_cast<T*>(indexed.data), values_of<T>(plain, indexed),
+                    Sum<T>{alpha});
+}
+
+// Integers wrap around: their arithmetic is unsigned.
+int32_t accumulate_any(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+                       const dt_view& plain, const dt_view& indexed, double alpha) {
+  const bool is_floating = indexed.dtype == DT_FLOAT32 || indexed.dtype == DT_FLOAT64;
+  const auto whole = static_cast<uint64_t>(static_cast<int64_t>(is_floating ? 0 : alpha));
+  switch (indexed.dtype) {
+    case DT_FLOAT32:
+      return accumulate_as(stream, call, plan, plain, indexed, static_cast<float>(alpha));
+    case DT_FLOAT64:
+      return accumulate_as(stream, call, plan, plain, indexed, alpha);
+    case DT_INT64:
+      return accumulate_as(stream, call, plan, plain, indexed, whole);
+    case DT_INT32:
+      return accumulate_as(stream, call, plan, plain, indexed, static_cast<uint32_t>(whole));
+    case DT_UINT8:
+      return accumulate_as(stream, call, plan, plain, indexed, static_cast<uint8_t>(whole));
+    case DT_BOOL:
+      return accumulate(stream, call, plan, static_cast<uint8_t*>(indexed.data),
+                        values_of<uint8_t>(plain, indexed), Union());
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+// With an immediate operand the strides of the view mean nothing.
+IndexPlan with_constant(IndexPlan plan) {
+  for (int d = 0; d < plan.ndim; ++d) plan.plain[d] = 0;
+  simplify(&plan);
+  return plan;
+}
+
+}  // namespace
+
+int32_t write_indexed(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+                      const dt_view& plain, const dt_view& indexed, WriteMode mode) {
+  if (plan.count() == 0) return DT_KERNEL_OK;
+  if (chooses_from_nothing(plan)) return complain_of_nothing(stream, call, plan);
+  const IndexPlan here = plain.immediate ? with_constant(plan) : plan;
+  if (mode.accumulate) return accumulate_any(stream, call, here, plain, indexed, mode.alpha);
+  return assign_any(stream, call, here, plain, indexed, is_direct(here, mode));
+}
+
+int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
+                                const dt_view& plain, const dt_view& indexed, WriteMode mode) {
+  const IndexPlan here = plain.immediate ? with_constant(plan) : plan;
+  if (plan.count() == 0 || chooses_from_nothing(plan) || is_direct(here, mode)) return 0;
+  set_device(stream->device);  // CUB asks about the current one
+  const SplitPlan split = split_plan(here);
+  Scratch memory(nullptr);
+  visit_word(split, [&](auto word) {
+    SortBuffers<decltype(word)>(&memory, split);
+    return DT_KERNEL_OK;
+  });
+  if (mode.accumulate) {  // heads and tails, for packets or for elements: whichever has more blocks
+    const int64_t bytes = bytes_of(indexed.dtype);
+    for (int64_t width : {int64_t{1}, kPacketBytes / bytes}) {
+      const AdditionShape shape(split, static_cast<int>(width));
+      memory.take<char>(2 * shape.blocks * shape.parts * width * bytes + 512);
+    }
+  }
+  return memory.used();
+}
+
+}  // namespace dt::cuda

@@ -1,0 +1,306 @@
+// Writing slices to destinations that repeat, in a fixed order.
+//
+// Each position has a key, which says where its slice goes; positions have been sorted by key, and
+// stably, so that equal keys follow each other in logical order. A sum over a run of equal keys may
+// be long or short, so runs are cut where blocks and rows of threads end: what is left of a run
+// that crosses a border of rows is joined within the block, and what crosses a border of blocks
+// goes to scratch memory (`heads`: the end of a run that began earlier; `tails`: the beginning of a
+// run that goes on) for a second kernel. Where the cuts are depends on positions alone, so the
+// result is always the same.
+#pragma once
+
+#include "kernels/cuda/index_plan.cuh"
+
+namespace dt::cuda {
+
+constexpr int kWriteThreads = 256;
+constexpr int kRowPositions = 16;  // that a row of threads adds up
+
+// The dimensions of a slice, which no selector chooses.
+struct Slice {
+  int ndim = 0;
+  int64_t count = 1;
+  int64_t sizes[DT_MAX_DIMS], plain[DT_MAX_DIMS], indexed[DT_MAX_DIMS];
+
+#ifdef __CUDACC__
+  __device__ __forceinline__ void at(int64_t element, int64_t* to_plain,
+                                     int64_t* to_indexed) const {
+    int64_t plain_offset = 0, indexed_offset = 0;
+    for (int d = ndim - 1; d >= 0; --d) {
+      const int64_t outer = d > 0 ? element / sizes[d] : 0, here = element - outer * sizes[d];
+      plain_offset += here * plain[d];
+      indexed_offset += here * indexed[d];
+      element = outer;
+    }
+    *to_plain = plain_offset;
+    *to_indexed = indexed_offset;
+  }
+#endif
+};
+
+// Positions sorted by key. A key is the offset of its slice in the indexed operand, counted from
+// `lowest` in steps of `unit`: the fewer bits, the quicker the sort.
+template <class Word>
+struct SortedPositions {
+  const Word *keys, *order;  // order: logical positions
+  Word count;
+  int64_t unit, lowest;
+
+#ifdef __CUDACC__
+  __device__ __forceinline__ int64_t offset(Word key) const {
+    return static_cast<int64_t>(key) * unit + lowest;
+  }
+  // Whether the run of position i goes on behind it.
+  __device__ __forceinline__ bool goes_on(Word i) const {
+    return i + 1 < count && keys[i + 1] == keys[i];
+  }
+  // Whether the run of position i began before it.
+  __device__ __forceinline__ bool began_before(Word i) const {
+    return i > 0 && keys[i - 1] == keys[i];
+  }
+  // The end of the run of position i.
+  __device__ Word end_of_run(Word i) const {
+    const Word key = keys[i];
+    Word low = i + 1, high = count;
+    while (low < high) {
+      const Word middle = low + (high - low) / 2;
+      if (keys[middle] == key)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
+#endif
+};
+
+#ifdef __CUDACC__
+
+// An addition, and how a value is weighted before it. Unsigned integers wrap around.
+template <class T>
+struct Sum {
+  T alpha;
+  __device__ __forceinline__ T weigh(T value) const { return static_cast<T>(alpha * value); }
+  static __device__ __forceinline__ T add(T a, T b) { return static_cast<T>(a + b); }
+};
+
+// bool's addition.
+struct Union {
+  __device__ __forceinline__ uint8_t weigh(uint8_t value) const { return value; }
+  static __device__ __forceinline__ uint8_t add(uint8_t a, uint8_t b) { return a | b; }
+};
+
+// What is read at positions: a tensor, or one number for all.
+template <class T>
+struct Values {
+  const T* data;  // null: the number
+  T number;
+
+  template <int kWidth>
+  __device__ __forceinline__ Packet<T, kWidth> load(int64_t offset) const {
+    if (data) return load_packet<kWidth>(data + offset);
+    Packet<T, kWidth> result;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result.value[v] = number;
+    return result;
+  }
+};
+
+// The last position of every run writes its slice.
+template <class T, class Word>
+__global__ void __launch_bounds__(kWriteThreads)
+    write_last(T* y, Values<T> values, SortedPositions<Word> sorted, IndexPlan positions,
+               Slice slice) {
+  const int64_t all = static_cast<int64_t>(sorted.count) * slice.count;
+  const int64_t step = int64_t{gridDim.x} * kWriteThreads;
+  for (int64_t i = int64_t{blockIdx.x} * kWriteThreads + threadIdx.x; i < all; i += step) {
+    const Word which = static_cast<Word>(i / slice.count);
+    if (sorted.goes_on(which)) continue;
+    int64_t from, to;
+    slice.at(i - static_cast<int64_t>(which) * slice.count, &from, &to);
+    from += positions.plain_at(sorted.order[which]);
+    y[to + sorted.offset(sorted.keys[which])] = values.template load<1>(from).value[0];
+  }
+}
+
+// ---- sums. Slices are counted in packets of kWidth elements.
+
+template <class T, int kWidth, class Op, class Word>
+struct Addition {
+  using Part = Packet<T, kWidth>;
+  static constexpr int width = kWidth;
+
+  T* y;
+  Values<T> values;
+  SortedPositions<Word> sorted;
+  IndexPlan positions;
+  Slice slice;    // in elements
+  int64_t parts;  // packets of a slice
+  int lanes;      // threads of a row, side by side along a slice
+  Op op;
+  Part *heads, *tails;  // [blocks][parts]
+
+  __device__ __forceinline__ int rows() const { return kWriteThreads / lanes; }
+  __device__ __forceinline__ Word block_positions() const {
+    return static_cast<Word>(rows()) * kRowPositions;
+  }
+  __device__ __forceinline__ int lane() const { return static_cast<int>(threadIdx.x) % lanes; }
+  __device__ __forceinline__ int row() const { return static_cast<int>(threadIdx.x) / lanes; }
+  __device__ __forceinline__ Word clamp(Word i) const {
+    return i < sorted.count ? i : sorted.count;
+  }
+
+  __device__ __forceinline__ void add(Part* sum, const Part& part) const {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) sum->value[v] = Op::add(sum->value[v], part.value[v]);
+  }
+  __device__ __forceinline__ Part weighted(Part part) const {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) part.value[v] = op.weigh(part.value[v]);
+    return part;
+  }
+  __device__ __forceinline__ void add_to_y(int64_t offset, const Part& sum) const {
+    Part old = load_packet<kWidth>(y + offset);
+    add(&old, sum);
+    store_packet(y + offset, old);
+  }
+};
+
+// What a row of threads leaves to its block.
+template <class Part>
+struct RowRests {
+  Part heads[kWriteThreads], tails[kWriteThreads];
+};
+
+// Adds up the positions of a row. Runs that lie in it go to y; the sums of the others are left.
+template <class A, class Word>
+__device__ __forceinline__ void add_row(const A& a, int64_t from, int64_t to, Word begin, Word end,
+                                        typename A::Part* head, typename A::Part* tail) {
+  constexpr int kAtOnce = 4;
+  typename A::Part sum = {};
+  bool is_head = begin < end && a.sorted.began_before(begin);
+  for (Word first = begin; first < end; first += kAtOnce) {
+    typename A::Part part[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      if (first + j < end) {
+        const int64_t offset = a.positions.plain_at(a.sorted.order[first + j]);
+        part[j] = a.values.template load<A::width>(offset + from);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const Word i = first + j;
+      if (i >= end) break;
+      a.add(&sum, a.weighted(part[j]));
+      const bool goes_on = a.sorted.goes_on(i);
+      if (goes_on && i + 1 < end) continue;
+      if (is_head) {
+        *head = sum;
+      } else if (goes_on) {
+        *tail = sum;
+      } else {
+        a.add_to_y(a.sorted.offset(a.sorted.keys[i]) + to, sum);
+      }
+      is_head = false;
+      sum = {};
+    }
+  }
+}
+
+// Adds the heads of the rows behind `row` that belong to the run which `row` leaves open. Returns
+// whether the run ends in this block.
+template <class A, class Word>
+__device__ __forceinline__ bool follow_run(const A& a, const RowRests<typename A::Part>& rests,
+                                           int row, Word block_begin, typename A::Part* total) {
+  for (int r = row + 1; r < a.rows(); ++r) {
+    a.add(total, rests.heads[r * a.lanes + a.lane()]);
+    const Word begin = block_begin + static_cast<Word>(r) * kRowPositions;
+    const Word last = a.clamp(begin + kRowPositions) - 1;
+    if (a.sorted.keys[last] != a.sorted.keys[begin] || !a.sorted.goes_on(last)) return true;
+  }
+  return false;
+}
+
+// Joins what the rows of a block left.
+template <class A, class Word>
+__device__ __forceinline__ void join_rows(const A& a, const RowRests<typename A::Part>& rests,
+                                          int64_t part, int64_t to, Word block_begin) {
+  const Word begin = block_begin + static_cast<Word>(a.row()) * kRowPositions;
+  const Word end = a.clamp(begin + kRowPositions);
+  if (begin >= end) return;
+  const int64_t scratch = int64_t{blockIdx.x} * a.parts + part;
+  const bool goes_on = a.sorted.goes_on(end - 1), is_head = a.sorted.began_before(begin);
+  const bool is_one_run = a.sorted.keys[begin] == a.sorted.keys[end - 1];
+  if (a.row() == 0 && is_head) {
+    typename A::Part total = rests.heads[a.lane()];
+    if (is_one_run && goes_on) follow_run(a, rests, 0, block_begin, &total);
+    a.heads[scratch] = total;
+  }
+  if (!goes_on || (is_head && is_one_run)) return;
+  typename A::Part total = rests.tails[threadIdx.x];
+  if (follow_run(a, rests, a.row(), block_begin, &total)) {
+    a.add_to_y(a.sorted.offset(a.sorted.keys[begin + kRowPositions - 1]) + to, total);
+  } else {
+    a.tails[scratch] = total;
+  }
+}
+
+// Block (x, y): positions of chunk x, and packets y, y + gridDim.y, ... of the slices in groups of
+// `lanes`.
+template <class T, int kWidth, class Op, class Word>
+__global__ void __launch_bounds__(kWriteThreads) add_chunks(Addition<T, kWidth, Op, Word> a) {
+  __shared__ RowRests<Packet<T, kWidth>> rests;
+  const Word block_begin = static_cast<Word>(blockIdx.x) * a.block_positions();
+  const Word begin = a.clamp(block_begin + static_cast<Word>(a.row()) * kRowPositions);
+  const Word end = a.clamp(begin + kRowPositions);
+  const int64_t step = int64_t{gridDim.y} * a.lanes;
+  for (int64_t first = int64_t{blockIdx.y} * a.lanes; first < a.parts; first += step) {
+    const int64_t part = first + a.lane();
+    const bool exists = part < a.parts;
+    int64_t from = 0, to = 0;
+    if (exists) {
+      a.slice.at(part * kWidth, &from, &to);
+      add_row(a, from, to, begin, end, &rests.heads[threadIdx.x], &rests.tails[threadIdx.x]);
+    }
+    __syncthreads();
+    if (exists) join_rows(a, rests, part, to, block_begin);
+    __syncthreads();
+  }
+}
+
+// Finishes the runs that begin in chunk blockIdx.x and go on in the next: all rows of the block add
+// heads, and the first adds up what they got.
+template <class T, int kWidth, class Op, class Word>
+__global__ void __launch_bounds__(kWriteThreads) join_chunks(Addition<T, kWidth, Op, Word> a) {
+  __shared__ Packet<T, kWidth> sums[kWriteThreads];
+  const Word span = a.block_positions(), begin = static_cast<Word>(blockIdx.x) * span;
+  const Word last = a.clamp(begin + span) - 1;
+  const bool is_one_run = a.sorted.keys[begin] == a.sorted.keys[last];
+  if (!a.sorted.goes_on(last) || (is_one_run && a.sorted.began_before(begin))) return;
+  const Word final_chunk = (a.sorted.end_of_run(last) - 1) / span;
+  const int64_t step = int64_t{gridDim.y} * a.lanes;
+  for (int64_t first = int64_t{blockIdx.y} * a.lanes; first < a.parts; first += step) {
+    const int64_t part = first + a.lane();
+    const bool exists = part < a.parts;
+    Packet<T, kWidth> sum = {};
+#pragma unroll 4
+    for (Word c = static_cast<Word>(blockIdx.x) + 1 + a.row(); exists && c <= final_chunk;
+         c += a.rows())
+      a.add(&sum, a.heads[static_cast<int64_t>(c) * a.parts + part]);
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    if (exists && a.row() == 0) {
+      Packet<T, kWidth> total = a.tails[int64_t{blockIdx.x} * a.parts + part];
+      for (int r = 0; r < a.rows(); ++r) a.add(&total, sums[r * a.lanes + a.lane()]);
+      int64_t from, to;
+      a.slice.at(part * kWidth, &from, &to);
+      a.add_to_y(a.sorted.offset(a.sorted.keys[last]) + to, total);
+    }
+    __syncthreads();
+  }
+}
+
+#endif
+
+}  // namespace dt::cuda
