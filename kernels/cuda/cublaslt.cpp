@@ -195,7 +195,9 @@ void propose(const lt::Functions& call, lt::Handle handle, const Product& p, Pla
   call.MatmulPreferenceSetAttribute(preference, lt::kPreferenceWorkspace, &kWorkspaceLimit,
                                     sizeof kWorkspaceLimit);
   int attribute = lt::kPreferenceAlignmentA;
-  for (const void* data : {p.b.data, p.a.data, p.c.data ? p.c.data : p.y.data, p.y.data}) {
+  const void* c = plan->addend == Addend::kMatrix ? p.c.data : p.y.data;
+  const void* const operands[] = {p.b.data, p.a.data, c, p.y.data};
+  for (const void* data : operands) {
     const uint32_t bytes = static_cast<uint32_t>(alignment(data));
     call.MatmulPreferenceSetAttribute(preference, attribute++, &bytes, sizeof bytes);
   }
@@ -231,6 +233,7 @@ Plan& plan_for(const dt_stream* stream, const Product& p) {
   const lt::Functions& call = cublaslt().call;
   if (handle != nullptr && describe(call, p, tf32(stream, p), &plan))
     propose(call, handle, p, &plan);
+  if (plan.n_candidates == 0) trace("cuda: matmul by an own kernel: cuBLASLt has no algorithm");
   const double work = static_cast<double>(p.batch) * p.m * p.n * p.k;
   plan.chosen = plan.n_candidates <= 1 || work < kWorthTiming;
   return plan;

@@ -363,6 +363,7 @@ Plan& plan_for(const dt_stream* stream, const Convolution& c, const Operands& op
   for (const dnn::Heuristic mode : {dnn::kHeuristicA, dnn::kHeuristicB, dnn::kHeuristicFallback}) {
     if (plan.engines.empty()) collect(handle, c, tf32(stream), graph.graph, mode, &plan.engines);
   }
+  if (plan.engines.empty()) trace("cuda: conv2d by an own kernel: cuDNN has no engine");
   plan.chosen = plan.engines.size() <= 1;
   return plan;
 }

@@ -114,10 +114,9 @@ constexpr int kSmallOutputs = 32;  // of a block: neighbours along n, so that lo
 constexpr int kSmallSlices = 32;   // at most; the threads of a column share k
 
 template <class Math, class T = typename Math::Value>
-__global__ __launch_bounds__(kSmallOutputs* kSmallSlices) void small_product(Lines<T> left,
-                                                                             Lines<T> right,
-                                                                             Store<Math> store,
-                                                                             TileGrid grid) {
+__global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
+                             1) void small_product(Lines<T> left, Lines<T> right, Store<Math> store,
+                                                   TileGrid grid) {
   __shared__ T slices[kSmallSlices][kSmallOutputs];
   const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
   const bool inside = index < grid.outputs();
@@ -158,19 +157,19 @@ constexpr int kThinThreads = 256;
 
 // kTeam threads go along a row of `a` (of a split of it) and keep kCols sums each.
 template <class T, int kCols, int kTeam, class Sink>
-__global__ __launch_bounds__(kThinThreads) void thin_product(Lines<T> left, Lines<T> right,
-                                                             Sink sink, TileGrid grid) {
+__global__ __launch_bounds__(kThinThreads, 4) void thin_product(Lines<T> left, Lines<T> right,
+                                                                Sink sink, TileGrid grid) {
   constexpr int kTeams = kThinThreads / kTeam;
   const int64_t index = int64_t{blockIdx.x} * kTeams + threadIdx.x / kTeam;
   if (kTeam == kWarp && index >= grid.batch * grid.m) return;
-  const int64_t i = index % grid.m, b = index / grid.m;
-  left.select(b);
-  right.select(b);
+  const Position at(grid.batch * grid.m, grid.m, 1, index);
+  left.select(at.batch);
+  right.select(at.batch);
   const int64_t k0 = blockIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
   T sums[kCols] = {};
 #pragma unroll 8
   for (int64_t k = k0 + threadIdx.x % kTeam; k < k_end; k += kTeam) {
-    const T value = left(i, k);
+    const T value = left(at.i, k);
 #pragma unroll
     for (int j = 0; j < kCols; ++j) sums[j] = fma(value, right(j, k), sums[j]);
   }
@@ -181,7 +180,7 @@ __global__ __launch_bounds__(kThinThreads) void thin_product(Lines<T> left, Line
       sums[j] = warp_reduce(sums[j], add);
     else
       sums[j] = block_reduce<kTeam>(sums[j], add, T(0));
-    if (threadIdx.x % kTeam == 0) sink(blockIdx.y, b, i, j, sums[j]);
+    if (threadIdx.x % kTeam == 0) sink(blockIdx.y, at.batch, at.i, j, sums[j]);
   }
 }
 

@@ -45,13 +45,15 @@ struct TileGrid {
 struct Position {
   int64_t batch, i, j;
 
-  __device__ __forceinline__ Position(const TileGrid& grid, int64_t index) {
-    if (grid.outputs() <= UINT32_MAX) {
-      const auto n = static_cast<uint32_t>(grid.n), m = static_cast<uint32_t>(grid.m);
-      const auto at = static_cast<uint32_t>(index);
-      j = at % n, i = at / n % m, batch = at / n / m;
+  __device__ __forceinline__ Position(const TileGrid& grid, int64_t index)
+      : Position(grid.outputs(), grid.m, grid.n, index) {}
+  __device__ __forceinline__ Position(int64_t total, int64_t m, int64_t n, int64_t index) {
+    if (total <= UINT32_MAX) {
+      const auto at = static_cast<uint32_t>(index), across = static_cast<uint32_t>(n);
+      const uint32_t row = at / across, down = static_cast<uint32_t>(m);
+      j = at - row * across, batch = row / down, i = row - row / down * down;
     } else {
-      j = index % grid.n, i = index / grid.n % grid.m, batch = index / grid.n / grid.m;
+      j = index % n, i = index / n % m, batch = index / n / m;
     }
   }
 };
