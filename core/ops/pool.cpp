@@ -70,10 +70,20 @@ Tensor planes(const Tensor& x) {
   return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)});
 }
 
+// What the two kernels take.
+struct MaxAttributes {
+  int64_t ints[8];
+  explicit MaxAttributes(const Window& w)
+      : ints{w.size[0],    w.size[1],    w.stride[0],   w.stride[1],
+             w.padding[0], w.padding[1], w.dilation[0], w.dilation[1]} {}
+  operator IntList() const { return {ints, 8}; }
+};
+
 // Puts g's elements where the maxima were; the derivative of that is to take them from there.
-Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& input_sizes) {
+Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& input_sizes,
+                         const Window& window) {
   const Tensor gx = empty_image(input_sizes, g, is_channels_last(indices));
-  run(DT_OP_max_pool2d_backward, {gx}, {g, indices});
+  run(DT_OP_max_pool2d_backward, {gx}, {g, indices}, MaxAttributes(window));
   return record("MaxPool2DWithIndicesBackwardBackward0", gx, {g}, [indices](BackwardCall& b) {
     b.results[0] = reshape(gather(planes(b.grad()), 2, planes(indices)), indices.sizes());
   });
@@ -83,16 +93,13 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
   check_window(p.window);
   check_input(x, p);
   DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented, "\"max_pool2d\" not implemented for 'Bool'");
-  const Window& w = p.window;
   const Dims sizes = p.output_sizes(x.sizes());
   const Tensor y = empty_image(sizes, x, is_channels_last(x));
   const Tensor indices = make_empty_strided(sizes, y.strides(), DType::INT64, x.device());
-  run(DT_OP_max_pool2d, {y, indices}, {x},
-      {w.size[0], w.size[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1], w.dilation[0],
-       w.dilation[1]});
+  run(DT_OP_max_pool2d, {y, indices}, {x}, MaxAttributes(p.window));
   record("MaxPool2DWithIndicesBackward0", y, {x},
-         [saved = Saved::input(indices), sizes = x.sizes()](BackwardCall& b) {
-           b.results[0] = max_pool_gradient(b.grad(), saved.get(b.node), sizes);
+         [saved = Saved::input(indices), sizes = x.sizes(), window = p.window](BackwardCall& b) {
+           b.results[0] = max_pool_gradient(b.grad(), saved.get(b.node), sizes, window);
          });
   return {y, indices};
 }

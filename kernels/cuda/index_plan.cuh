@@ -235,7 +235,6 @@ int32_t visit_plan(const IndexPlan& plan, const F& f) {
   const auto visit_index = [&](auto selectors) {
     return is_small ? f(selectors, uint32_t()) : f(selectors, uint64_t());
   };
-  if (plan.selectors <= 1) return visit_index(SelectorCount<1>());
   if (plan.selectors <= 2) return visit_index(SelectorCount<2>());
   return visit_index(SelectorCount<DT_MAX_DIMS>());
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <type_traits>
+
 #include "kernels/cuda/index_move.h"
 #include "kernels/cuda/sorted_writes.cuh"
 #include "kernels/cuda/types.cuh"
@@ -214,17 +216,20 @@ struct AdditionShape {
   }
 };
 
-// The elements of a packet that slices can be added in.
+// Packets are worth code of their own where gradients are added up.
+template <class T, class Word>
+constexpr bool kHasPackets = std::is_floating_point_v<T> && sizeof(Word) == 4;
+
+// Whether slices can be added up in packets.
 template <class T>
-int slice_width(const SplitPlan& split, const void* plain, const void* indexed) {
+bool has_packets(const SplitPlan& split, const void* plain, const void* indexed) {
   constexpr int kWidth = kPacketWidth<T>;
-  if (kWidth > 4) return 1;  // bytes are added one by one
   const Slice& s = split.slice;
-  bool packets = s.ndim == 1 && s.plain[0] == 1 && s.indexed[0] == 1 && s.count % kWidth == 0 &&
-                 split.unit % kWidth == 0 && is_aligned(plain, kPacketBytes) &&
-                 is_aligned(indexed, kPacketBytes);
+  bool packets = plain && s.ndim == 1 && s.plain[0] == 1 && s.indexed[0] == 1 &&
+                 s.count % kWidth == 0 && split.unit % kWidth == 0 &&
+                 is_aligned(plain, kPacketBytes) && is_aligned(indexed, kPacketBytes);
   for (int d = 0; d < split.positions.ndim; ++d) packets &= split.positions.plain[d] % kWidth == 0;
-  return packets ? kWidth : 1;
+  return packets;
 }
 
 template <class T, int kWidth, class Op, class Word>
@@ -285,9 +290,9 @@ int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan
     const int32_t code =
         sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted);
     if (code != DT_KERNEL_OK) return code;
-    if (values.data && slice_width<T>(split, values.data, y) > 1) {
-      constexpr int kWidth = kPacketWidth < T >> 4 ? 1 : kPacketWidth<T>;
-      return add_sorted<T, kWidth>(stream, split, y, values, op, sorted, &memory);
+    if constexpr (kHasPackets<T, Word>) {
+      if (has_packets<T>(split, values.data, y))
+        return add_sorted<T, kPacketWidth<T>>(stream, split, y, values, op, sorted, &memory);
     }
     return add_sorted<T, 1>(stream, split, y, values, op, sorted, &memory);
   });
