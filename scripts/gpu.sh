@@ -60,7 +60,8 @@ do_pytest() {
   parallel=
   if python3 -c 'import xdist' 2>/dev/null; then parallel="-n 8"; fi
   # shellcheck disable=SC2086
-  DT_TEST_DEVICE=cuda python3 -m pytest -q $parallel ${PYTEST_ARGS:-} tests/python
+  # The workers must collect in one order.
+  PYTHONHASHSEED=0 DT_TEST_DEVICE=cuda python3 -m pytest -q $parallel ${PYTEST_ARGS:-} tests/python
 }
 
 do_bench() {
