@@ -82,7 +82,15 @@ bool fits_32_bits(const Axes<kOperands>& axes, bool offsets) {
   return true;
 }
 
-// The axis to cut: the one that reaches farthest in memory.
+// The outermost axis that can be cut.
+template <int kOperands>
+int outermost_axis(const Axes<kOperands>& axes) {
+  int d = 0;
+  while (d < axes.n - 1 && axes.size[d] == 1) ++d;
+  return d;
+}
+
+// The axis that reaches farthest in memory.
 template <int kOperands>
 int farthest_axis(const Axes<kOperands>& axes) {
   int farthest = 0;
@@ -99,12 +107,13 @@ int farthest_axis(const Axes<kOperands>& axes) {
 }
 
 // Calls body(piece) for pieces of a call that 32-bit arithmetic can index, so that no kernel needs
-// a second version with 64-bit divisions. Almost every call is one piece. Stops at an error.
+// a second version with 64-bit divisions. Almost every call is one piece. Where offsets do not
+// matter, the innermost axis stays whole unless it is the only one. Stops at an error.
 template <int kOperands, class Body>
 int32_t for_each_piece(const Axes<kOperands>& axes, bool offsets, const Body& body) {
   if (fits_32_bits(axes, offsets)) return body(axes);
   constexpr int64_t kGrain = 1024;  // keeps the alignment of vectors
-  const int d = farthest_axis(axes);
+  const int d = offsets ? farthest_axis(axes) : outermost_axis(axes);
   const int64_t half = (axes.size[d] + 1) / 2;
   const int64_t cut = axes.size[d] > 2 * kGrain ? half / kGrain * kGrain : half;
   Axes<kOperands> piece = axes;

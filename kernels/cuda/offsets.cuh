@@ -53,6 +53,7 @@ struct Offsets {
   __device__ __forceinline__ void at(Index index, Offset (&offsets)[kOperands]) const {
 #pragma unroll
     for (int k = 0; k < kOperands; ++k) offsets[k] = 0;
+#pragma unroll 1  // few calls have many axes, and every kernel holds this loop
     for (int d = ndim - 1; d > 0; --d) {
       Index quotient;
       if constexpr (sizeof(Index) == 4)

@@ -279,7 +279,8 @@ __global__ void __launch_bounds__(kPointwiseThreads)
 // How much a thread handles: at least four loads in flight where a formula has few inputs.
 template <class F, class T>
 Pointwise pointwise_of() {
-  constexpr int kWidth = kPacketWidth<T>;
+  constexpr bool kOnlyTruths = F::bool_out && F::bool_in == (1u << F::n_in) - 1;
+  constexpr int kWidth = kOnlyTruths ? kPacketWidth<uint8_t> : kPacketWidth<T>;
   constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in == 1 ? 4 : 2;
   static_assert(F::n_in <= kMaxPointwiseIn && F::n_out <= kMaxPointwiseOut);
   return {F::n_in,

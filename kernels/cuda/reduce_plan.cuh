@@ -124,7 +124,10 @@ inline void cut_into_chunks(ReducePlan* plan, int64_t length, int64_t least, int
   plan->chunk_length = length;
   const int64_t wanted = divide_up(kManyBlocks, plan->blocks);
   int64_t chunks = 1;
-  if (wanted > 1 && length >= 2 * least) chunks = wanted < length / least ? wanted : length / least;
+  // A second launch takes as long as a few rounds of loads, so outputs that nearly fill the device
+  // and short ones are left alone.
+  if (plan->blocks < kManyBlocks / 4 && length >= 4 * least)
+    chunks = wanted < length / least ? wanted : length / least;
   if (chunks < divide_up(length, most)) chunks = divide_up(length, most);
   if (chunks > kMaxChunks) chunks = kMaxChunks;
   if (chunks == 1) return;
@@ -146,7 +149,7 @@ inline ReducePlan plan_rows(int64_t outputs, int64_t length, int64_t width) {
     plan.chunks = 1;
     plan.chunk_length = length;
   } else {
-    cut_into_chunks(&plan, length, 16 * round, 4 * round, kReduceThreads * kLongestChain);
+    cut_into_chunks(&plan, length, 4 * round, 4 * round, kReduceThreads * kLongestChain);
   }
   return plan;
 }
