@@ -135,11 +135,13 @@ struct Part {
   }
 };
 
-// The largest dimension along which only slices lie: its positions never write the same element.
+// The largest dimension along which only slices lie and the destination moves (an expanded index
+// lets it stand still): its positions never write the same element.
 inline int independent_dim(const IndexPlan& plan) {
   int best = -1;
   for (int d = 0; d < plan.ndim; ++d) {
-    if (plan.is_slice(d) && (best < 0 || plan.sizes[d] >= plan.sizes[best])) best = d;
+    if (plan.is_slice(d) && plan.indexed[d] != 0 && (best < 0 || plan.sizes[d] >= plan.sizes[best]))
+      best = d;
   }
   return best;
 }

@@ -244,3 +244,16 @@ def test_clamp_bounds_that_do_not_fit(torch):
     for t in (dt, torch):
         with pytest.raises(RuntimeError, match="without overflow"):
             t.ones(2, dtype=t.int32).clamp(max=2**40)
+
+
+def test_threads_do_not_share_the_target_of_an_expanded_index():
+    index = dt.zeros(1, dtype=dt.int64).expand(400000)
+    threads = dt.get_num_threads()
+    dt.set_num_threads(2)
+    try:
+        for _ in range(20):
+            y = dt.zeros(1, 4)
+            y.index_add_(0, index, dt.ones(400000, 4))
+            assert y.tolist() == [[400000.0] * 4]
+    finally:
+        dt.set_num_threads(threads)
