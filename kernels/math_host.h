@@ -32,7 +32,7 @@ struct Format<float> {
   static constexpr int kMantissa = 23;
   static constexpr Bits kSign = 0x80000000u, kBias = 127;
   static constexpr Bits kHalfRoot = 0x3f3504f3u;  // sqrt(1/2)
-  static constexpr float kRounder = 0x1.8p23f;
+  static constexpr float kRounder = 0x1.8p23f, kExpRounder = 0x1.8p23f + 254;
   static constexpr float kSmallest = 0x1p-126f, kFromSubnormal = 0x1p25f,
                          kFromSubnormalExponent = 25;
   // exp: below kLeastExponent it is 0, above kGreatestExponent infinite. ln 2 = kLn2High + kLn2Low.
@@ -46,7 +46,7 @@ struct Format<double> {
   static constexpr int kMantissa = 52;
   static constexpr Bits kSign = 0x8000000000000000u, kBias = 1023;
   static constexpr Bits kHalfRoot = 0x3fe6a09e667f3bcdu;
-  static constexpr double kRounder = 0x1.8p52;
+  static constexpr double kRounder = 0x1.8p52, kExpRounder = 0x1.8p52 + 2046;
   static constexpr double kSmallest = 0x1p-1022, kFromSubnormal = 0x1p54,
                           kFromSubnormalExponent = 54;
   static constexpr double kLeastExponent = -746.0, kGreatestExponent = 710.0;
@@ -163,18 +163,17 @@ DT_MATH T polynomial(T x, T c, More... more) {
 
 // ---- exp, expm1
 
-// x = k ln 2 + r with |r| <= ln 2 / 2, and p = e^r - 1. k_bits holds k in its low bits.
+// x = k ln 2 + r with |r| <= ln 2 / 2, and p = e^r - 1. The low bits of k_bits hold k + 2 kBias:
+// one bias for each of two factors whose product is 2^k.
 template <class T>
 struct ExpParts {
-  T k;
   T p;
   BitsOf<T> k_bits;
 };
 
-// (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; error 2^-32 and 2^-61.
+// (e^r - 1 - r) / r^2 on |r| <= ln 2 / 2; error of e^r - 1 2^-26, of e^r 2^-61.
 DT_MATH float exp_tail(float r) {
-  return polynomial(r, 0.5f, 0.166666672f, 0.0416663513f, 0.0083332723f, 0.00139412074f,
-                    0.000199145186f);
+  return polynomial(r, 0.49999997f, 0.16666539f, 0.041667752f, 0.008367085f, 0.0013836371f);
 }
 
 DT_MATH double exp_tail(double r) {
@@ -187,40 +186,46 @@ DT_MATH double exp_tail(double r) {
 template <class T>
 DT_MATH ExpParts<T> exp_parts(T x) {
   using F = Format<T>;
-  const T shifted = fma(x, T(1.4426950408889634), F::kRounder);
-  const T k = shifted - F::kRounder;
-  const T r = (x - k * F::kLn2High) - k * F::kLn2Low;
-  return {k, fma(r * r, exp_tail(r), r), to_bits(shifted)};
+  const T shifted = fma(x, T(1.4426950408889634), F::kExpRounder);
+  const T k = shifted - F::kExpRounder;
+  const T r = fma(k, -F::kLn2Low, fma(k, -F::kLn2High, x));
+  return {fma(r * r, exp_tail(r), r), to_bits(shifted)};
 }
 
-// 2^k for a number whose low bits hold k.
+// 2^(k + more) for k as in ExpParts, where that is a normal number.
 template <class T>
-DT_MATH T power_of_two(BitsOf<T> k_bits) {
+DT_MATH T power_of_two(BitsOf<T> k_bits, int more = 0) {
   using F = Format<T>;
-  return from_bits(BitsOf<T>((k_bits << F::kMantissa) + (F::kBias << F::kMantissa)));
+  const BitsOf<T> bias = F::kBias - BitsOf<T>(more);
+  return from_bits(BitsOf<T>((k_bits << F::kMantissa) - (bias << F::kMantissa)));
 }
 
-// x * 2^k in two steps, because 2^k itself may be out of range where the result is not.
+// 2^k (1 + p) in two steps, because 2^k itself may be out of range where the result is not.
 template <class T>
-DT_MATH T scale(T x, T k) {
-  using F = Format<T>;
-  const T half_shifted = k * T(0.5) + F::kRounder;
-  const T rest = k - (half_shifted - F::kRounder);
-  return x * power_of_two<T>(to_bits(half_shifted)) * power_of_two<T>(to_bits(rest + F::kRounder));
+DT_MATH T scale(ExpParts<T> e) {
+  const BitsOf<T> half = e.k_bits >> 1, rest = e.k_bits - half;
+  const T power = from_bits(BitsOf<T>(half << Format<T>::kMantissa));
+  return fma(e.p, power, power) * from_bits(BitsOf<T>(rest << Format<T>::kMantissa));
 }
 
-// Keeps NaN.
+// Both keep NaN.
+template <class T>
+DT_MATH T at_least(T low, T x) {
+  return x < low ? low : x;
+}
+template <class T>
+DT_MATH T at_most(T high, T x) {
+  return x > high ? high : x;
+}
+
 template <class T>
 DT_MATH T clamp(T x, T low, T high) {
-  const T at_least = x < low ? low : x;
-  return at_least > high ? high : at_least;
+  return at_most(high, at_least(low, x));
 }
 
 template <class T>
 DT_MATH T exp_of(T x) {
-  const ExpParts<T> e =
-      exp_parts(clamp(x, Format<T>::kLeastExponent, Format<T>::kGreatestExponent));
-  return scale(T(1) + e.p, e.k);
+  return scale(exp_parts(clamp(x, Format<T>::kLeastExponent, Format<T>::kGreatestExponent)));
 }
 
 // 2^k p + (2^k - 1), with half of 2^k so that k = 128 (1024) does not overflow before the sum does.
@@ -228,7 +233,7 @@ DT_MATH T exp_of(T x) {
 template <class T>
 DT_MATH T expm1_of(T x) {
   const ExpParts<T> e = exp_parts(clamp(x, T(-40), Format<T>::kGreatestExponent));
-  const T half = power_of_two<T>(e.k_bits - 1);
+  const T half = power_of_two<T>(e.k_bits, -1);
   const T y = T(2) * fma(e.p, half, half - T(0.5));
   return x == T(0) ? x : y;
 }
@@ -325,13 +330,11 @@ DT_MATH double log1p(double x) {
   return log1p_of(x);
 }
 
-// ---- tanh, sigmoid: exponentials of negative numbers only, so nothing overflows and both tails
-// keep their digits
+// ---- tanh, sigmoid
 
-// (tanh(x) / x - 1) / x^2 in z = x^2 on |x| <= 0.55, error 2^-35 and 2^-60.
+// (tanh(x) / x - 1) / x^2 in z = x^2 on |x| <= 0.55, error 2^-30 and 2^-60.
 DT_MATH float tanh_tail(float z) {
-  return polynomial(z, -0.333333313f, 0.133332923f, -0.0539595373f, 0.0217819847f, -0.0084111793f,
-                    0.00239243521f);
+  return polynomial(z, -0.33333316f, 0.13332544f, -0.053847548f, 0.021050714f, -0.0062428494f);
 }
 
 DT_MATH double tanh_tail(double z) {
@@ -341,23 +344,23 @@ DT_MATH double tanh_tail(double z) {
                     8.324111614401583e-05, -1.9447138800805138e-05);
 }
 
-// Beyond 0.55, where tanh is more than one half, 1 - 2 E / (1 + E) with E = e^(-2|x|).
+// Beyond 0.55, where tanh is more than one half, 1 - 2 / (E + 1) with E = e^(2|x|).
 template <class T>
 DT_MATH T tanh_of(T x) {
   const T a = abs(x), z = x * x;
   const T small = fma(x, z * tanh_tail(z), x);
-  const ExpParts<T> e = exp_parts(clamp(T(-2) * a, T(-40), T(0)));
-  const T power = power_of_two<T>(e.k_bits), exponential = fma(e.p, power, power);
-  const T large = T(1) - T(2) * exponential / (T(1) + exponential);
-  return a < T(0.55) ? small : copysign(large, x);
+  const ExpParts<T> e = exp_parts(at_most(T(40), T(2) * a));
+  const T power = power_of_two<T>(e.k_bits);
+  const T large = T(1) - T(2) / fma(e.p, power, power + T(1));
+  return copysign(a < T(0.55) ? small : large, x);
 }
 
 // With e = e^-|x| and q = e / (1 + e): 1 - q for positive x and e (1 - q) for negative x.
 template <class T>
 DT_MATH T sigmoid_of(T x) {
-  const T e = exp(-abs(x));
+  const T e = scale(exp_parts(at_least(Format<T>::kLeastExponent, -abs(x))));
   const T q = e / (T(1) + e);
-  return x < T(0) ? e - e * q : T(1) - q;
+  return x < T(0) ? fma(-e, q, e) : T(1) - q;
 }
 
 DT_MATH float tanh(float x) {
@@ -373,7 +376,7 @@ DT_MATH double sigmoid(double x) {
   return sigmoid_of(x);
 }
 
-// ---- erf: x + x P(x^2) up to 1; beyond, 1 - e^-(x G(x)), where x G(x) = -ln erfc(x)
+// ---- erf: x + x P(x^2) up to 1; beyond, 1 - 2^(x G(x)), where x G(x) = log2(erfc(x))
 
 // erf(x) / x - 1 on [0, 1], error 2^-29 and 2^-62.
 DT_MATH float erf_small(float z) {
@@ -389,30 +392,45 @@ DT_MATH double erf_small(double z) {
                     5.945261941183837e-11);
 }
 
-// -ln(erfc(x)) / x on [1, 4] and [1, 6], error 2^-31 and 2^-61 of erf.
+// log2(erfc(x)) / x on [1, 4] and [1, 6], error 2^-28 and 2^-61 of erf.
 DT_MATH float erf_large(float x) {
-  return polynomial(x, 1.1286943f, 0.634969473f, 0.106530927f, -0.0240101237f, 0.00375750544f,
-                    -0.000350599643f, 1.39632657e-05f);
+  return polynomial(x, -1.628046f, -0.9173327f, -0.15162212f, 0.032873172f, -0.0045922087f,
+                    0.00030322265f);
 }
 
 DT_MATH double erf_large(double x) {
-  return polynomial(x, 1.1283792014223541, 0.6366193612597093, 0.10277491579816295,
-                    -0.019136574082886857, -0.00018917439761023796, 0.0016594554521085609,
-                    -0.0005379769797581482, -3.2634884126937365e-05, 0.00011709266599377057,
-                    -6.778308435089836e-05, 2.5448038182074596e-05, -7.146699577276563e-06,
-                    1.5593443505509587e-06, -2.6553166329097823e-07, 3.478276498664733e-08,
-                    -3.3929813078540807e-09, 2.323419283404361e-10, -9.966421634567921e-12,
-                    2.0144309830382238e-13);
+  return polynomial(x, -1.627907078134279, -0.9184475954232821, -0.14827286134979045,
+                    0.027608240528985133, 0.00027292096529544726, -0.0023940881513331734,
+                    0.0007761367208095027, 4.708218548991848e-05, -0.00016892900855368056,
+                    9.779031964919937e-05, -3.671375848563201e-05, 1.031050803886015e-05,
+                    -2.2496583615780893e-06, 3.8308121382889233e-07, -5.0180922554642375e-08,
+                    4.895037306670032e-09, -3.3519854780732607e-10, 1.4378507067599616e-11,
+                    -2.906209589442325e-13);
+}
+
+// 2^r on |r| <= 1/2, error 2^-23 and 2^-52: for numbers below 1/6 that are subtracted from 1.
+DT_MATH float exp2_near_zero(float r) {
+  return polynomial(r, 1.0000001f, 0.6931474f, 0.24021919f, 0.05549753f, 0.009684863f,
+                    0.0013636583f);
+}
+
+DT_MATH double exp2_near_zero(double r) {
+  return polynomial(r, 1.0, 0.6931471805599497, 0.24022650695908768, 0.055504108664459,
+                    0.009618129108034891, 0.00133335582285357, 0.00015403529960711067,
+                    1.5252658130958496e-05, 1.3215663053575365e-06, 1.0208535284530156e-07,
+                    7.037241035574904e-09);
 }
 
 template <class T>
 DT_MATH T erf_of(T x, T one_from) {
-  const T a = abs(x), b = a < one_from ? a : one_from;
+  using F = Format<T>;
+  const T a = abs(x), b = at_most(one_from, a);
   const T small = fma(x, erf_small(x * x), x);
-  // exp_parts rather than exp: the argument is in (-40, -1), so that one scaling is enough.
-  const ExpParts<T> e = exp_parts(-b * erf_large(b));
-  const T large = T(1) - (T(1) + e.p) * power_of_two<T>(e.k_bits);
-  return a < T(1) ? small : x == x ? copysign(large, x) : x;
+  // erfc(b) = 2^exponent.
+  const T exponent = b * erf_large(b), shifted = exponent + F::kExpRounder;
+  const T r = exponent - (shifted - F::kExpRounder);
+  const T large = fma(-exp2_near_zero(r), power_of_two<T>(to_bits(shifted)), T(1));
+  return a < T(1) ? small : copysign(large, x);
 }
 
 DT_MATH float erf(float x) {

@@ -62,7 +62,7 @@ DT_MATH Pair log_pair(double x) {
 DT_MATH double exp_of_pair(Pair x) {
   const ExpParts<double> e =
       exp_parts(clamp(x.high, Format<double>::kLeastExponent, Format<double>::kGreatestExponent));
-  return scale(1.0 + fma(1.0 + e.p, x.low, e.p), e.k);
+  return scale(ExpParts<double>{fma(1.0 + e.p, x.low, e.p), e.k_bits});
 }
 
 // C's rules for the exceptional arguments of pow; `magnitude` is |x|^y for finite nonzero x and
@@ -71,12 +71,13 @@ template <class T>
 DT_MATH T pow_edges(T x, T y, T magnitude) {
   const T a = abs(x);
   const bool extreme = (a == T(0)) | (a == T(kInfinity)) | (abs(y) == T(kInfinity));
-  const bool grows = (a > T(1)) == (y > T(0));
-  const T limit = a == T(1) ? T(1) : grows ? T(kInfinity) : T(0);
+  const T above = y > T(0) ? T(kInfinity) : T(0), below = y > T(0) ? T(0) : T(kInfinity);
+  const T limit = a == T(1) ? T(1) : a > T(1) ? above : below;
   const T result = extreme ? limit : magnitude;
   const bool integer = floor(y) == y;
   const bool odd = integer & (floor(y * T(0.5)) != y * T(0.5));
-  const T flipped = odd ? copysign(result, x) : result;
+  const BitsOf<T> sign = odd ? Format<T>::kSign : BitsOf<T>(0);
+  const T flipped = from_bits(to_bits(result) | (to_bits(x) & sign));
   const bool undefined = ((x < T(0)) & !integer & !extreme) | (x != x) | (y != y);
   const bool one = (x == T(1)) | (y == T(0));
   return one ? T(1) : undefined ? T(kNaN) : flipped;

@@ -74,24 +74,23 @@ DT_MATH double cos(double x) {
   return abs(x) <= kTrigLimit ? sin_of_angle(reduce(x), 1) : kNaN;
 }
 
-// ---- float: the arithmetic is double, where two parts of pi/2 and short polynomials (error 2^-37
-// and 2^-43) suffice
+// ---- float: the reduction is double, where two parts of pi/2 suffice; n may be off by a little of
+// its last bit, so |r| is up to pi/4 + 0.07. The polynomials' error is 2^-27 and 2^-32.
 
-DT_MATH float sin_of_float(float x, uint64_t turn) {
-  const double wide = double(x);
-  const double shifted = wide * 0x1.45f306dc9c883p-1 + Format<double>::kRounder;
-  const double n = shifted - Format<double>::kRounder;
-  const double r = (wide - n * 0x1.921fb54000000p+0) - n * 0x1.10b4611a62633p-30, z = r * r;
-  const double sine =
-      r *
-      fma(z, polynomial(z, -0.16666667163, 0.00833332911, -0.000198393274, 2.71823797e-06), 1.0);
-  const double cosine = fma(
-      z, fma(z, polynomial(z, 0.0416666679, -0.00138888834, 2.47995122e-05, -2.72095633e-07), -0.5),
-      1.0);
-  const uint64_t quadrant = to_bits(shifted) + turn;
-  const double y = (quadrant & 1) != 0 ? cosine : sine;
-  const double fast = abs(wide) <= kTrigLimit ? y : kNaN;
-  return float(from_bits(to_bits(fast) ^ ((quadrant & 2) << 62)));
+DT_MATH float sin_of_float(float x, uint32_t turn) {
+  using F = Format<float>;
+  const float shifted = fma(x, 0.63661977f, F::kRounder), n = shifted - F::kRounder;
+  const double wide = double(n);
+  const float r =
+      float(fma(wide, -0x1.10b4611a62633p-30, fma(wide, -0x1.921fb54000000p+0, double(x))));
+  const float z = r * r;
+  const float sine_tail = polynomial(z, -0.16666648f, 0.008331736f, -0.0001945972f);
+  const float sine = copysign(fma(r * z, sine_tail, r), r);  // keeps -0
+  const float cosine_tail = polynomial(z, -0.5f, 0.041666634f, -0.0013886776f, 2.4373448e-05f);
+  const uint32_t quadrant = to_bits(shifted) + turn;
+  const float y = (quadrant & 1) != 0 ? fma(z, cosine_tail, 1.0f) : sine;
+  const float fast = abs(x) <= float(kTrigLimit) ? y : float(kNaN);
+  return from_bits(to_bits(fast) ^ ((quadrant & 2) << 30));
 }
 
 DT_MATH float sin(float x) {

@@ -86,6 +86,9 @@ Tensor pow(const Operand& input, const Operand& exponent) {
   check_power(input, exponent);
   if (is_exponent(input, exponent, 2)) return square(input.tensor());
   if (is_exponent(input, exponent, 0.5)) return sqrt(input.tensor());
+  if (is_exponent(input, exponent, -0.5)) return rsqrt(input.tensor());
+  if (is_exponent(input, exponent, -1)) return reciprocal(input.tensor());
+  if (is_exponent(input, exponent, 3)) return mul(square(input.tensor()), input.tensor());
   return power(input, exponent);
 }
 
@@ -93,6 +96,8 @@ const Tensor& pow_(const Tensor& input, const Operand& exponent) {
   check_power(input, exponent);
   if (is_exponent(input, exponent, 2)) return square_(input);
   if (is_exponent(input, exponent, 0.5)) return sqrt_(input);
+  if (is_exponent(input, exponent, -0.5)) return rsqrt_(input);
+  if (is_exponent(input, exponent, -1)) return reciprocal_(input);
   return power_(input, exponent);
 }
 

@@ -21,7 +21,9 @@ bool run_at_once(const dt_stream* stream, const dt_call* call, const Elementwise
   const dt_view& y = call->out[0];
   if (op.n_out != 1 || y.ndim > 1 || y.dtype != op.out_dtype) return false;
   const int64_t n = y.ndim == 0 ? 1 : y.sizes[0];
-  if (!is_contiguous(y, n) || worth_threads(stream, n * op.cycles / 8)) return false;
+  if (!is_contiguous(y, n) || n * bytes_of(y.dtype) >= kStreamBytes ||
+      worth_threads(stream, n * op.cycles / 8))
+    return false;
   Tile tile;
   tile.rows = 1;
   tile.n = n;
@@ -48,10 +50,14 @@ bool run_at_once(const dt_stream* stream, const dt_call* call, const Elementwise
 
 // ---- tiles
 
+// Processors take two addresses for the same one while they know but these many low bytes' worth of
+// them.
+constexpr int64_t kAliasBytes = 4096;
+
 // The buffers of one task.
 struct Scratch {
   alignas(64) unsigned char in[kMaxElementwiseIn][kBufferBytes];
-  alignas(64) unsigned char out[kMaxElementwiseOut][kBufferBytes];
+  alignas(64) unsigned char out[kMaxElementwiseOut][kBufferBytes + kAliasBytes];
   alignas(64) unsigned char staging[kBufferBytes];
 };
 
@@ -153,6 +159,21 @@ void load_constants(const Plan& plan, const Cursor& start, Scratch& scratch) {
   }
 }
 
+// Where in its buffer an output is written: at the same place of a page as the tile of the first
+// input lies. If it lay a little further on, each load of that input would seem to read what was
+// stored just before, and wait for it.
+unsigned char* output_buffer(const Tile& tile, unsigned char* buffer) {
+  const uintptr_t distance =
+      reinterpret_cast<uintptr_t>(tile.in[0]) - reinterpret_cast<uintptr_t>(buffer);
+  return buffer + distance % kAliasBytes / 64 * 64;
+}
+
+// Fetches as much of an input as a tile has, from where the tile ends.
+void prefetch_next(const Operand& x, const char* address, const Box& box) {
+  const int64_t bytes = box.rows * box.n * x.bytes;
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + bytes + i);
+}
+
 void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
   const Elementwise& op = *plan.op;
   const Box box = cursor.box();
@@ -163,6 +184,7 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
   for (int i = 0; i < op.n_in; ++i) {
     const Operand& x = plan.operand[op.n_out + i];
     const bool in_place = x.access == kDirect || x.access == kScalar;
+    if (x.access == kDirect && plan.streams) prefetch_next(x, cursor.address(op.n_out + i), box);
     if (x.access == kBuffered)
       load(x, scratch.in[i], cursor.address(op.n_out + i), box, scratch.staging);
     tile.in[i] = in_place ? static_cast<const void*>(cursor.address(op.n_out + i)) : scratch.in[i];
@@ -171,18 +193,21 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
   for (int j = 0; j < op.n_out; ++j) {
     const Operand& y = plan.operand[j];
     if (y.access == kAbsent) continue;
-    tile.out = y.access == kDirect ? static_cast<void*>(cursor.address(j)) : scratch.out[j];
+    tile.out = y.access == kDirect ? static_cast<void*>(cursor.address(j))
+                                   : output_buffer(tile, scratch.out[j]);
     tile.out_row = y.access == kDirect ? y.tile_stride[1] / y.bytes : box.n;
     op.function[j][plan.form](tile);
   }
   // Only now: an output may be an input of the next output's function.
   for (int j = 0; j < op.n_out; ++j) {
     const Operand& y = plan.operand[j];
-    if (y.access == kBuffered) store(y, cursor.address(j), scratch.out[j], box, scratch.staging);
+    if (y.access == kBuffered)
+      store(y, cursor.address(j), output_buffer(tile, scratch.out[j]), box, scratch.staging);
     if (y.access != kStreamed) continue;
     const int64_t row_bytes = box.n * y.bytes;
-    stream_rows(cursor.address(j), y.tile_stride[1], reinterpret_cast<const char*>(scratch.out[j]),
-                row_bytes, box.rows, row_bytes);
+    stream_rows(cursor.address(j), y.tile_stride[1],
+                reinterpret_cast<const char*>(output_buffer(tile, scratch.out[j])), row_bytes,
+                box.rows, row_bytes);
   }
 }
 

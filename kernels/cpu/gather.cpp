@@ -2,6 +2,7 @@
 //
 // Positions that differ outside the dimension never touch the same element, so they are spread over
 // the threads; along the dimension the order is kept, which makes scatter deterministic.
+#include "kernels/cpu/index.h"
 #include "kernels/cpu/index_plan.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/cpu/register.h"
@@ -20,7 +21,8 @@ struct Lines {
   int64_t work() const { return 2 * kept.count() * along.size; }
   // Whether to walk the innermost kept axis inside the dimension, because it is the denser one.
   bool is_columns() const {
-    return kept.inner().size > 1 && magnitude(kept.inner().y) < magnitude(along.y);
+    return kept.inner().size > 1 &&
+           (along.size == 1 || magnitude(kept.inner().y) < magnitude(along.y));
   }
 };
 
@@ -99,11 +101,18 @@ int32_t gather_elements(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
+// Whether the index is an expanded one, of which each value selects a slice of the last dimension.
+bool selects_slices(const dt_view& index, int64_t dim) {
+  const int last = index.ndim - 1;
+  return last > 0 && dim != last && index.strides[last] == 0 && index.sizes[last] > 1;
+}
+
 int32_t gather(const dt_stream* stream, const dt_call* call) {
   const dt_view& index = call->in[1];
   if (!check_index(stream, index, 0, target_of(call->in[0], call->ints[0]).size))
     return DT_KERNEL_INDEX;
   if (count(index) == 0) return DT_KERNEL_OK;
+  if (selects_slices(index, call->ints[0])) return gather_slices(stream, call);
   switch (bytes_of(call->out[0].dtype)) {
     case 1:
       return gather_elements<uint8_t>(stream, call);

@@ -1,74 +1,11 @@
 // index, index_put, index_select and index_add. All index values are checked before anything is
 // written.
-#include "kernels/cpu/index_plan.h"
+#include "kernels/cpu/index.h"
+#include "kernels/cpu/index_read.h"
 #include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
-
-// ---- reading: elements are moved as bits, so only their size matters
-
-template <class T>
-void copy_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n) {
-  if (y_stride == 1 && x_stride == 1) {
-    __builtin_memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
-  }
-}
-
-template <class T>
-void read_line(const IndexPlan& plan, const IndexWalk& line, int64_t begin, int64_t end, T* y,
-               const T* x) {
-  const int last = plan.ndim - 1;
-  const int64_t y_stride = plan.plain[last], x_stride = plan.indexed[last];
-  y += line.plain;
-  if (plan.is_slice(last)) {
-    x += slice_offset(plan, line) + begin * x_stride;
-    copy_run(y + begin * y_stride, y_stride, x, x_stride, end - begin);
-    return;
-  }
-  int64_t offsets[kIndexTile];
-  for (int64_t first = begin; first < end; first += kIndexTile) {
-    const int64_t n = min(kIndexTile, end - first);
-    selected_offsets(plan, line, first, n, offsets);
-    for (int64_t i = 0; i < n; ++i) y[(first + i) * y_stride] = x[offsets[i]];
-  }
-}
-
-template <class T>
-void read_elements(const dt_stream* stream, const IndexPlan& plan, void* y, const void* x) {
-  const int64_t length = plan.sizes[plan.ndim - 1], lines = plan.count() / length;
-  const int64_t piece = min(length, kSerialWork / 2), pieces = ceil_div(length, piece);
-  const int64_t group = max<int64_t>(1, kSerialWork / 2 / piece);  // pieces in a tile
-  parallel_for(stream, ceil_div(lines * pieces, group), plan.count(), [&](int64_t tile) {
-    const int64_t end = min(lines * pieces, (tile + 1) * group);
-    IndexWalk line(plan, tile * group / pieces);
-    for (int64_t i = tile * group; i < end; ++i) {
-      const int64_t begin = i % pieces * piece;
-      read_line(plan, line, begin, min(length, begin + piece), static_cast<T*>(y),
-                static_cast<const T*>(x));
-      if (i % pieces == pieces - 1) line.next();
-    }
-  });
-}
-
-int32_t read(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x) {
-  if (plan.count() == 0) return DT_KERNEL_OK;
-  switch (bytes_of(y.dtype)) {
-    case 1:
-      read_elements<uint8_t>(stream, plan, y.data, x.data);
-      return DT_KERNEL_OK;
-    case 4:
-      read_elements<uint32_t>(stream, plan, y.data, x.data);
-      return DT_KERNEL_OK;
-    case 8:
-      read_elements<uint64_t>(stream, plan, y.data, x.data);
-      return DT_KERNEL_OK;
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
-}
 
 // ---- writing: strictly in logical order, since indices may repeat
 
@@ -105,20 +42,18 @@ void write_run(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n, 
 }
 
 template <class Op, class T>
-void write_line(const IndexPlan& plan, const IndexWalk& line, T* y, const T* x, T alpha) {
-  const int last = plan.ndim - 1;
-  const int64_t n = plan.sizes[last], x_stride = plan.plain[last];
-  x += line.plain;
-  if (plan.is_slice(last)) {
-    write_run<Op>(y + slice_offset(plan, line), plan.indexed[last], x, x_stride, n, alpha);
-    return;
-  }
+void write_list(const IndexPlan& plan, const IndexLists& lists, const IndexWalk& walk, T* y,
+                const T* x, T alpha) {
+  const int64_t x_step = lists.plain_step(plan);
+  x += walk.plain;
+  y += walk.indexed;
   int64_t offsets[kIndexTile];
-  for (int64_t first = 0; first < n; first += kIndexTile) {
-    const int64_t count = min(kIndexTile, n - first);
-    selected_offsets(plan, line, first, count, offsets);
-    for (int64_t i = 0; i < count; ++i) {
-      y[offsets[i]] = Op::apply(y[offsets[i]], x[(first + i) * x_stride], alpha);
+  for (int64_t first = 0; first < lists.size; first += kIndexTile) {
+    const int64_t n = min(kIndexTile, lists.size - first);
+    selected_offsets(plan, lists.list, walk, first, n, offsets);
+    for (int64_t i = 0; i < n; ++i) {
+      write_run<Op>(y + offsets[i], lists.indexed_stride, x + (first + i) * x_step,
+                    lists.plain_stride, lists.run, alpha);
     }
   }
 }
@@ -157,11 +92,10 @@ void write_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const 
   parallel_for(stream, ceil_div(size, width), plan.count(), [&](int64_t tile) {
     const Part part(plan, max(d, 0), d < 0 ? 0 : tile * width,
                     d < 0 ? plan.sizes[0] : min(size, (tile + 1) * width));
-    const int64_t lines = part.plan.count() / part.plan.sizes[plan.ndim - 1];
-    IndexWalk line(part.plan, 0);
-    for (int64_t i = 0; i < lines; ++i, line.next()) {
-      write_line<Op>(part.plan, line, y + part.indexed, x + part.plain, alpha);
-    }
+    const IndexLists lists(part.plan);
+    IndexWalk walk(part.plan, max(lists.list, 0), 0);
+    for (int64_t i = 0; i < lists.count; ++i, walk.next())
+      write_list<Op>(part.plan, lists, walk, y + part.indexed, x + part.plain, alpha);
   });
 }
 
@@ -260,7 +194,20 @@ int32_t index_add(const dt_stream* stream, const dt_call* call) {
                     call->floats[0]);
 }
 
+// gather as an index operation whose index has all dimensions.
+IndexPlan plan_gather(const dt_view& y, const dt_view& x, const dt_view& index, int64_t dim) {
+  dt_view others = x;
+  others.strides[dim] = 0;
+  const int64_t pair[2] = {x.sizes[dim], x.strides[dim]};
+  return plan_index(y, others, y, &index, 1, pair);
+}
+
 }  // namespace
+
+int32_t gather_slices(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &x = call->in[0];
+  return read(stream, plan_gather(y, x, call->in[1], call->ints[0]), y, x);
+}
 
 void register_index(dt_registry* registry) {
   add(registry, "index", index);

@@ -159,19 +159,19 @@ inline bool check_index(const dt_stream* stream, const dt_view& index, int64_t l
   return true;
 }
 
-// Walks all dimensions but the last in row-major order.
+// Walks the first `dims` dimensions in row-major order.
 class IndexWalk {
  public:
-  IndexWalk(const IndexPlan& plan, int64_t line) : plan_(plan) {
-    for (int d = plan.ndim - 2; d >= 0; --d) {
-      at_[d] = line % plan.sizes[d];
-      line /= plan.sizes[d];
+  IndexWalk(const IndexPlan& plan, int dims, int64_t position) : plan_(plan), dims_(dims) {
+    for (int d = dims - 1; d >= 0; --d) {
+      at_[d] = position % plan.sizes[d];
+      position /= plan.sizes[d];
       move(d, at_[d]);
     }
   }
 
   void next() {
-    for (int d = plan_.ndim - 2; d >= 0; --d) {
+    for (int d = dims_ - 1; d >= 0; --d) {
       move(d, 1);
       if (++at_[d] < plan_.sizes[d]) return;
       move(d, -plan_.sizes[d]);
@@ -190,30 +190,52 @@ class IndexWalk {
   }
 
   const IndexPlan& plan_;
+  const int dims_;
   int64_t at_[DT_MAX_DIMS];
 };
 
-constexpr int64_t kIndexTile = 512;
+constexpr int64_t kIndexTile = 2048;
 
-// The offsets of the indexed operand at elements [first, first + n) of a line.
-inline void selected_offsets(const IndexPlan& plan, const IndexWalk& line, int64_t first, int64_t n,
-                             int64_t* offsets) {
-  const int last = plan.ndim - 1;
-  for (int64_t i = 0; i < n; ++i) offsets[i] = line.indexed + (first + i) * plan.indexed[last];
+// How a plan is walked: a list of slices along dimension `list`, for each position of the
+// dimensions before it. Slices lie along the last dimension, unless that is itself the list: then a
+// slice is one element.
+struct IndexLists {
+  int list;                                   // -1: there is but one slice
+  int64_t size, count;                        // of a list, and how many lists there are
+  int64_t run, plain_stride, indexed_stride;  // a slice
+  bool fixed;                                 // every list selects the same offsets
+
+  int64_t plain_step(const IndexPlan& plan) const { return list < 0 ? 0 : plan.plain[list]; }
+
+  explicit IndexLists(const IndexPlan& plan) {
+    const int last = plan.ndim - 1;
+    const bool slices = plan.is_slice(last);
+    list = slices ? last - 1 : last;
+    size = list >= 0 ? plan.sizes[list] : 1;
+    run = slices ? plan.sizes[last] : 1;
+    plain_stride = slices ? plan.plain[last] : 1;
+    indexed_stride = slices ? plan.indexed[last] : 1;
+    count = 1;
+    fixed = true;
+    for (int d = 0; d < list; ++d) {
+      count *= plan.sizes[d];
+      fixed = fixed && plan.is_slice(d);
+    }
+  }
+};
+
+// The offsets of the indexed operand at positions [first, first + n) of the list at which the walk
+// stands, relative to the walk's own.
+inline void selected_offsets(const IndexPlan& plan, int list, const IndexWalk& walk, int64_t first,
+                             int64_t n, int64_t* offsets) {
+  const int64_t step = list < 0 ? 0 : plan.indexed[list];
+  for (int64_t i = 0; i < n; ++i) offsets[i] = (first + i) * step;
   for (int k = 0; k < plan.selectors; ++k) {
     const Selector& s = plan.selector[k];
-    const int64_t stride = s.strides[last];
-    const int64_t* values = s.data + line.selector[k] + first * stride;
+    const int64_t stride = list < 0 ? 0 : s.strides[list];
+    const int64_t* values = s.data + walk.selector[k] + first * stride;
     for (int64_t i = 0; i < n; ++i) offsets[i] += s.offset(values[i * stride]);
   }
-}
-
-// The offset of a line along which no selector varies.
-inline int64_t slice_offset(const IndexPlan& plan, const IndexWalk& line) {
-  int64_t offset = line.indexed;
-  for (int k = 0; k < plan.selectors; ++k)
-    offset += plan.selector[k].offset(plan.selector[k].data[line.selector[k]]);
-  return offset;
 }
 
 }  // namespace

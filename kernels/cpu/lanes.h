@@ -96,16 +96,31 @@ struct Smallest {
   }
 };
 
-// Combines the lanes of a vector by halving.
+// Combines the lanes of a vector by halving, in vectors of half the size as long as there are any.
+template <class Op, int kBytes, class T = typename Op::Value>
+inline T reduce_halves(const T* lanes) {
+  constexpr int kWidth = kBytes / sizeof(T);
+  if constexpr (kBytes > 16) {
+    typedef T Half __attribute__((vector_size(kBytes / 2)));
+    Half low, high;
+    __builtin_memcpy(&low, lanes, sizeof(Half));
+    __builtin_memcpy(&high, lanes + kWidth / 2, sizeof(Half));
+    const Half both = Op::apply(low, high);
+    T rest[kWidth / 2];
+    __builtin_memcpy(rest, &both, sizeof(Half));
+    return reduce_halves<Op, kBytes / 2>(rest);
+  } else if constexpr (kWidth == 4) {
+    return Op::apply(Op::apply(lanes[0], lanes[2]), Op::apply(lanes[1], lanes[3]));
+  } else {
+    return Op::apply(lanes[0], lanes[1]);
+  }
+}
+
 template <class Op, class T = typename Op::Value>
 inline T reduce_lanes(Vector<T> v) {
-  constexpr int kWidth = kVectorBytes / sizeof(T);
-  T lanes[kWidth];
+  T lanes[kVectorBytes / sizeof(T)];
   store(lanes, v);
-  for (int half = kWidth / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
-  }
-  return lanes[0];
+  return reduce_halves<Op, kVectorBytes>(lanes);
 }
 
 struct Unchanged {

@@ -139,8 +139,13 @@ struct MaxPool {
     find_largest<kWidth>(corner, step, taps, &best);
     const int64_t y_step = along_channels ? y.c_step : y.w_step;
     const int64_t index_step = along_channels ? indices.c_step : indices.w_step;
-    const int64_t origin = pool.rows.start(p) * x.w + pool.cols.start(q),
-                  next = along_channels ? 0 : pool.cols.stride;
+    int64_t origin = pool.rows.start(p) * x.w + pool.cols.start(q),
+            next = along_channels ? 0 : pool.cols.stride;
+    if (taps.row_begin >= taps.row_end || taps.col_begin >= taps.col_end) {
+      // Dilated taps may all lie in the padding, which never wins.
+      best.value = best.value + Limits<Value>::kLowest;
+      origin = next = 0;
+    }
     const auto put = y_step == 1 && index_step == 1 ? write<kWidth, true> : write<kWidth, false>;
     put(best, y.at(n, c, p, q), y_step, indices.at(n, c, p, q), index_step, origin, next);
   }

@@ -12,6 +12,9 @@
 namespace dt::cpu {
 namespace {
 
+// What every engine calls from several places is kept out of line: there are many engines.
+#define DT_NOINLINE __attribute__((noinline))
+
 // ---- operations: states of `width` outputs side by side, kParts values each, part after part
 
 // One value per output, combined by an associative operation.
@@ -23,7 +26,9 @@ struct Fold {
   static void clear(T* state, int64_t width) {
     for (int64_t j = 0; j < width; ++j) state[j] = Op::kIdentity;
   }
-  static void add_span(T* state, const T* x, int64_t n) { state[0] = reduce_span<Op>(x, n); }
+  DT_NOINLINE static void add_span(T* state, const T* x, int64_t n) {
+    state[0] = reduce_span<Op>(x, n);
+  }
   static void add_rows(T* state, int64_t width, const T* x, int64_t row_stride, int64_t rows,
                        int64_t /*seen*/) {
     reduce_rows<Op>(state, x, row_stride, rows, width);
@@ -86,6 +91,11 @@ struct Job {
   double correction = 0;  // var's
   double empty = 0;       // the result of reducing nothing
 };
+
+// The usual norm in one pass instead of two.
+inline void load_squares(double* y, const float* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<double>(x[i]) * static_cast<double>(x[i]);
+}
 
 template <class T>
 void apply_map(const Job& job, T* x, int64_t n) {
@@ -229,8 +239,12 @@ class Engine {
   }
   char* y_at(int64_t offset) const { return data<char>(y_) + offset * bytes_of(y_.dtype); }
 
-  void load(T* to, int64_t offset, int64_t stride, int64_t n) const {
+  DT_NOINLINE void load(T* to, int64_t offset, int64_t stride, int64_t n) const {
     if (job_.map == Map::kNonzero) return load_truth(to, x_at(offset), x_.dtype, stride, n);
+    if constexpr (DtypeOf<T>::value == DT_FLOAT64) {
+      if (job_.map == Map::kSquare && x_.dtype == DT_FLOAT32 && stride == 1)
+        return load_squares(to, reinterpret_cast<const float*>(x_at(offset)), n);
+    }
     load_run(to, x_at(offset), x_.dtype, stride, n);
     apply_map(job_, to, n);
   }
@@ -282,9 +296,24 @@ class Engine {
   void reduce_rows_of(int64_t block) const {
     const int64_t begin = block * plan_.width, end = min(plan_.outputs, begin + plan_.width);
     Walk at(plan_.kept, plan_.kept.n, begin);
+    if (is_native_ && plan_.has_dense_rows()) return reduce_dense_rows(&at, begin, end);
     for (int64_t i = begin; i < end; ++i, at.next()) {
       Pairwise<Op, 1> sums(1);
       finish(reduce_stream(at.x, 0, plan_.length, &sums), 1, at.y);
+    }
+  }
+
+  // Each row is one leaf. Results that lie side by side are finished together.
+  void reduce_dense_rows(Walk* at, int64_t begin, int64_t end) const {
+    constexpr int64_t kMost = Op::kParts == 1 ? 64 : 1;
+    const bool side_by_side = plan_.kept.n == 1 && plan_.kept.inner().y == 1;
+    const int64_t together = side_by_side ? kMost : 1;
+    T state[Op::kParts * kMost];
+    for (int64_t i = begin; i < end; i += together) {
+      const int64_t n = min(together, end - i), y = at->y;
+      for (int64_t k = 0; k < n; ++k, at->next())
+        Op::add_span(state + k, reinterpret_cast<const T*>(x_at(at->x)), plan_.length);
+      finish(state, n, y);
     }
   }
 

@@ -112,17 +112,24 @@ struct Plan {
 
   int64_t work() const { return outputs * length; }
   int64_t leaf_rows() const { return kLeafRows * fold; }
+  // Whether an output's elements are one contiguous run, which is reduced at once.
+  bool has_dense_rows() const {
+    return reduced.n == 1 && reduced.inner().x == 1 && length <= kTile;
+  }
 };
 
-inline bool prefers_columns(const Axes& kept, const Axes& reduced) {
+// `shortest_dense`: how long a dense row must be to be reduced on its own.
+inline bool prefers_columns(const Axes& kept, const Axes& reduced, int64_t shortest_dense) {
   if (kept.n == 0) return false;
   if (reduced.n == 0) return true;
   const int64_t along_kept = magnitude(kept.inner().x),
                 along_reduced = magnitude(reduced.inner().x);
   if (along_kept == 0 || along_reduced == 0) return along_reduced == 0;
   if (along_kept < along_reduced) return true;
-  // Many short rows: side by side they fill vectors, one by one they would cost a call each.
-  return reduced.n == 1 && reduced.inner().size <= 32 && kept.inner().size >= 32;
+  // Many short rows: side by side they fill vectors, one by one they would cost a call each. Dense
+  // ones fill a vector by themselves unless they are very short.
+  const int64_t short_row = along_reduced == 1 ? shortest_dense : 33;
+  return reduced.n == 1 && reduced.inner().size < short_row && kept.inner().size >= 32;
 }
 
 inline void cut_columns(Plan* plan, int64_t value_bytes, bool foldable) {
@@ -172,7 +179,7 @@ inline Plan make_plan(const dt_view& x, const dt_view& y, const dt_view* z, int6
   plan.fold = 1;
   plan.chunks = 1;
   plan.chunk_length = plan.length;
-  plan.columns = prefers_columns(plan.kept, plan.reduced);
+  plan.columns = prefers_columns(plan.kept, plan.reduced, foldable ? 17 : 33);
   if (plan.reduced.n == 0)
     plan.reduced.axis[plan.reduced.n++] = Axis{1, 1, 0, 0};  // so that there is an inner axis
   if (plan.columns) {

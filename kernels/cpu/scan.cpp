@@ -6,7 +6,8 @@
 namespace dt::cpu {
 namespace {
 
-constexpr int64_t kTile = 1024;
+constexpr int64_t kTile = 512;
+constexpr int kTogether = 4;  // lines
 constexpr int64_t kColumns = 256;
 constexpr int64_t kChunk = 65536;  // elements of a long line that are summed on their own
 
@@ -59,12 +60,18 @@ class Scan {
     parallel_for(stream_, ceil_div(lines_.count(), group), lines_.work(), [&](int64_t tile) {
       Walk at(lines_.kept, lines_.kept.n, tile * group);
       const int64_t end = min(lines_.count(), (tile + 1) * group);
-      for (int64_t i = tile * group; i < end; ++i, at.next())
-        scan_row(at, 0, lines_.along.size, Sum(0));
+      int64_t i = tile * group;
+      for (; i + kTogether <= end; i += kTogether) scan_rows_together(&at);
+      for (; i < end; ++i, at.next()) scan_row(at, 0, lines_.along.size, Sum(0));
     });
   }
 
  private:
+  // Where a line's first elements are.
+  struct Offsets {
+    int64_t x, y;
+  };
+
   const char* x_at(int64_t offset) const {
     return data<const char>(x_) + offset * bytes_of(x_.dtype);
   }
@@ -81,6 +88,36 @@ class Scan {
       store_run(y_at(line.x + at * along.x), y_.dtype, along.x, tile, n);
     }
     return sum;
+  }
+
+  // Scans four lines at once: each sum waits for the one before it, so a single line would leave
+  // the processor idle.
+  void scan_rows_together(Walk* at) const {
+    const Axis& along = lines_.along;
+    Offsets line[kTogether];
+    for (Offsets& l : line) l = {at->y, at->x}, at->next();
+    // Rows are not a power of two apart: a processor takes their addresses for the same one.
+    Sum tile[kTogether][kTile + 8], sum[kTogether] = {};
+    for (int64_t begin = 0; begin < along.size; begin += kTile) {
+      const int64_t n = min(kTile, along.size - begin);
+      for (int k = 0; k < kTogether; ++k)
+        load_run(tile[k], x_at(line[k].x + begin * along.y), x_.dtype, along.y, n);
+      scan_four(tile[0], tile[1], tile[2], tile[3], sum, n);
+      for (int k = 0; k < kTogether; ++k)
+        store_run(y_at(line[k].y + begin * along.x), y_.dtype, along.x, tile[k], n);
+    }
+  }
+
+  // Four variables rather than an array, which would live in memory.
+  static void scan_four(Sum* a, Sum* b, Sum* c, Sum* d, Sum (&sum)[kTogether], int64_t n) {
+    Sum sum_a = sum[0], sum_b = sum[1], sum_c = sum[2], sum_d = sum[3];
+    for (int64_t i = 0; i < n; ++i) {
+      a[i] = sum_a += a[i];
+      b[i] = sum_b += b[i];
+      c[i] = sum_c += c[i];
+      d[i] = sum_d += d[i];
+    }
+    sum[0] = sum_a, sum[1] = sum_b, sum[2] = sum_c, sum[3] = sum_d;
   }
 
   Sum add_row(const Walk& line, int64_t begin, int64_t end) const {

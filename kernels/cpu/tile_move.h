@@ -17,6 +17,14 @@ namespace {
 #define DT_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+#ifdef __AVX512F__
+constexpr int64_t kWideBytes = 64;
+#elif defined(__AVX__)
+constexpr int64_t kWideBytes = 32;
+#else
+constexpr int64_t kWideBytes = 16;
+#endif
+
 // A box of planes x rows x n elements.
 struct Box {
   int64_t planes, rows, n;
@@ -34,6 +42,8 @@ inline void copy_row(T* __restrict y, int64_t y_stride, const T* __restrict x, i
   } else if (y_stride == 1 && x_stride == 0) {
     const T value = x[0];
     for (int64_t i = 0; i < n; ++i) y[i] = value;
+  } else if (y_stride == 1 && x_stride == -1) {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[-i];
   } else {
     for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
   }
@@ -101,25 +111,78 @@ inline void transpose(T* y, int64_t y_row, const T* x, int64_t x_row, int64_t ro
   for (int64_t c = full_n; c < n; ++c) copy_row(y + c, y_row, x + c * x_row, 1, rows);
 }
 
-#ifdef __AVX__
-constexpr int64_t kSplatBytes = 32;
-#else
-constexpr int64_t kSplatBytes = 16;
-#endif
+typedef uint32_t Splat32 __attribute__((vector_size(kWideBytes)));
+typedef uint64_t Splat64 __attribute__((vector_size(kWideBytes)));
 
-// y[r][i] = x[r] for dense rows of n: whole vectors are stored, and what they write past the end of
-// a row is overwritten by the next row.
+// y[i] = v[which[i]].
+template <class V>
+inline V permute(V v, V which) {
+#ifdef __clang__
+  V y;
+  for (size_t i = 0; i < sizeof(V) / sizeof(v[0]); ++i) y[i] = v[which[i]];
+  return y;
+#else
+  return __builtin_shuffle(v, which);
+#endif
+}
+
+constexpr int64_t kLongestSplat = 16;
+
+// y[r][i] = x[r * x_row] for dense rows of n <= kLongestSplat elements: a vector of x gives n
+// vectors of y, each a permutation of it. Returns how many rows were done.
+template <class V, class T>
+inline int64_t splat_by_permutation(T* y, const T* x, int64_t x_row, int64_t rows, int64_t n) {
+  constexpr int64_t kLanes = kWideBytes / sizeof(T);
+  // j / n by a multiplication, exact for the few j there are.
+  const uint32_t reciprocal = (65536 + static_cast<uint32_t>(n) - 1) / static_cast<uint32_t>(n);
+  T row_of[kLongestSplat * kLanes];
+  for (uint32_t j = 0; j < static_cast<uint32_t>(n * kLanes); ++j)
+    row_of[j] = static_cast<T>(j * reciprocal >> 16);
+  int64_t r = 0;
+  for (; r + kLanes <= rows; r += kLanes) {
+    V values;
+    if (x_row == 1) {
+      values = load_vector<V>(x + r);
+    } else {
+      for (int64_t i = 0; i < kLanes; ++i) values[i] = x[(r + i) * x_row];
+    }
+    for (int64_t k = 0; k < n; ++k)
+      store_vector(y + r * n + k * kLanes, permute(values, load_vector<V>(row_of + k * kLanes)));
+  }
+  return r;
+}
+
+inline int64_t splat_short_rows(uint32_t* y, const uint32_t* x, int64_t x_row, int64_t rows,
+                                int64_t n) {
+  return splat_by_permutation<Splat32>(y, x, x_row, rows, n);
+}
+inline int64_t splat_short_rows(uint64_t* y, const uint64_t* x, int64_t x_row, int64_t rows,
+                                int64_t n) {
+  return splat_by_permutation<Splat64>(y, x, x_row, rows, n);
+}
+inline int64_t splat_short_rows(uint8_t*, const uint8_t*, int64_t, int64_t, int64_t) {
+  return 0;
+}
+
 template <class T>
 inline void splat_rows(T* y, const T* x, int64_t x_row, int64_t rows, int64_t n) {
-  typedef T V __attribute__((vector_size(kSplatBytes)));
-  constexpr int64_t kLanes = kSplatBytes / sizeof(T);
-  const int64_t overrun = ceil_div(n, kLanes) * kLanes - n;
-  const int64_t safe_rows = max<int64_t>(0, rows - ceil_div(overrun, n));
-  for (int64_t r = 0; r < safe_rows; ++r) {
-    const V value = V{} + x[r * x_row];
-    for (int64_t i = 0; i < n; i += kLanes) store_vector(y + r * n + i, value);
+  // From so many rows on, a table of permutations pays.
+  const bool permutes = n <= kLongestSplat && rows * n >= 512;
+  int64_t r = permutes ? splat_short_rows(y, x, x_row, rows, n) : 0;
+  for (; r < rows; ++r) copy_row(y + r * n, 1, x + r * x_row, 0, n);
+}
+
+// y[r][i] = x[i] for dense rows of n: what has been written is copied to the rest, twice as much
+// each time.
+template <class T>
+inline void repeat_row(T* y, const T* x, int64_t rows, int64_t n) {
+  const int64_t total = rows * n;
+  copy_row(y, 1, x, 1, n);
+  for (int64_t done = n; done < total;) {
+    const int64_t more = min(done, total - done);
+    __builtin_memcpy(y + done, y, static_cast<size_t>(more) * sizeof(T));
+    done += more;
   }
-  for (int64_t r = safe_rows; r < rows; ++r) copy_row(y + r * n, 1, x + r * x_row, 0, n);
 }
 
 // Reads a strided box into dense planes of rows that are y_row elements apart.
@@ -130,6 +193,8 @@ inline void gather_box(T* y, int64_t y_row, const T* x, const Box& box, const Bo
       transpose(y, y_row, x, stride.element, box.rows, box.n);
     } else if (stride.element == 0 && y_row == box.n) {
       splat_rows(y, x, stride.row, box.rows, box.n);
+    } else if (stride.row == 0 && stride.element == 1 && y_row == box.n) {
+      repeat_row(y, x, box.rows, box.n);
     } else {
       for (int64_t r = 0; r < box.rows; ++r)
         copy_row(y + r * y_row, 1, x + r * stride.row, stride.element, box.n);
@@ -177,12 +242,18 @@ inline void scatter(void* y, const BoxStrides& stride, const void* x, int64_t by
 // the read of each line that an ordinary store begins with, and do not fight over the few cache
 // sets that rows of 2^k bytes share.
 
-inline void stream_vector(void* to, Couple value) {
-#ifdef __clang__
-  __builtin_nontemporal_store(value, static_cast<Couple*>(to));
+typedef long long StreamVector __attribute__((vector_size(kWideBytes)));
+
+inline void stream_vector(char* to, StreamVector value) {
+  StreamVector* line = reinterpret_cast<StreamVector*>(to);
+#if defined(__clang__)
+  __builtin_nontemporal_store(value, line);
+#elif defined(__AVX512F__)
+  __builtin_ia32_movntdq512(line, value);
+#elif defined(__AVX__)
+  __builtin_ia32_movntdq256(line, value);
 #else
-  typedef long long Integers __attribute__((vector_size(16)));
-  __builtin_ia32_movntdq(static_cast<Integers*>(to), reinterpret_cast<Integers>(value));
+  __builtin_ia32_movntdq(line, value);
 #endif
 }
 
@@ -193,7 +264,8 @@ inline void stream_rows(char* y, int64_t y_row, const char* x, int64_t x_row, in
   for (int64_t r = 0; r < rows; ++r, y += y_row, x += x_row) {
     int64_t i = 0;
     for (; i + 64 <= bytes; i += 64) {
-      for (int k = 0; k < 64; k += 16) stream_vector(y + i + k, load_vector<Couple>(x + i + k));
+      for (int64_t k = 0; k < 64; k += kWideBytes)
+        stream_vector(y + i + k, load_vector<StreamVector>(x + i + k));
     }
     __builtin_memcpy(y + i, x + i, static_cast<size_t>(bytes - i));
   }

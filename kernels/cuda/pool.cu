@@ -1,6 +1,7 @@
 // Maximum and average pooling and their gradients. Everything is gathered: an output reads its
 // window, and an element of a gradient adds up the windows that reach it, so nothing is written
 // twice and sums have a fixed order.
+#include <limits>
 #include <type_traits>
 
 #include "kernels/cuda/pool_window.cuh"
@@ -21,8 +22,12 @@ unsigned blocks_for(int64_t threads) {
 // The largest element of a window: the first of equals; a NaN is larger than anything.
 template <class T>
 struct Best {
-  T value;
-  int64_t position;
+  static constexpr T kLowest = std::numeric_limits<T>::has_infinity
+                                   ? -std::numeric_limits<T>::infinity()
+                                   : std::numeric_limits<T>::lowest();
+
+  T value = kLowest;  // of a window whose taps all lie in the padding, which never wins
+  int64_t position = 0;
 
   __device__ __forceinline__ void take(T x, int64_t at, bool is_first) {
     if (is_first || x > value || x != x) value = x, position = at;
@@ -38,7 +43,7 @@ __global__ void __launch_bounds__(kBlock)
   const Pixel o = order.at(i);
   const int64_t row_begin = pool.rows.first_tap(o.h), row_end = pool.rows.end_tap(o.h),
                 col_begin = pool.cols.first_tap(o.w), col_end = pool.cols.end_tap(o.w);
-  Best<T> best[kWidth] = {};
+  Best<T> best[kWidth];
   for (int64_t r = row_begin; r < row_end; ++r) {
     for (int64_t s = col_begin; s < col_end; ++s) {
       const int64_t h = pool.rows.start(o.h) + r * pool.rows.dilation,

@@ -257,3 +257,17 @@ def test_threads_do_not_share_the_target_of_an_expanded_index():
             assert y.tolist() == [[400000.0] * 4]
     finally:
         dt.set_num_threads(threads)
+
+
+def test_max_pool2d_windows_in_the_padding(torch):
+    """Dilated taps may all miss the image: the position once lay before it, and backward wrote there."""
+    options = dict(kernel_size=(4, 2), stride=(4, 3), padding=(2, 0), dilation=(3, 1))
+    data = [float(i % 7) for i in range(2 * 12)]
+    for shape in ((1, 1, 2, 12), (1, 2, 1, 12)):
+        x = dt.tensor(data).reshape(shape).requires_grad_()
+        y, index = dt.nn.functional.max_pool2d(x, return_indices=True, **options)
+        expected = torch.nn.functional.max_pool2d(torch.tensor(data).reshape(shape), **options)
+        assert y.tolist() == expected.tolist()
+        assert 0 <= index.min().item() and index.max().item() < shape[2] * shape[3]
+        y.backward(dt.ones_like(y))
+        assert x.grad.sum().item() == y.numel()

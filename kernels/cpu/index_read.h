@@ -1,0 +1,127 @@
+// Reading through indices: y[i, ...] = x[index[i], ...], for index, index_select and gather.
+// Elements are moved as bits, so only their size matters.
+#pragma once
+
+#include "kernels/cpu/index_plan.h"
+#include "kernels/cpu/lanes.h"
+
+namespace dt::cpu {
+namespace {
+
+// Rows up to this size are copied here, by vectors of which the last two may overlap: a call of
+// memcpy would take longer.
+constexpr int64_t kShortCopyBytes = 1024;
+
+template <int kStep>
+inline void copy_overlapping(char* y, const char* x, int64_t bytes) {
+  for (int64_t i = 0; i + kStep < bytes; i += kStep) __builtin_memcpy(y + i, x + i, kStep);
+  __builtin_memcpy(y + bytes - kStep, x + bytes - kStep, kStep);
+}
+
+template <class T>
+inline void copy_slice(T* y, int64_t y_stride, const T* x, int64_t x_stride, int64_t n) {
+  const int64_t bytes = n * static_cast<int64_t>(sizeof(T));
+  if (y_stride != 1 || x_stride != 1) {
+    for (int64_t i = 0; i < n; ++i) y[i * y_stride] = x[i * x_stride];
+  } else if (bytes > kShortCopyBytes) {
+    __builtin_memcpy(y, x, static_cast<size_t>(bytes));
+  } else if (bytes >= kVectorBytes) {
+    copy_overlapping<kVectorBytes>(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x),
+                                   bytes);
+  } else if (bytes >= 16) {
+    copy_overlapping<16>(reinterpret_cast<char*>(y), reinterpret_cast<const char*>(x), bytes);
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+  }
+}
+
+// n slices of a list, or elements [begin, begin + length) of each.
+struct Slices {
+  int64_t n, begin, length;
+};
+
+template <class T>
+inline void read_slices(const IndexLists& lists, const Slices& slices, T* y, int64_t y_step,
+                        const T* x, const int64_t* offsets) {
+  if (lists.run == 1 && y_step == 1) {
+    for (int64_t i = 0; i < slices.n; ++i) y[i] = x[offsets[i]];
+    return;
+  }
+  y += slices.begin * lists.plain_stride;
+  x += slices.begin * lists.indexed_stride;
+  for (int64_t i = 0; i < slices.n; ++i) {
+    copy_slice(y + i * y_step, lists.plain_stride, x + offsets[i], lists.indexed_stride,
+               slices.length);
+  }
+}
+
+// How the lists are cut: a block is as much of a list as its offsets fit in a table, and of each
+// slice no more than is worth a task. A task takes several blocks if they are small.
+struct Blocks {
+  int64_t entries, parts;  // of a list
+  int64_t length, pieces;  // of a slice
+  int64_t count, group;    // blocks in all, and in a task
+
+  explicit Blocks(const IndexLists& lists) {
+    length = min(lists.run, kSerialWork / 2);
+    pieces = ceil_div(lists.run, length);
+    entries = min(min(lists.size, kIndexTile), max<int64_t>(1, kSerialWork / 2 / length));
+    parts = ceil_div(lists.size, entries);
+    count = lists.count * parts * pieces;
+    group = max<int64_t>(1, kSerialWork / 2 / (length * entries));
+  }
+};
+
+template <class T>
+void read_blocks(const IndexPlan& plan, const IndexLists& lists, const Blocks& blocks,
+                 int64_t begin, int64_t end, T* y, const T* x) {
+  const int64_t y_step = lists.plain_step(plan), per_list = blocks.parts * blocks.pieces;
+  const bool offsets_stay = lists.fixed && blocks.parts == 1;
+  IndexWalk walk(plan, max(lists.list, 0), begin / per_list);
+  int64_t part = begin % per_list / blocks.pieces, piece = begin % blocks.pieces;
+  int64_t offsets[kIndexTile];
+  for (int64_t block = begin; block < end; ++block) {
+    const int64_t first = part * blocks.entries, from = piece * blocks.length;
+    const Slices slices = {min(blocks.entries, lists.size - first), from,
+                           min(blocks.length, lists.run - from)};
+    if (block == begin || !offsets_stay)
+      selected_offsets(plan, lists.list, walk, first, slices.n, offsets);
+    read_slices(lists, slices, y + walk.plain + first * y_step, y_step, x + walk.indexed, offsets);
+    if (++piece < blocks.pieces) continue;
+    piece = 0;
+    if (++part < blocks.parts) continue;
+    part = 0;
+    walk.next();
+  }
+}
+
+template <class T>
+void read_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const T* x) {
+  const IndexLists lists(plan);
+  const Blocks blocks(lists);
+  parallel_for(stream, ceil_div(blocks.count, blocks.group), plan.count(), [&](int64_t task) {
+    read_blocks(plan, lists, blocks, task * blocks.group,
+                min(blocks.count, (task + 1) * blocks.group), y, x);
+  });
+}
+
+inline int32_t read(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
+                    const dt_view& x) {
+  if (plan.count() == 0) return DT_KERNEL_OK;
+  switch (bytes_of(y.dtype)) {
+    case 1:
+      read_elements(stream, plan, data<uint8_t>(y), data<const uint8_t>(x));
+      return DT_KERNEL_OK;
+    case 4:
+      read_elements(stream, plan, data<uint32_t>(y), data<const uint32_t>(x));
+      return DT_KERNEL_OK;
+    case 8:
+      read_elements(stream, plan, data<uint64_t>(y), data<const uint64_t>(x));
+      return DT_KERNEL_OK;
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+}  // namespace
+}  // namespace dt::cpu
