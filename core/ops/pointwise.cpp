@@ -96,14 +96,15 @@ Dims common_sizes(Span<const Operand> inputs) {
   return sizes;
 }
 
+// 0-dim tensors of the CPU follow the others; kernels refuse whatever else lies elsewhere.
 Device common_device(Span<const Operand> inputs) {
+  const Tensor* first = nullptr;
   for (const Operand& x : inputs) {
-    if (!x.is_number() && x.tensor().ndim() > 0) return x.tensor().device();
+    if (x.is_number()) continue;
+    if (x.tensor().device() != kCpu) return x.tensor().device();
+    if (!first) first = &x.tensor();
   }
-  for (const Operand& x : inputs) {
-    if (!x.is_number()) return x.tensor().device();
-  }
-  return context().default_device;
+  return first ? kCpu : context().default_device;
 }
 
 // Ops on a GPU take 0-dim tensors of the CPU as numbers, as PyTorch's do.

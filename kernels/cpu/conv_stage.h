@@ -69,7 +69,7 @@ StageLayout stage_layout(const Axis& rows, const Axis& cols, int64_t images, int
   const bool share_rows = share_padding && out_rows == rows.out_count;
   const int64_t shared_rows = share_rows ? rows.shared_padding() : 0;
   const int64_t shared_cols = share_padding ? cols.shared_padding() : 0;
-  StageLayout s = {rows, cols, images, out_rows};
+  StageLayout s = {rows, cols, images, out_rows, 0, 0, 0, 0, 0};
   s.height = out_rows + rows.halo() - shared_rows;
   s.width = cols.out_count + cols.halo() - shared_cols;
   s.guard = ceil_div(shared_rows * s.width + shared_cols, kLanes<T>) * kLanes<T> + kLanes<T>;

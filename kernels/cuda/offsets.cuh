@@ -14,7 +14,9 @@ struct FastDivide {
   uint32_t divisor = 1, multiplier = 1, shift = 0;
 
   FastDivide() = default;
+  // An axis of no elements is never divided by.
   explicit FastDivide(uint32_t d) : divisor(d) {
+    if (d == 0) return;
     while (shift < 32 && (uint64_t{1} << shift) < d) ++shift;
     multiplier = static_cast<uint32_t>((uint64_t{1} << 32) * ((uint64_t{1} << shift) - d) / d + 1);
   }

@@ -20,7 +20,7 @@ def no_leaks():
     dt.manual_seed(0)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def on_the_device():
     before = dt.get_default_device()
     dt.set_default_device(DEVICE)

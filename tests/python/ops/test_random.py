@@ -4,6 +4,7 @@ bounds, and what is promised of seeds, states, shapes and memory layouts."""
 from __future__ import annotations
 
 import math
+import os
 
 import dumbtorch as dt
 import pytest
@@ -11,10 +12,15 @@ import pytest
 np = pytest.importorskip("numpy")
 F = dt.nn.functional
 N = 200_000
+DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
 
 
 def sample(make, dtype="float32", seed=1, n=N):
-    return make(dt, n, getattr(dt, dtype), dt.Generator().manual_seed(seed)).double().numpy()
+    return (
+        make(dt, n, getattr(dt, dtype), dt.Generator(DEVICE).manual_seed(seed))
+        .double()
+        .numpy(force=True)
+    )
 
 
 def distance(x, cdf) -> float:
@@ -87,13 +93,13 @@ def test_bounds_of_uniform_numbers(dtype):
 
 @pytest.mark.parametrize("low,high", [(0, 2), (0, 10), (-7, 8), (0, 1000), (5, 6)])
 def test_integers(low, high):
-    g = dt.Generator().manual_seed(4)
+    g = dt.Generator(DEVICE).manual_seed(4)
     for draw in (
         lambda: dt.randint(low, high, (N,), generator=g),
         lambda: dt.empty(N, dtype=dt.int64).random_(low, high, generator=g),
         lambda: dt.randint(low, high, (N,), generator=g, dtype=dt.float32),
     ):
-        x = draw().long().numpy()
+        x = draw().long().numpy(force=True)
         counts = np.bincount(x - low, minlength=high - low)
         assert len(counts) == high - low
         expected, cells = N / (high - low), high - low - 1
@@ -101,7 +107,9 @@ def test_integers(low, high):
 
 
 def test_integers_of_the_whole_range():
-    x = dt.randint(-(2**63), 2**63 - 1, (N,), generator=dt.Generator().manual_seed(1)).numpy()
+    x = dt.randint(-(2**63), 2**63 - 1, (N,), generator=dt.Generator(DEVICE).manual_seed(1)).numpy(
+        force=True
+    )
     assert x.min() < -0.99 * 2**63 and x.max() > 0.99 * 2**63
     bits = np.unpackbits(x.view(np.uint8)).reshape(-1, 64)
     assert (abs(bits.mean(0) - 0.5) < 4 * 0.5 / math.sqrt(N)).all()
@@ -119,13 +127,13 @@ def test_integers_of_the_whole_range():
 
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.99, 1.0])
 def test_bernoulli(p):
-    g = dt.Generator().manual_seed(2)
+    g = dt.Generator(DEVICE).manual_seed(2)
     for draw in (
         lambda: dt.bernoulli(dt.full((N,), p), generator=g),
         lambda: dt.empty(N).bernoulli_(p, generator=g),
         lambda: dt.empty(N, dtype=dt.int64).bernoulli_(p, generator=g).float(),
     ):
-        x = draw().numpy()
+        x = draw().numpy(force=True)
         assert set(np.unique(x)) <= {0.0, 1.0}
         assert abs(x.mean() - p) <= 4 * math.sqrt(p * (1 - p) / N)
     chances = dt.tensor([0.0, 1.0] * 500)
@@ -152,7 +160,7 @@ def test_dropout(p):
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 100, 10_007])
 def test_randperm_is_a_permutation(n):
     for seed in range(3):
-        x = dt.randperm(n, generator=dt.Generator().manual_seed(seed))
+        x = dt.randperm(n, generator=dt.Generator(DEVICE).manual_seed(seed))
         assert x.dtype is dt.int64 and sorted(x.tolist()) == list(range(n))
     with pytest.raises(RuntimeError):
         dt.randperm(-1)
@@ -162,7 +170,7 @@ def test_randperm_is_a_permutation(n):
 
 def test_randperm_is_fair():
     """Each of the 24 orders of four, equally often."""
-    g = dt.Generator().manual_seed(0)
+    g = dt.Generator(DEVICE).manual_seed(0)
     counts = {}
     for _ in range(6_000):
         order = tuple(dt.randperm(4, generator=g).tolist())
@@ -190,11 +198,11 @@ DRAWS = {
 @pytest.mark.parametrize("name", DRAWS)
 def test_seeds_and_states(name):
     draw = DRAWS[name]
-    g, h = dt.Generator().manual_seed(11), dt.Generator().manual_seed(11)
+    g, h = dt.Generator(DEVICE).manual_seed(11), dt.Generator(DEVICE).manual_seed(11)
     a, b = draw(dt, g), draw(dt, g)
     assert draw(dt, h).equal(a) and not b.equal(a)
     assert draw(dt, h).equal(b)
-    assert not draw(dt, dt.Generator().manual_seed(12)).equal(a)
+    assert not draw(dt, dt.Generator(DEVICE).manual_seed(12)).equal(a)
     state = g.get_state()
     c = draw(dt, g)
     h.set_state(state)
@@ -221,11 +229,11 @@ def test_states_of_the_default_generator():
 def test_seeds_of_any_size():
     seen = set()
     for seed in (0, 1, -1, 2**31, 2**32, 2**32 + 1, 2**63 - 1, -(2**63)):
-        g = dt.Generator().manual_seed(seed)
+        g = dt.Generator(DEVICE).manual_seed(seed)
         assert g.initial_seed() == seed
         seen.add(tuple(dt.rand(4, generator=g).tolist()))
     assert len(seen) == 8
-    assert dt.Generator().seed() != dt.Generator().seed()
+    assert dt.Generator(DEVICE).seed() != dt.Generator(DEVICE).seed()
 
 
 FILLS = {
@@ -253,7 +261,7 @@ def test_elements_are_counted_in_row_major_order(fill, dtype):
     results = []
     for make in LAYOUTS.values():
         x = make(getattr(dt, dtype))
-        FILLS[fill](x, dt.Generator().manual_seed(9))
+        FILLS[fill](x, dt.Generator(DEVICE).manual_seed(9))
         results.append(x.reshape(-1))
     for other in results[1:]:
         assert other.equal(results[0])
@@ -262,9 +270,9 @@ def test_elements_are_counted_in_row_major_order(fill, dtype):
 def test_a_longer_tensor_begins_like_a_shorter_one():
     for make in (dt.rand, dt.randn):
         for dtype in (dt.float32, dt.float64):
-            long = make(100_003, generator=dt.Generator().manual_seed(1), dtype=dtype)
+            long = make(100_003, generator=dt.Generator(DEVICE).manual_seed(1), dtype=dtype)
             for n in (1, 2, 3, 5, 17, 64, 1000, 99_999):
-                short = make(n, generator=dt.Generator().manual_seed(1), dtype=dtype)
+                short = make(n, generator=dt.Generator(DEVICE).manual_seed(1), dtype=dtype)
                 assert short.equal(long[:n])
 
 

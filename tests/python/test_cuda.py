@@ -1,0 +1,260 @@
+"""What a GPU adds: copies, streams, events, memory, late index errors, captured steps. On a machine without one, what
+is said about it."""
+
+import threading
+
+import dumbtorch as dt
+import pytest
+
+F = dt.nn.functional
+needs_gpu = pytest.mark.skipif(
+    not dt.cuda.is_available(), reason=f"CUDA: {dt.cuda.why_unavailable()}"
+)
+
+
+def test_availability():
+    assert dt.cuda.is_available() == (dt.cuda.device_count() > 0)
+    assert bool(dt.cuda.why_unavailable()) != dt.cuda.is_available()
+
+
+@pytest.mark.skipif(dt.cuda.is_available(), reason="there is a GPU")
+def test_absence_is_explained():
+    for call in (lambda: dt.ones(2, device="cuda"), lambda: dt.cuda.Stream(device="cuda:1"),
+                 lambda: dt.cuda.set_device(0), lambda: dt.set_default_device("cuda")):  # fmt: skip
+        with pytest.raises(RuntimeError, match="device 'cuda:.' is not available: .*CUDA"):
+            call()
+    with pytest.raises(RuntimeError, match="is not available"):
+        dt.capture(lambda: None)
+
+
+def test_streams_and_events_of_the_cpu():
+    stream = dt.cuda.Stream(device="cpu")
+    first, second = (dt.cuda.Event(enable_timing=True, device="cpu") for _ in range(2))
+    first.record(stream)
+    second.record(stream)
+    assert stream.query() and first.query() and first.elapsed_time(second) >= 0
+    with pytest.raises(RuntimeError, match="cannot be captured|can be captured"):
+        dt.capture(lambda: None, device="cpu", warmup=0)
+
+
+def test_tf32_switches():
+    assert not dt.backends.cuda.matmul.allow_tf32 and dt.backends.cudnn.allow_tf32
+    dt.backends.cuda.matmul.allow_tf32 = True
+    assert dt.backends.cuda.matmul.allow_tf32 and dt.backends.cudnn.allow_tf32
+    dt.backends.cuda.matmul.allow_tf32 = False
+
+
+# ---- on a GPU
+
+
+def small_model(seed=0, dropout=0.0):
+    dt.manual_seed(seed)
+    return dt.nn.Sequential(
+        dt.nn.Conv2d(1, 8, 3, padding=1), dt.nn.ReLU(), dt.nn.MaxPool2d(2), dt.nn.Flatten(),
+        dt.nn.Dropout(dropout), dt.nn.Linear(8 * 49, 10),
+    ).to("cuda")  # fmt: skip
+
+
+def train_step(model, optimizer):
+    def step(x, target):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), target)
+        loss.backward()
+        dt.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+def batches(n):
+    dt.manual_seed(7)
+    return [(dt.randn(16, 1, 14, 14), dt.randint(0, 10, (16,))) for _ in range(n)]
+
+
+@needs_gpu
+def test_copies():
+    x = dt.arange(24.0).reshape(2, 3, 4)
+    for view in (x, x.permute(2, 0, 1), x[:, ::2], x[:1].expand(5, 3, 4), x[0, 0, 0]):
+        there = view.to("cuda")
+        assert there.is_cuda and there.tolist() == view.tolist()
+        assert there.cpu().tolist() == view.tolist()
+        assert view.to("cuda", dt.int64).tolist() == view.to(dt.int64).tolist()
+    target = dt.zeros(4, 3, 2, device="cuda").permute(2, 1, 0)
+    target.copy_(x)
+    assert target.tolist() == x.tolist()
+    assert (x.cuda() + x[0, 0, 1]).tolist() == (x + 1).tolist()  # a 0-dim CPU tensor is a number
+    with pytest.raises(RuntimeError, match="add: expected all tensors to be on the same device"):
+        x.cuda() + x
+    with pytest.raises(TypeError, match="Use Tensor.cpu"):
+        x.cuda().numpy()
+
+
+@needs_gpu
+def test_gradients_cross_devices():
+    x = dt.ones(3, requires_grad=True)
+    scale = dt.tensor(2.0, requires_grad=True)
+    (x.cuda() * scale).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0] and not x.grad.is_cuda
+    assert scale.grad.item() == 3.0 and not scale.grad.is_cuda
+
+
+@needs_gpu
+def test_random_numbers_are_those_of_the_cpu():
+    for draw in (
+        lambda d: dt.rand(1000, device=d),
+        lambda d: dt.randn(1001, device=d, dtype=dt.float64),
+        lambda d: dt.randint(-50, 50, (999,), device=d),
+        lambda d: dt.randperm(5000, device=d),
+        lambda d: F.dropout(dt.ones(1003, device=d), 0.3, True),
+    ):
+        dt.manual_seed(3)
+        here = draw("cpu")
+        dt.manual_seed(3)
+        assert draw("cuda").tolist() == here.tolist()
+
+
+@needs_gpu
+def test_a_bad_index_is_reported_and_the_device_goes_on():
+    x = dt.arange(10.0, device="cuda")
+    x.index_select(0, dt.tensor([3, 12], device="cuda"))
+    with pytest.raises(IndexError, match="index_select: index 12 is out of bounds.*size 10"):
+        dt.cuda.synchronize()
+    dt.cuda.synchronize()
+    assert x.index_select(0, dt.tensor([3, 9], device="cuda")).tolist() == [3.0, 9.0]
+
+
+@needs_gpu
+def test_memory():
+    dt.cuda.empty_cache()
+    before = dt.cuda.memory_allocated()
+    dt.cuda.reset_peak_memory_stats()
+    x = dt.empty(1 << 20, device="cuda")
+    assert dt.cuda.memory_allocated() - before == 4 << 20
+    del x
+    assert dt.cuda.memory_allocated() == before
+    assert dt.cuda.max_memory_allocated() - before == 4 << 20
+    free, total = dt.cuda.mem_get_info()
+    with pytest.raises(dt.OutOfMemoryError, match="CUDA out of memory. Tried to allocate"):
+        dt.empty(total, device="cuda")
+    assert (dt.ones(5, device="cuda") * 2).sum().item() == 10 and 0 < free <= total
+
+
+@needs_gpu
+def test_two_streams():
+    side = dt.cuda.Stream()
+    x = dt.ones(1 << 22, device="cuda")
+    side.wait_stream(_main())
+    with dt.cuda.stream(side):
+        for _ in range(20):
+            x.mul_(1.5).div_(1.5)
+        event = side.record_event()
+    x.record_stream(side)
+    event.wait()
+    assert x.sum().item() == pytest.approx(1 << 22, rel=1e-4)
+    start, end = dt.cuda.Event(enable_timing=True), dt.cuda.Event(enable_timing=True)
+    start.record()
+    x.mul_(1.0)
+    end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+
+
+def _main():
+    class Main:
+        @staticmethod
+        def record_event():
+            event = dt.cuda.Event()
+            event.record()
+            return event
+
+    return Main
+
+
+@needs_gpu
+def test_threads():
+    errors = []
+
+    def work(seed):
+        try:
+            with dt.cuda.stream(dt.cuda.Stream()):
+                x = dt.full((1000,), float(seed), device="cuda")
+                for _ in range(100):
+                    x = (x * 2 + 1 - 1) / 2
+                assert x.tolist() == [float(seed)] * 1000
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
+
+
+@needs_gpu
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_captured_steps_equal_eager_ones(optimizer, dropout):
+    """100 steps with a schedule; random numbers go on from replay to replay."""
+    losses = {}
+    for captured in (False, True):
+        model = small_model(dropout=dropout)
+        options = {"momentum": 0.9} if optimizer == "SGD" else {}
+        opt = getattr(dt.optim, optimizer)(model.parameters(), lr=0.01, **options)
+        schedule = dt.optim.lr_scheduler.StepLR(opt, 30, 0.5)
+        data = [(x.cuda(), y.cuda()) for x, y in batches(101)]
+        dt.manual_seed(5)
+        run = step = train_step(model, opt)
+        step(*data[0])
+        if captured:
+            run = dt.capture(step, *data[1], warmup=0)
+        losses[captured] = []
+        for x, y in data[1:]:
+            losses[captured].append(run(x, y).item())
+            schedule.step()
+    assert losses[True] == pytest.approx(losses[False], rel=1e-4)
+
+
+@needs_gpu
+def test_what_a_capture_refuses():
+    model = small_model()
+    opt = dt.optim.Adam(model.parameters())
+    x, y = (t.cuda() for t in batches(1)[0])
+    with pytest.raises(RuntimeError, match="run it once before"):
+        dt.capture(train_step(model, opt), x, y, warmup=0)
+    step = train_step(model, opt)
+    with pytest.raises(RuntimeError, match="captur"):
+        dt.capture(lambda x, y: step(x, y).item(), x, y)
+    captured = dt.capture(step, x, y)
+    with pytest.raises(RuntimeError, match=r"captured with input 0 of size \[16, 1, 14, 14\]"):
+        captured(x[:8], y)
+    assert captured(x, y).item() > 0
+    graph = dt.cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match="has not been captured"):
+        graph.replay()
+
+
+@needs_gpu
+def test_a_graph_outlives_what_it_uses():
+    x = dt.ones(1000, device="cuda")
+    captured = dt.capture(lambda: x * 2, warmup=1)
+    graph, y = captured.graph, captured.outputs
+    del x, captured
+    dt.ones(1000, device="cuda").mul_(9)  # would take x's memory
+    graph.replay()
+    assert y.tolist() == [2.0] * 1000
+    del graph
+    assert y.tolist() == [2.0] * 1000  # the pool lives as long as its blocks
+
+
+@needs_gpu
+def test_the_first_loss_is_that_of_the_cpu():
+    losses = []
+    for device in ("cpu", "cuda"):
+        dt.manual_seed(0)
+        model = dt.nn.Sequential(dt.nn.Linear(20, 50), dt.nn.ReLU(), dt.nn.Linear(50, 5)).to(device)
+        x, y = dt.randn(8, 20).to(device), dt.randint(0, 5, (8,)).to(device)
+        losses.append(F.cross_entropy(model(x), y).item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
