@@ -3,7 +3,7 @@
 # Everything that is to be seen on a machine with a GPU, in one call of at most ten minutes:
 #   build      the library, the plugin for all targets, the Python module, the C and C++ tests
 #   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
-#   pytest     the Python tests, the op rows among them, with DT_TEST_DEVICE=cuda
+#   pytest     the op rows, random numbers and tests/python/test_cuda.py with DT_TEST_DEVICE=cuda
 #   bench      benchmarks/gpu.py against PyTorch
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
 # Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
@@ -61,11 +61,12 @@ do_pytest() {
   if python3 -c 'import xdist' 2>/dev/null; then parallel="-n 8"; fi
   # shellcheck disable=SC2086
   # The workers must collect in one order.
-  PYTHONHASHSEED=0 DT_TEST_DEVICE=cuda python3 -m pytest -q $parallel ${PYTEST_ARGS:-} tests/python
+  PYTHONHASHSEED=0 DT_TEST_DEVICE=cuda python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
+    tests/python/ops/test_ops.py tests/python/ops/test_random.py tests/python/test_cuda.py
 }
 
 do_bench() {
-  python3 benchmarks/gpu.py
+  python3 benchmarks/gpu.py --save "$out/gpu.md"
 }
 
 # Errors that a test provokes and gets back from a call of CUDA are not counted.
@@ -95,7 +96,7 @@ for name in ${*:-build ctest pytest bench}; do
     build) step build 270 do_build ;;
     ctest) step ctest 120 do_ctest ;;
     pytest) step pytest 240 do_pytest ;;
-    bench) step bench 200 do_bench ;;
+    bench) step bench 240 do_bench ;;
     memcheck) step memcheck 300 do_memcheck ;;
     racecheck) step racecheck 300 do_racecheck ;;
     *) echo "gpu: there is no step '$name'" >&2 && exit 2 ;;

@@ -41,9 +41,7 @@ def _describe_lists(out, inputs, attributes) -> str:
 
 
 def ops(schema: Schema) -> str:
-    lines = [
-        BANNER + "// DT_OP(name, hash of operands and attributes): the ops that have kernels."
-    ]
+    lines = [BANNER + "// DT_OP(name, hash of operands and attributes): the ops that have kernels."]
     for name, description in kernel_rows(schema):
         lines.append(f"DT_OP({name}, 0x{zlib.crc32(description.encode()):08x})")
 

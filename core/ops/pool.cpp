@@ -45,6 +45,10 @@ void check_window(const Window& w) {
              "pad should be at most half of effective kernel size, but got pad=", w.padding[d],
              ", kernel_size=", w.size[d], " and dilation=", w.dilation[d]);
   }
+  // Of dilated windows too: then each has a tap inside the image.
+  DT_CHECK(w.padding[0] <= w.size[0] / 2 && w.padding[1] <= w.size[1] / 2, kRuntimeError,
+           "pad should be smaller than or equal to half of kernel size, but got padW = ",
+           w.padding[1], ", padH = ", w.padding[0], ", kW = ", w.size[1], ", kH = ", w.size[0]);
 }
 
 void check_input(const Tensor& x, const Pooling& p) {

@@ -50,7 +50,7 @@ cudaError_t make_ready(int32_t number) {
 // Other libraries in the process may change the thread's device behind our back: with several
 // devices the driver is asked, which takes a few nanoseconds more.
 cudaError_t set_device(int32_t device) {
-  if (device == current) {
+  if (device == current && device >= 0) {
     int now = device;
     if (device_count == 1 || (cudaGetDevice(&now) == cudaSuccess && now == device))
       return cudaSuccess;

@@ -190,7 +190,7 @@ void test_kernels(const KernelTable& table) {
     for (int64_t t = 0; t < tiles; ++t) body(context, t);
   };
   dt_fault fault = {};
-  const dt_stream stream = {serial, 1, 0, &fault, nullptr};
+  const dt_stream stream = {serial, 1, 0, &fault, nullptr, 0};
   for (const Kernel& kernel : kKernels) {
     std::vector<float> x = arguments<float>(kernel.range, 50000), y(x.size());
     dt_view in = {}, out = {};

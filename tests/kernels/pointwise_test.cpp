@@ -31,8 +31,8 @@ void run_parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
 }
 
 dt_fault fault;
-const dt_stream kStreams[] = {{run_parallel, 1, 0, &fault, nullptr},
-                              {run_parallel, 2, 0, &fault, nullptr}};
+const dt_stream kStreams[] = {{run_parallel, 1, 0, &fault, nullptr, 0},
+                              {run_parallel, 2, 0, &fault, nullptr, 0}};
 
 const int32_t kDtypes[] = {DT_FLOAT32, DT_FLOAT64, DT_INT64, DT_INT32, DT_UINT8, DT_BOOL};
 

@@ -28,8 +28,8 @@ void run_parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
 }
 
 dt_fault fault;
-const dt_stream kSerial = {run_parallel, 1, 0, &fault, nullptr},
-                kThreaded = {run_parallel, 2, 0, &fault, nullptr};
+const dt_stream kSerial = {run_parallel, 1, 0, &fault, nullptr, 0},
+                kThreaded = {run_parallel, 2, 0, &fault, nullptr, 0};
 
 dt_view view(void* data, int32_t dtype, int64_t n) {
   dt_view v = {};

@@ -236,12 +236,15 @@ def test_what_a_capture_refuses():
         graph.replay()
 
 
-@needs_gpu
-def test_a_graph_outlives_what_it_uses():
+def capture_with_a_tensor_of_its_own():
     x = dt.ones(1000, device="cuda")
     captured = dt.capture(lambda: x * 2, warmup=1)
-    graph, y = captured.graph, captured.outputs
-    del x, captured
+    return captured.graph, captured.outputs
+
+
+@needs_gpu
+def test_a_graph_outlives_what_it_uses():
+    graph, y = capture_with_a_tensor_of_its_own()
     dt.ones(1000, device="cuda").mul_(9)  # would take x's memory
     graph.replay()
     assert y.tolist() == [2.0] * 1000

@@ -44,7 +44,7 @@ X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
         (lambda x: x.sum(2**70), ValueError, r"sum\(\): Overflow when unpacking long long"),
         (lambda x: dt.nn.functional.dropout(x, 1.5), ValueError, "1.5"),
         (lambda x: dt.device("abc"), RuntimeError, "abc"),
-        (lambda x: x.to("cuda"), RuntimeError, "device"),
+        (lambda x: x.to("cuda:77"), RuntimeError, "device"),
         (lambda x: dt.empty(2**40, 2**20), RuntimeError, "."),
         (lambda x: dt.safetensors.load_file("/no/such/file"), OSError, "/no/such/file"),
         (lambda x: dt.nn.functional.nll_loss(x, dt.tensor([0, 9])), IndexError, "9"),

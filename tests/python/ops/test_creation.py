@@ -219,7 +219,8 @@ def test_memory_formats_of_empty():
     [
         5, 2.5, True, [], [[]], [[], []], [1, 2], [1, 2.5], [True, 2], [True, False], [[1], [2]], (1, (2)),
         [[1, 2], [3]], [1, [2]], [[1], 2], "abc", ["a"], None, [None], {}, [1, "a"], range(4), [range(2), range(2)],
-        [[[1, 2], [3, 4]]], (), 2**62, -(2**63), 1e308, [math.inf, -math.inf], pytest.param(object(), id="object"), [[[]], [[]]], {1, 2},
+        [[[1, 2], [3, 4]]], (), 2**62, -(2**63), 1e308, [math.inf, -math.inf],
+        pytest.param(object(), id="object"), [[[]], [[]]], {1, 2},
     ],
     ids=str,
 )  # fmt: skip
