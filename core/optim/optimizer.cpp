@@ -73,7 +73,7 @@ void Optimizer::fill(ParamGroup& group, TensorList params) const {
 }
 
 void Optimizer::add_param_group(TensorList params) {
-  ParamGroup group{{}, groups_[0].hyper, groups_[0].initial_lr};
+  ParamGroup group{{}, groups_[0].hyper, groups_[0].initial_lr, {}};
   fill(group, params);
   groups_.push_back(std::move(group));
 }
