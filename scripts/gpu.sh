@@ -21,7 +21,6 @@ index or gather or scatter or pool or matmul or conv or sum or adam}
 summary=$out/summary.txt
 failed=0
 mkdir -p "$out"
-: >"$summary"
 
 # step NAME SECONDS FUNCTION: runs a function of this script as a process of its own.
 step() {
@@ -90,7 +89,7 @@ if [ "${1:-}" = --inside ]; then
   "$2"
   exit
 fi
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee -a "$summary"
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$summary"
 for name in ${*:-build ctest pytest bench}; do
   case $name in
     build) step build 270 do_build ;;
