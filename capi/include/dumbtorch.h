@@ -1304,7 +1304,7 @@ DT_API dt_status dt_event_record(dt_event *self, dt_stream *stream) DT_NOEXCEPT 
 
 /** The device's current stream goes on when the mark has been reached.
  * @param self The event.
- * @param device The device; absent: the default one. PyTorch's default: absent. */
+ * @param device Absent: the event's own. PyTorch's default: absent. */
 DT_API dt_status dt_event_wait(
     dt_event *self, dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
 

@@ -193,7 +193,7 @@ dt_status dt_event_wait(dt_event *self, dt_device_type device_type, int64_t devi
   return guard("event_wait", [&] {
     const Pin<dt_event> self_pin(self, "self"); auto& self_ = *self_pin;
     const Device device_ = optional_device(device_type, device_index, "device");
-    self_->wait(device_or_default(device_));
+    self_->wait(device_);
   });
 }
 

@@ -53,8 +53,9 @@ class Event : public RefCounted {
 
   Device device() const { return device_; }
   void record(const Stream* stream);  // null: the current stream
-  void wait(Device device) const;     // the device's current stream goes on after the mark
-  void synchronize() const;           // this thread does
+  // The device's current stream goes on after the mark. kDefault: the event's own device.
+  void wait(Device device) const;
+  void synchronize() const;  // this thread does
   bool query() const;
   double elapsed(const Event& end) const;  // milliseconds
 

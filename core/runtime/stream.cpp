@@ -66,6 +66,7 @@ void Event::record(const Stream* stream) {
 }
 
 void Event::wait(Device device) const {
+  if (device.type == DeviceType::kDefault) device = device_;
   call(device, [&](const dt_backend& b, dt_fault* fault) {
     return b.stream_wait(device.index, current_native_stream(device), native_, fault);
   });

@@ -5244,7 +5244,7 @@ class Event(Handle):
         """The device's current stream goes on when the mark has been reached.
 
         Args:
-            device: The device; absent: the default one.
+            device: Absent: the event's own.
         """
         try:
             device_type, device_index = device_parts(device)
