@@ -37,6 +37,25 @@ def test_streams_and_events_of_the_cpu():
         dt.capture(lambda: None, device="cpu", warmup=0)
 
 
+def test_current_streams_belong_to_threads():
+    """Blocks that overlap in two threads leave nothing behind in either."""
+    before = dt.live_handles()
+    inside, leave = threading.Event(), threading.Event()
+
+    def first():
+        with dt.cuda.stream(dt.cuda.Stream(device="cpu")):
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    inside.wait()
+    with dt.cuda.stream(dt.cuda.Stream(device="cpu")):
+        leave.set()
+        thread.join()
+    assert dt.live_handles() == before
+
+
 def test_tf32_switches():
     assert not dt.backends.cuda.matmul.allow_tf32 and dt.backends.cudnn.allow_tf32
     dt.backends.cuda.matmul.allow_tf32 = True

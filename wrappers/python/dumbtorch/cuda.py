@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 
 from . import _graph, _ops
@@ -99,7 +100,16 @@ def empty_cache(device=None) -> None:
 
 # ---- streams and events
 
-_current: dict = {}  # the stream that set_stream chose, by device number; absent: the main one
+
+class _Current(threading.local):
+    """The streams that set_stream chose, by device number; absent: the main one. Like the streams
+    in force, they belong to a thread."""
+
+    def __init__(self):
+        self.streams = {}
+
+
+_current = _Current()
 
 
 class Stream(_ops.Stream):
@@ -150,7 +160,7 @@ class Event(_ops.Event):
 def set_stream(stream) -> None:
     """Sends work on the stream's device to it from now on."""
     _ops.set_stream(stream.device, stream)
-    _current[stream.device.index or 0] = stream
+    _current.streams[stream.device.index or 0] = stream
 
 
 @contextmanager
@@ -160,16 +170,16 @@ def stream(stream):
         yield
         return
     number = stream.device.index or 0
-    before = _current.get(number)
+    before = _current.streams.get(number)
     set_stream(stream)
     try:
         yield
     finally:
         _ops.set_stream(stream.device, before)
         if before is None:
-            del _current[number]
+            del _current.streams[number]
         else:
-            _current[number] = before
+            _current.streams[number] = before
 
 
 @contextmanager
