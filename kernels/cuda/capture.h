@@ -12,19 +12,6 @@ inline bool is_capturing(cudaStream_t stream) {
          status != cudaStreamCaptureStatusNone;
 }
 
-// Libraries allocate memory when they create handles and load kernels, which a thread whose
-// captures are strict may not do. None of that ends up in the graph, so it is harmless.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 // Two events around work on a stream.
 class Stopwatch {
  public:

@@ -9,6 +9,7 @@
 #include "kernels/cuda/cublaslt_api.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/plan_key.h"
+#include "kernels/cuda/runtime.h"
 
 namespace dt::cuda {
 namespace {
@@ -227,7 +228,8 @@ Plan& plan_for(const dt_stream* stream, const Product& p) {
   Plan& plan = place->second;
   if (!is_new) return plan;
   plan.addend = addend;
-  const RelaxedCapture relaxed;
+  // The library allocates memory and loads kernels: none of that ends up in a graph.
+  const AllowUnsafeCalls allow;
   const lt::Handle handle =
       set_device(stream->device) == cudaSuccess ? handle_for(stream->device) : nullptr;
   const lt::Functions& call = cublaslt().call;

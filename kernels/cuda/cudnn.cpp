@@ -12,6 +12,7 @@
 #include "kernels/cuda/cudnn_api.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/plan_key.h"
+#include "kernels/cuda/runtime.h"
 
 namespace dt::cuda {
 namespace {
@@ -354,7 +355,8 @@ Plan& plan_for(const dt_stream* stream, const Convolution& c, const Operands& op
   const auto [place, is_new] = cache().plans.try_emplace(key_of(stream, c, operands));
   Plan& plan = place->second;
   if (!is_new) return plan;
-  const RelaxedCapture relaxed;
+  // The library allocates memory and loads kernels: none of that ends up in a graph.
+  const AllowUnsafeCalls allow;
   if (set_device(stream->device) != cudaSuccess) return plan;
   const dnn::Handle handle = handle_for(stream->device);
   if (handle == nullptr) return plan;
