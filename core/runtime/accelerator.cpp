@@ -102,9 +102,8 @@ const Accelerator* find_accelerator(std::string* reason) {
 }
 
 const Accelerator& accelerator(Device device) {
-  std::string reason;
-  const Accelerator* a = find_accelerator(&reason);
-  DT_CHECK(a, kRuntimeError, "device '", device, "' is not available: ", reason);
+  const Accelerator* a = loaded().accelerator;
+  DT_CHECK(a, kRuntimeError, "device '", device, "' is not available: ", loaded().reason);
   DT_CHECK(device.index >= 0 && device.index < a->devices, kRuntimeError, "device '", device,
            "' is not available: this machine has ", a->devices, " CUDA device(s)");
   return *a;

@@ -28,7 +28,8 @@ Ref<Storage> Storage::allocate_on_device(int64_t bytes, Device device) {
   void* header = Pooled::operator new(sizeof(Storage));
   void* data = nullptr;
   if (bytes) {
-    dt_fault fault = {};
+    dt_fault fault;
+    fault.op = nullptr;
     const int32_t result =
         backend.allocate(device.index, bytes, current_native_stream(device), &data, &fault);
     if (result != DT_KERNEL_OK) Pooled::operator delete(header, sizeof(Storage));
