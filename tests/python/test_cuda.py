@@ -163,7 +163,9 @@ def test_memory():
 def test_two_streams():
     side = dt.cuda.Stream()
     x = dt.ones(1 << 22, device="cuda")
-    side.wait_stream(_main())
+    ready = dt.cuda.Event()
+    ready.record()
+    side.wait_event(ready)
     with dt.cuda.stream(side):
         for _ in range(20):
             x.mul_(1.5).div_(1.5)
@@ -177,17 +179,6 @@ def test_two_streams():
     end.record()
     end.synchronize()
     assert start.elapsed_time(end) > 0
-
-
-def _main():
-    class Main:
-        @staticmethod
-        def record_event():
-            event = dt.cuda.Event()
-            event.record()
-            return event
-
-    return Main
 
 
 @needs_gpu

@@ -22,9 +22,7 @@ class Graph(_ops.Graph):
     __slots__ = ("_before",)
 
     def __new__(cls, device="cuda"):
-        out = _ops.graph_new(device)
-        self = cls.own(out._h)
-        out._h = 0  # now owned by self
+        self = cls.take(_ops.graph_new(device))
         self._before = ()
         return self
 

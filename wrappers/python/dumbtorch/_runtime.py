@@ -390,6 +390,13 @@ class Handle:
         self._h = handle
         return self
 
+    @classmethod
+    def take(cls, other: Handle):
+        """What other owned, as an object of this class: for subclasses that construct themselves."""
+        self = cls.own(other._h)
+        other._h = 0
+        return self
+
     def __del__(self):
         handle = getattr(self, "_h", 0)
         if handle:

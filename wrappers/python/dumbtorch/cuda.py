@@ -119,9 +119,7 @@ class Stream(_ops.Stream):
 
     def __new__(cls, device=None, priority: int = 0):
         where = _where(device)
-        out = _ops.stream_new(where, priority)
-        self = cls.own(out._h)
-        out._h = 0  # now owned by self
+        self = cls.take(_ops.stream_new(where, priority))
         self.device = where
         return self
 
@@ -147,10 +145,7 @@ class Event(_ops.Event):
     __slots__ = ()
 
     def __new__(cls, enable_timing: bool = False, *, device=None):
-        out = _ops.event_new(_where(device), enable_timing)
-        self = cls.own(out._h)
-        out._h = 0  # now owned by self
-        return self
+        return cls.take(_ops.event_new(_where(device), enable_timing))
 
     def elapsed_time(self, end) -> float:
         """Milliseconds from this event to a later one."""

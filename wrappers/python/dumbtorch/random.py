@@ -18,10 +18,7 @@ class Generator(_ops.Generator):
     __slots__ = ()
 
     def __new__(cls, device="cpu"):
-        out = _ops.generator_new(device)
-        self = cls.own(out._h)
-        out._h = 0  # now owned by self
-        return self
+        return cls.take(_ops.generator_new(device))
 
     def manual_seed(self, seed):
         """Starts the sequence for a seed."""
