@@ -22,6 +22,7 @@ constexpr int kMaxDevices = 64;
 struct Device {
   int32_t number;
   int multiprocessors;
+  int shared_memory;  // bytes of a multiprocessor
   cudaStream_t main_stream;
   ErrorWord* error_word;
   Driver* driver;
