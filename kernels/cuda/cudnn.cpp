@@ -344,6 +344,9 @@ void collect(const dt_stream* stream, const Convolution& c, bool channels_last,
   const Operands operands(c, channels_last, nullptr);
   const Graph graph(c, operands, handle);
   const size_t enough = engines->size() + kCandidates, before = engines->size();
+  // Copies that the given format needs are no choice, so they do not count.
+  const bool is_given = channels_last == given_channels_last(c);
+  const int64_t limit = workspace_limit(c) - (is_given ? 0 : operands.copy_bytes);
   // The fallback engines are few and slow, but they take what the better ones refuse.
   for (const dnn::Heuristic mode : {dnn::kHeuristicA, dnn::kHeuristicB, dnn::kHeuristicFallback}) {
     if (engines->size() > before) return;
@@ -355,8 +358,8 @@ void collect(const dt_stream* stream, const Convolution& c, bool channels_last,
       plan.finalize();
       int64_t bytes = 0;
       if (plan.get(dnn::kPlanWorkspace, dnn::kTypeInt64, 1, &bytes) != 1) continue;
+      if (bytes > limit) continue;
       bytes += operands.copy_bytes;
-      if (bytes > workspace_limit(c)) continue;
       engines->push_back({std::move(config), std::move(plan), channels_last, bytes});
     }
   }
