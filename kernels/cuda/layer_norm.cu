@@ -21,11 +21,16 @@ constexpr int kLongPackets = 4;  // that a thread loads at once
 template <class T>
 constexpr int kForwardPackets = sizeof(T) == 8 ? 4 : 8;
 constexpr int kBackwardPackets = 2;
-// How many blocks of the forward kernel share the registers of a multiprocessor.
-template <class Shape>
-constexpr int kResident = Shape::team == 1024   ? 1
-                          : Shape::packets >= 8 ? 768 / Shape::Threads::block
-                                                : 1024 / Shape::Threads::block;
+// Among how many threads of the forward kernel a multiprocessor's registers are divided. Many
+// packets take many of them, and more where elements are asked about.
+template <class Shape, class Row>
+constexpr int kResidentThreads = Shape::packets < 8 ? 1024
+                                 : Row::kWhole      ? 768
+                                                    : 512;
+// How many blocks that makes; 0: rows of this shape are not kept in registers.
+template <class Shape, class Row>
+constexpr int kResident =
+    Row::kWhole&& Shape::team == 1024 ? 1 : kResidentThreads<Shape, Row> / Shape::Threads::block;
 
 // ---- forward
 
@@ -117,7 +122,7 @@ __device__ __forceinline__ void prefetch_row(const Forward<T>& f, int64_t number
 }
 
 template <class T, class Shape, class Row>
-__global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape>)
+__global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
     layer_norm_rows(Forward<T> f) {
   using Threads = typename Shape::Threads;
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
@@ -427,14 +432,18 @@ int32_t launch_forward_long_rows(const dt_stream* stream, const Forward<T>& f) {
 template <class T, class Shape, class Row>
 int32_t launch_forward_rows(const dt_stream* stream, const Forward<T>& f) {
   using Threads = typename Shape::Threads;
-  const auto kernel = layer_norm_rows<T, Shape, Row>;
-  const int64_t shared = 2 * f.n * static_cast<int64_t>(sizeof(T));
-  const int64_t resident = resident_blocks(stream->device, kResident<Shape>, shared);
-  if (resident == 0) return launch_forward_long_rows(stream, f);
-  if (const int32_t code = allow_shared(stream, kernel, shared)) return code;
-  const int64_t blocks = std::min(resident, divide_up(f.rows, Threads::per_block));
-  return launch(stream, kernel, static_cast<unsigned>(blocks), Threads::block,
-                static_cast<size_t>(shared), f);
+  if constexpr (kResident < Shape, Row >> 0) {
+    const auto kernel = layer_norm_rows<T, Shape, Row>;
+    const int64_t shared = 2 * f.n * static_cast<int64_t>(sizeof(T));
+    const int64_t resident = resident_blocks(stream->device, kResident<Shape, Row>, shared);
+    const int64_t blocks = std::min(resident, divide_up(f.rows, Threads::per_block));
+    if (resident > 0) {
+      if (const int32_t code = allow_shared(stream, kernel, shared)) return code;
+      return launch(stream, kernel, static_cast<unsigned>(blocks), Threads::block,
+                    static_cast<size_t>(shared), f);
+    }
+  }
+  return launch_forward_long_rows(stream, f);
 }
 
 template <class T>
