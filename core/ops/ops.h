@@ -636,7 +636,7 @@ Tensor squared_error(const Tensor& input, const Tensor& target);
 
 // The gradient of a reduced squared_error; slope is that of the reduced loss.
 Tensor squared_error_slope(
-    const Tensor& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
+    const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
 
 // l1_loss before its reduction.
 Tensor absolute_error(const Tensor& input, const Tensor& target);

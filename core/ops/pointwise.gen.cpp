@@ -902,7 +902,7 @@ static constexpr PointwiseRow kSquaredErrorSlope{
     DT_OP_squared_error_slope_backward, OpClass::kFloat, 3, 0, false, 7, 7, false, {0, 0, 0},
     squared_error_slope_gradient};
 Tensor squared_error_slope(
-    const Tensor& slope, const Tensor& input, const Tensor& target, const Scalar& scale) {
+    const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale) {
   return pointwise(kSquaredErrorSlope, {slope, input, target}, {scale});
 }
 
