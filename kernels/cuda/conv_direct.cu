@@ -123,6 +123,7 @@ __device__ __forceinline__ void store(const Correlation& k, int n, int o0, int p
 
 template <int kTaps, int kOut>
 __global__ __launch_bounds__(256, 2) void correlate(Correlation k, Cut cut) {
+  begin_kernel();
   extern __shared__ __align__(16) float memory[];
   const int outputs = cut.groups * kOut;
   float* const tile = memory;

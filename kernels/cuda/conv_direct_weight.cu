@@ -101,6 +101,7 @@ __device__ __forceinline__ void combine(const float (&sums)[S::kSums], const Wei
 template <class S>
 __global__ __launch_bounds__(S::kThreads, 2) void weight_partials(WeightGradient k, Cut cut,
                                                                   float* partials) {
+  begin_kernel();
   extern __shared__ __align__(16) float memory[];
   // Planes of channels that do not exist are zero, so threads need not ask.
   const int g_channels = cut.o_groups * S::kO, x_channels = cut.c_groups * S::kC;
@@ -149,6 +150,7 @@ struct Target {
 
 __global__ __launch_bounds__(kOutputs* kSlices) void add_partials(const float* partials, int blocks,
                                                                   int outputs, Target to) {
+  begin_kernel();
   __shared__ float slices[kSlices][kOutputs];
   const int e = blockIdx.x * kOutputs + threadIdx.x;
   const int length = (blocks + kSlices - 1) / kSlices;

@@ -36,6 +36,7 @@ cudaError_t make_ready(int32_t number) {
   if (!error && major < kMinMajor) error = cudaErrorNoKernelImageForDevice;
   if (!error)
     error = cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
+  if (!error) error = kernels_wait(&device.kernels_wait);
   if (!error) error = make_error_word(&device.error_word);
   if (!error) error = make_main_stream(number, &device.main_stream);
   if (error) return error;

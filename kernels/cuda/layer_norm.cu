@@ -64,6 +64,7 @@ __device__ __forceinline__ Moments<T> moments_of(const Layout& row,
 
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_rows(Forward<T> f) {
+  begin_kernel();
   using Threads = typename Shape::Threads;
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
   const bool exists = number < f.rows;
@@ -87,6 +88,7 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_rows(Forward
 // A block for each row, which it reads twice, the second time mostly from the L2 cache.
 template <class T>
 __global__ void __launch_bounds__(kLongTeam) layer_norm_long_rows(Forward<T> f) {
+  begin_kernel();
   const int64_t number = blockIdx.x;
   const T* x = f.x + number * f.n;
   const RowLayout<T> row(f.n, x, f.y + number * f.n);
@@ -209,6 +211,7 @@ __device__ __forceinline__ void prefetch_row(const Backward<T>& b, const Layout&
 // Blocks walk the rows with the stride of the grid.
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_rows(Backward<T> b) {
+  begin_kernel();
   using Threads = typename Shape::Threads;
   constexpr int kWidth = kPacketWidth<T>;
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
@@ -256,6 +259,7 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_row
 
 template <class T>
 __global__ void __launch_bounds__(kLongTeam) layer_norm_backward_long_rows(Backward<T> b) {
+  begin_kernel();
   const int64_t number = blockIdx.x;
   const T *g = b.g + number * b.n, *x = b.x + number * b.n;
   const T center = b.mean[number], scale = b.rstd[number];
@@ -296,6 +300,7 @@ __device__ Pair<T> sum_columns(const Pair<T>& mine) {
 // Part blockIdx.y sums the rows blockIdx.y, blockIdx.y + gridDim.y, ... in groups of 32.
 template <class T>
 __global__ void __launch_bounds__(32 * kColumnThreads) layer_norm_column_parts(Backward<T> b) {
+  begin_kernel();
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < b.n;
   Pair<T> sums = {T(0), T(0)};
@@ -318,6 +323,7 @@ __global__ void __launch_bounds__(32 * kColumnThreads) layer_norm_column_parts(B
 template <class T>
 __global__ void __launch_bounds__(32 * kColumnThreads)
     layer_norm_add_parts(T* gweight, T* gbias, const T* parts, int64_t count, int64_t n) {
+  begin_kernel();
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < n;
   Pair<T> sums = {T(0), T(0)};

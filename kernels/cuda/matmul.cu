@@ -117,6 +117,7 @@ template <class Math, class T = typename Math::Value>
 __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
                              1) void small_product(Lines<T> left, Lines<T> right, Store<Math> store,
                                                    TileGrid grid) {
+  begin_kernel();
   __shared__ T slices[kSmallSlices][kSmallOutputs];
   const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
   const bool inside = index < grid.outputs();
@@ -159,6 +160,7 @@ constexpr int kThinThreads = 256;
 template <class T, int kCols, int kTeam, class Sink>
 __global__ __launch_bounds__(kThinThreads, 4) void thin_product(Lines<T> left, Lines<T> right,
                                                                 Sink sink, TileGrid grid) {
+  begin_kernel();
   constexpr int kTeams = kThinThreads / kTeam;
   const int64_t index = int64_t{blockIdx.x} * kTeams + threadIdx.x / kTeam;
   if (kTeam == kWarp && index >= grid.batch * grid.m) return;
@@ -278,6 +280,7 @@ int64_t tiled_workspace(const dt_stream* stream, const Product& p) {
 
 template <class T>
 __global__ __launch_bounds__(256) void add_scaled(Store<FloatMath<T>> target, TileGrid grid) {
+  begin_kernel();
   const int64_t index = int64_t{blockIdx.x} * 256 + threadIdx.x;
   if (index >= grid.outputs()) return;
   const Position at(grid, index);

@@ -38,6 +38,7 @@ template <class T, int kWidth, class Index>
 __global__ void __launch_bounds__(kBlock)
     max_pool(Images<T> y, Images<int64_t> indices, Images<const T> x, Pool pool,
              PixelOrder<Index> order, Index count) {
+  begin_kernel();
   const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
   if (i >= count) return;
   const Pixel o = order.at(i);
@@ -69,6 +70,7 @@ template <class T, int kOutputs>
 __global__ void __launch_bounds__(kBlock)
     halve(Images<T> y, Images<int64_t> indices, Images<const T> x, PixelOrder<uint32_t> order,
           uint32_t count) {
+  begin_kernel();
   const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
   if (i >= count) return;
   const Pixel o = order.at(i);  // its width is counted in groups of kOutputs
@@ -96,6 +98,7 @@ template <class T, int kWidth, class Index>
 __global__ void __launch_bounds__(kBlock)
     max_pool_backward(Images<T> gx, Images<const T> g, Images<const int64_t> indices, Pool pool,
                       PixelOrder<Index> order, Index count) {
+  begin_kernel();
   const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
   if (i >= count) return;
   const Pixel o = order.at(i);
@@ -120,6 +123,7 @@ template <class T, int kOutputs>
 __global__ void __launch_bounds__(kBlock)
     halve_backward(Images<T> gx, Images<const T> g, Images<const int64_t> indices,
                    PixelOrder<uint32_t> order, uint32_t count) {
+  begin_kernel();
   const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
   if (i >= count) return;
   const Pixel o = order.at(i);  // its width is counted in groups of kOutputs
@@ -154,6 +158,7 @@ struct Average {
 template <class T, int kWidth, class Index>
 __global__ void __launch_bounds__(kBlock) avg_pool(Images<T> y, Images<const T> x, Average average,
                                                    PixelOrder<Index> order, Index count) {
+  begin_kernel();
   const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
   if (i >= count) return;
   const Pixel o = order.at(i);
@@ -179,6 +184,7 @@ template <class T, int kWidth, class Index>
 __global__ void __launch_bounds__(kBlock)
     avg_pool_backward(Images<T> gx, Images<const T> g, Average average, PixelOrder<Index> order,
                       Index count) {
+  begin_kernel();
   const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
   if (i >= count) return;
   const Pixel o = order.at(i);

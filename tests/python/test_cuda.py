@@ -228,6 +228,28 @@ def test_captured_steps_equal_eager_ones(optimizer, dropout):
 
 
 @needs_gpu
+def test_captured_kernels_wait_for_what_they_read():
+    """In a graph a kernel may start before the last one is done: tiny ones behind long ones that write what they read,
+    with copies, sorts and matrix products, which libraries start, between them."""
+
+    def work(x):
+        last = x[0, :1000]
+        for _ in range(5):
+            x = x * 0.5 + 1
+            last = last + x[-1, -1000:]
+            x = x.clone()
+            last = last.index_add(0, (last * 7).long() % 1000, x[0, :1000])
+            last = last @ x[:1000, :1000]
+            last = last / last.abs().sum()
+        return last * x[:, -1].sum()
+
+    inputs = [dt.randn(4096, 4096, device="cuda") for _ in range(8)]
+    captured = dt.capture(work, inputs[0])
+    for x in inputs:
+        assert captured(x).tolist() == work(x).tolist()
+
+
+@needs_gpu
 def test_what_a_capture_refuses():
     model = small_model()
     opt = dt.optim.Adam(model.parameters())
