@@ -1996,11 +1996,13 @@ DT_API dt_status dt_optimizer_set(
 DT_API dt_status dt_optimizer_state_dict(
     dt_optimizer *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Restores the state.
+/** Replaces the state. Values are converted to the dtype and device of their parameter; a parameter
+ * that is not named starts anew.
  * @param self The optimizer.
  * @param names The names that optimizer_state_dict gave.
  * @param tensors Their values, which are copied.
- * @throws RuntimeError: a name or size is not this optimizer's; nothing is changed then. */
+ * @throws RuntimeError: a name or size is not this optimizer's, or a part of a parameter's state is
+ *   missing; nothing is changed then. */
 DT_API dt_status dt_optimizer_load_state_dict(
     dt_optimizer *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
     int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;

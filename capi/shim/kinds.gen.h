@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/data/loader.h"
 #include "core/nn/module.h"
+#include "core/optim/lr_scheduler.h"
 #include "core/optim/optimizer.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/context.h"

@@ -3388,7 +3388,8 @@ static inline dt_string_list *T_do_optimizer_state_dict(
     T_do_optimizer_state_dict(self, &T_optimizer_state_dict_o), __VA_ARGS__)
 
 /** T_optimizer_load_state_dict(self: optimizer, names: str[], tensors: tensor[])
- * Restores the state. */
+ * Replaces the state. Values are converted to the dtype and device of their parameter; a
+ * parameter that is not named starts anew. */
 static inline dt_status T_optimizer_load_state_dict(
     dt_optimizer *self, T_Strings names, T_Tensors tensors) {
   if (T_stopped_()) return T_status();

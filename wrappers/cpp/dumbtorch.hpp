@@ -753,7 +753,8 @@ class Optimizer : public detail::Shared<dt_optimizer, dt_optimizer_release> {
   // The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through all
   // groups.
   OptimizerStateDictResult state_dict() const;
-  // Restores the state.
+  // Replaces the state. Values are converted to the dtype and device of their parameter; a
+  // parameter that is not named starts anew.
   void load_state_dict(const Strings& names, const TensorRefs& tensors) const;
 };
 

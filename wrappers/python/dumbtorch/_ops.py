@@ -5689,7 +5689,8 @@ class Optimizer(Handle):
         return optimizer_state_dict_result((take_texts(out[0]), take_tensors(out[1])))
 
     def load_state_dict(self, names, tensors):
-        """Restores the state.
+        """Replaces the state. Values are converted to the dtype and device of their parameter; a
+        parameter that is not named starts anew.
 
         Args:
             names: The names that optimizer_state_dict gave.
