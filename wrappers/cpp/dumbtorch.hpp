@@ -4597,7 +4597,7 @@ inline Optimizer AdamW(const TensorRefs& params, const AdamwOptions& opts = {}) 
 
 }  // namespace optim
 
-namespace lr_scheduler {
+namespace optim::lr_scheduler {
 
 // Multiplies the learning rate by gamma every step_size epochs.
 inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double gamma = 0.1) {
@@ -4614,7 +4614,7 @@ inline LrScheduler CosineAnnealingLR(
   return dumbtorch::LrScheduler(out);
 }
 
-}  // namespace lr_scheduler
+}  // namespace optim::lr_scheduler
 
 namespace nn::utils {
 

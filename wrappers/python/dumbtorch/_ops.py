@@ -6060,10 +6060,6 @@ NAMESPACES = {
         "silu": silu,
         "gelu": gelu,
     },
-    "lr_scheduler": {
-        "StepLR": step_lr,
-        "CosineAnnealingLR": cosine_annealing_lr,
-    },
     "nn": {
         "Linear": nn_linear,
         "Conv2d": nn_conv2d,
@@ -6102,6 +6098,10 @@ NAMESPACES = {
         "SGD": optim_sgd,
         "Adam": optim_adam,
         "AdamW": optim_adamw,
+    },
+    "optim.lr_scheduler": {
+        "StepLR": step_lr,
+        "CosineAnnealingLR": cosine_annealing_lr,
     },
     "torch": {
         "empty": empty,
