@@ -1652,12 +1652,13 @@ DT_API dt_status dt_module_train(dt_module *self, int32_t mode) DT_NOEXCEPT DT_M
  * @param self The module. */
 DT_API dt_status dt_module_is_training(dt_module *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** The parameters of the module and of all below it.
+/** The parameters of the module and of all below it; one that has several names (tied weights) is
+ * listed once.
  * @param self The module. */
 DT_API dt_status dt_module_parameters(
     dt_module *self, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** The parameters with their names: 0.weight.
+/** The parameters with their names: 0.weight. One that has several is listed once, under the first.
  * @param self The module. */
 DT_API dt_status dt_module_named_parameters(
     dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;

@@ -2567,7 +2567,8 @@ static inline int32_t T_module_is_training(dt_module *self) {
 }
 
 /** T_module_parameters(self: module)
- * The parameters of the module and of all below it. */
+ * The parameters of the module and of all below it; one that has several names (tied weights) is
+ * listed once. */
 static inline dt_tensor_list *T_module_parameters(dt_module *self) {
   dt_tensor_list *result = NULL;
   if (T_stopped_()) return result;
@@ -2576,7 +2577,8 @@ static inline dt_tensor_list *T_module_parameters(dt_module *self) {
 }
 
 /** T_module_named_parameters(self: module, .tensors: where this result goes)
- * The parameters with their names: 0.weight. */
+ * The parameters with their names: 0.weight. One that has several is listed once, under the
+ * first. */
 typedef struct {
   dt_tensor_list **tensors;
 } T_module_named_parameters_options;

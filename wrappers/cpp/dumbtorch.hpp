@@ -697,9 +697,11 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   void train(bool mode = true) const;
   // Whether the module is in training mode.
   bool is_training() const;
-  // The parameters of the module and of all below it.
+  // The parameters of the module and of all below it; one that has several names (tied weights) is
+  // listed once.
   std::vector<Tensor> parameters() const;
-  // The parameters with their names: 0.weight.
+  // The parameters with their names: 0.weight. One that has several is listed once, under the
+  // first.
   ModuleNamedParametersResult named_parameters() const;
   // The buffers with their names: state that is not trained.
   ModuleNamedBuffersResult named_buffers() const;

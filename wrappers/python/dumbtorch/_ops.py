@@ -5387,7 +5387,9 @@ class Module(Handle):
         return out != 0
 
     def parameters(self):
-        """The parameters of the module and of all below it."""
+        """The parameters of the module and of all below it; one that has several names (tied
+        weights) is listed once.
+        """
         try:
             out = lib.py_module_parameters(self._h)
         except BAD_ARGUMENTS as error:
@@ -5395,7 +5397,9 @@ class Module(Handle):
         return take_tensors(out)
 
     def named_parameters(self):
-        """The parameters with their names: 0.weight."""
+        """The parameters with their names: 0.weight. One that has several is listed once, under
+        the first.
+        """
         try:
             out = ffi_new("int64_t[2]")
             status = lib.py_module_named_parameters(self._h, out)
