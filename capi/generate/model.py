@@ -149,6 +149,14 @@ class Elementwise:
         names = [a.name for a in self.inputs if a.name in words]
         return tuple(names + (["result"] if "result" in words else []))
 
+    def parts_of(self, formula: str) -> dict[str, str]:
+        """The `let` parts that a formula needs, themselves or by way of others, in order."""
+        words = set(identifiers(formula))
+        for name in reversed(self.let):  # a part may use those before it
+            if name in words:
+                words |= set(identifiers(self.let[name]))
+        return {name: value for name, value in self.let.items() if name in words}
+
 
 @dataclass(frozen=True)
 class Function:

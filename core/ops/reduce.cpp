@@ -1,7 +1,7 @@
 // Reductions. Each kernel reads x and writes a result whose reduced dimensions have size 1; `Plan`
 // finds which.
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
@@ -240,10 +240,8 @@ Tensor var(const Tensor& input, std::optional<IntList> dim, const std::optional<
 Tensor std(const Tensor& input, std::optional<IntList> dim, const std::optional<Scalar>& correction,
            bool keepdim) {
   const Tensor v = var(input, dim, correction, keepdim);
-  const GradMode forward(false);
-  const Tensor y = sqrt(v);
-  const GradMode recording(true);
-  if (!v.requires_grad()) return y;
+  const Tensor y = sqrt(v.detach());
+  if (!needs_graph(v)) return y;
   return record("StdBackward0", y, {v}, [y = Saved::output(y)](BackwardCall& b) {
     const Tensor result = y.get(b.node);
     b.results[0] = masked_fill(div(b.grad(), mul(result, 2)), eq(result, 0), 0);

@@ -7006,7 +7006,7 @@ static const luaL_Reg functions_optim[] = {
     {"AdamW", fn_optim_adamw},
     {NULL, NULL}};
 
-static const luaL_Reg functions_lr_scheduler[] = {
+static const luaL_Reg functions_optim_lr_scheduler[] = {
     {"StepLR", fn_step_lr},
     {"CosineAnnealingLR", fn_cosine_annealing_lr},
     {NULL, NULL}};
@@ -7022,6 +7022,6 @@ const dtl_namespace dtl_namespaces[] = {
     {"utils.data", functions_utils_data},
     {"functional", functions_functional},
     {"optim", functions_optim},
-    {"lr_scheduler", functions_lr_scheduler},
+    {"optim.lr_scheduler", functions_optim_lr_scheduler},
     {"nn.utils", functions_nn_utils},
     {NULL, NULL}};
