@@ -233,6 +233,7 @@ def _row(f: Function) -> str:
         "true" if "result" in saved else "false",
         f"{{{passes}}}",
         f"{f.name}_gradient" if e.grad else "nullptr",
+        "true" if e.numbers_fit else "false",
     ]
     if e.bool_error:
         fields += _bool_error(e)

@@ -134,6 +134,7 @@ class Elementwise:
     bool_out: bool
     let: dict[str, str]  # named parts of the gradient formulas
     grad: dict[str, str]  # gradient formula by input name
+    numbers_fit: bool = False  # a number that the dtype cannot hold is refused, not wrapped
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""

@@ -2929,7 +2929,8 @@ DT_API dt_status dt_min_dim(
 
 /** Largest element over dimensions. Equal elements share the gradient.
  * @param input The input tensor.
- * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default: [].
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
 DT_API dt_status dt_amax(
@@ -2938,7 +2939,8 @@ DT_API dt_status dt_amax(
 
 /** Smallest element over dimensions. Equal elements share the gradient.
  * @param input The input tensor.
- * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default: [].
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
 DT_API dt_status dt_amin(

@@ -740,10 +740,10 @@ Tensor min(const Tensor& input);
 std::tuple<Tensor, Tensor> min_dim(const Tensor& input, int64_t dim, bool keepdim = false);
 
 // Largest element over dimensions. Equal elements share the gradient.
-Tensor amax(const Tensor& input, IntList dim = {}, bool keepdim = false);
+Tensor amax(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false);
 
 // Smallest element over dimensions. Equal elements share the gradient.
-Tensor amin(const Tensor& input, IntList dim = {}, bool keepdim = false);
+Tensor amin(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false);
 
 // Position of the first largest element (int64).
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);

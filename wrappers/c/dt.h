@@ -5072,14 +5072,14 @@ static inline dt_tensor *T_do_min_dim(
   T_OPTIONS_(min_dim, \
     T_do_min_dim(input, dim, &T_min_dim_o), __VA_ARGS__)
 
-/** T_amax(input: tensor, .dim: i64[1] = [], .keepdim: bool = false)
+/** T_amax(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false)
  * Largest element over dimensions. Equal elements share the gradient. */
 typedef struct {
   T_Dims dim;
   int keepdim;
 } T_amax_options;
 static inline T_amax_options T_amax_defaults(void) {
-  T_amax_options options = {{NULL, 0}, 0};
+  T_amax_options options = {{NULL, DT_ABSENT}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amax(dt_tensor *input, const T_amax_options *options) {
@@ -5093,14 +5093,14 @@ static inline dt_tensor *T_do_amax(dt_tensor *input, const T_amax_options *optio
   T_OPTIONS_(amax, \
     T_do_amax(input, &T_amax_o), __VA_ARGS__)
 
-/** T_amin(input: tensor, .dim: i64[1] = [], .keepdim: bool = false)
+/** T_amin(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false)
  * Smallest element over dimensions. Equal elements share the gradient. */
 typedef struct {
   T_Dims dim;
   int keepdim;
 } T_amin_options;
 static inline T_amin_options T_amin_defaults(void) {
-  T_amin_options options = {{NULL, 0}, 0};
+  T_amin_options options = {{NULL, DT_ABSENT}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amin(dt_tensor *input, const T_amin_options *options) {

@@ -475,9 +475,9 @@ class Tensor {
   // the first of them (int64).
   MinDimResult min(int64_t dim, bool keepdim = false) const;
   // Largest element over dimensions. Equal elements share the gradient.
-  Tensor amax(const Ints& dim = {}, bool keepdim = false) const;
+  Tensor amax(const Ints& dim = std::nullopt, bool keepdim = false) const;
   // Smallest element over dimensions. Equal elements share the gradient.
-  Tensor amin(const Ints& dim = {}, bool keepdim = false) const;
+  Tensor amin(const Ints& dim = std::nullopt, bool keepdim = false) const;
   // Position of the first largest element (int64).
   Tensor argmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
   // Position of the first smallest element (int64).
@@ -3847,6 +3847,10 @@ inline Tensor where(const Tensor& condition, const Operand& input, const Operand
   return Tensor(out);
 }
 
+inline Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
+  return input.masked_fill(mask, value);
+}
+
 // Uniform numbers in [0, 1).
 inline Tensor rand(
     const Ints& size, const Generator& generator = {}, std::optional<DType> dtype = std::nullopt,
@@ -3992,11 +3996,11 @@ inline MinDimResult min(const Tensor& input, int64_t dim, bool keepdim = false) 
   return input.min(dim, keepdim);
 }
 
-inline Tensor amax(const Tensor& input, const Ints& dim = {}, bool keepdim = false) {
+inline Tensor amax(const Tensor& input, const Ints& dim = std::nullopt, bool keepdim = false) {
   return input.amax(dim, keepdim);
 }
 
-inline Tensor amin(const Tensor& input, const Ints& dim = {}, bool keepdim = false) {
+inline Tensor amin(const Tensor& input, const Ints& dim = std::nullopt, bool keepdim = false) {
   return input.amin(dim, keepdim);
 }
 

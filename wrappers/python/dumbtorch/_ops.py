@@ -3897,7 +3897,7 @@ def min_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return min_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def amax(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
+def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Largest element over dimensions. Equal elements share the gradient.
 
     Args:
@@ -3909,14 +3909,14 @@ def amax(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
     if keepdims is not None:
         keepdim = keepdims
     try:
-        dim_c = int_list(dim, 1)
-        out = lib.py_amax(input._h, dim_c, len(dim_c), keepdim)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_amax(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amax", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "amax", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
-def amin(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
+def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Smallest element over dimensions. Equal elements share the gradient.
 
     Args:
@@ -3928,10 +3928,10 @@ def amin(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
     if keepdims is not None:
         keepdim = keepdims
     try:
-        dim_c = int_list(dim, 1)
-        out = lib.py_amin(input._h, dim_c, len(dim_c), keepdim)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_amin(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amin", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "amin", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -6211,6 +6211,7 @@ NAMESPACES = {
         "bitwise_xor": bitwise_xor,
         "bitwise_not": bitwise_not,
         "where": where,
+        "masked_fill": masked_fill,
         "rand": rand,
         "randn": randn,
         "randint": randint,
