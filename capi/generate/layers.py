@@ -140,6 +140,7 @@ def _constructor(layer: Layer) -> Function:
         args=args,
         results=(Argument("out", Kind("handle", "module")),),
         returns="The module.",
+        errors=tuple(f"ValueError: {message}." for _, message in layer.checks),
         namespaces=("nn",),
         python=layer.name,
         header="core/nn/layers.h",

@@ -14,11 +14,11 @@ Tensor weighted(const Tensor& losses, const Tensor& weight) {
   return weight.defined() ? mul(losses, expand(weight, losses.sizes())) : losses;
 }
 
-void check_probabilities(const Tensor& input) {
-  if (input.numel() == 0 || input.device() != kCpu) return;  // a GPU would have to be waited for
+void check_probabilities(const char* name, const Tensor& x) {
+  if (x.numel() == 0 || x.device() != kCpu) return;  // a GPU would have to be waited for
   const GradMode no_grad(false);
-  const bool valid = item(amin(input)).to_double() >= 0 && item(amax(input)).to_double() <= 1;
-  DT_CHECK(valid, kRuntimeError, "all elements of input should be between 0 and 1");
+  const bool valid = item(amin(x)).to_double() >= 0 && item(amax(x)).to_double() <= 1;
+  DT_CHECK(valid, kRuntimeError, "all elements of ", name, " should be between 0 and 1");
 }
 
 // The sum of squared errors over `divisor`, without a record. One pass over memory in the usual
@@ -53,7 +53,7 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
 // Reduced here rather than by recorded ops, so that backward is one kernel: the slope of a
 // parabola, at every order.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  for (const Tensor* x : {&input, &target}) check_floating(*x, "mse_cpu");
+  check_floating(is_floating(target.dtype()) ? target : input, "mse_cpu");
   if (reduction == Reduction::kNone) return squared_error(input, target);
   const int64_t losses = count_elements(broadcast_sizes(input.sizes(), target.sizes()));
   const double divisor = reduction == Reduction::kSum ? 1.0 : losses;
@@ -80,7 +80,8 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Ten
   check_floating(input, "binary_cross_entropy");
   DT_CHECK(input.dtype() == target.dtype(), kRuntimeError, "Found dtype ",
            type_word(target.dtype()), " but expected ", type_word(input.dtype()));
-  check_probabilities(input);
+  check_probabilities("input", input);
+  check_probabilities("target", target);
   return reduce_losses(weighted(binary_cross_entropy_element(input, target), weight), reduction);
 }
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/runtime/accelerator.h"
 #include "core/runtime/generator.h"
+#include "core/runtime/stream.h"
 
 namespace dt {
 

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
+#include "core/runtime/stream.h"
 #include "core/runtime/allocator.h"
 
 namespace dt {

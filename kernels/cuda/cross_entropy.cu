@@ -41,7 +41,9 @@ struct Loss {
 
   // The target of a row, or -1 if the row is ignored.
   __device__ __forceinline__ int64_t target_of(int64_t row) const {
-    const int64_t t = target[row * target_stride];
+    return valid_target(target[row * target_stride]);
+  }
+  __device__ __forceinline__ int64_t valid_target(int64_t t) const {
     return t == ignore_index ? -1 : complaint.checked(t, classes);
   }
   __device__ __forceinline__ T weight_of(int64_t c) const { return weight ? weight[c] : T(1); }
@@ -49,55 +51,70 @@ struct Loss {
 
 // ---- forward
 
-// What a row comes to: the sum of exponentials and, for label smoothing, the sum of
-// w * (base - x), where base is finite_top(top), and the sum of w.
+// What a row, or a thread's share of it, comes to: the largest element, the sum of exponentials
+// and, for label smoothing, the sum of w * (base - x), where base is finite_top(top), and the sum
+// of w.
 template <class T>
 struct RowSums {
   T top, sum, smooth, weight;
 
-  static __device__ __forceinline__ RowSums none() { return {lowest<T>(), T(0), T(0), T(0)}; }
-
-  static __device__ __forceinline__ RowSums merge(const RowSums& a, const RowSums& b) {
-    const ExpSum<T> e = ExpSum<T>::merge(ExpSum<T>{a.top, a.sum}, ExpSum<T>{b.top, b.sum});
-    const T base = finite_top(e.top);
-    return {e.top, e.sum, a.smooth_from(base) + b.smooth_from(base), a.weight + b.weight};
-  }
-
- private:
-  __device__ __forceinline__ T smooth_from(T base) const {
-    return smooth + weight * (base - finite_top(top));
+  // The same sums relative to a top that is at least as large.
+  __device__ __forceinline__ void move_to(T new_top) {
+    const T base = finite_top(new_top);
+    sum *= math::exp(top - base);
+    smooth += weight * (base - finite_top(top));
+    top = new_top;
   }
 };
 
-template <class T, class Layout, int kWidth>
-__device__ __forceinline__ RowSums<T> sums_of(const Loss<T>& loss, const Layout& row,
-                                              const Packet<T, kWidth> (&x)[kAtOnce<T>],
-                                              int64_t first, int step) {
-  RowSums<T> result = RowSums<T>::none();
+template <class T, int kWidth>
+__device__ __forceinline__ void add_exponentials(const Packet<T, kWidth> (&x)[kAtOnce<T>],
+                                                 RowSums<T>* sums) {
+  T top = sums->top;
 #pragma unroll
   for (int k = 0; k < kAtOnce<T>; ++k) {
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) result.top = max_of(result.top, x[k].value[v]);
+    for (int v = 0; v < kWidth; ++v) top = max_of(top, x[k].value[v]);
   }
-  const T base = finite_top(result.top);
+  sums->move_to(top);
+  const T base = finite_top(top);
 #pragma unroll
   for (int k = 0; k < kAtOnce<T>; ++k) {
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) result.sum += math::exp(x[k].value[v] - base);
+    for (int v = 0; v < kWidth; ++v) sums->sum += exp_term(x[k].value[v] - base);
   }
-  if (loss.smoothing == T(0)) return result;
+}
+
+// Packets first, first + step, ... after their exponentials.
+template <class T, class Row, int kWidth>
+__device__ __forceinline__ void add_smooth(const T* weight, const Row& row,
+                                           const Packet<T, kWidth> (&x)[kAtOnce<T>], int64_t first,
+                                           int step, RowSums<T>* sums) {
+  const T base = finite_top(sums->top);
 #pragma unroll
   for (int k = 0; k < kAtOnce<T>; ++k) {
     const int64_t packet = first + k * step;
-    const Packet<T, kWidth> w = row.load_shared(loss.weight, packet, T(1));
+    const Packet<T, kWidth> w = row.load_shared(weight, packet, T(1));
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
       if (!row.contains(row.first(packet) + v)) continue;
-      result.smooth += w.value[v] * (base - x[k].value[v]);
-      result.weight += w.value[v];
+      sums->smooth += w.value[v] * (base - x[k].value[v]);
+      sums->weight += w.value[v];
     }
   }
-  return result;
+}
+
+// The sums of a team. Once all threads have the row's top, they are plain sums.
+template <bool kSmooth, int kTeam, class T>
+__device__ __forceinline__ RowSums<T> team_sums(RowSums<T> mine) {
+  mine.move_to(team_reduce<kTeam>(mine.top, [](T a, T b) { return max_of(a, b); }));
+  mine.sum = team_sum<kTeam>(mine.sum);
+  if constexpr (kSmooth) {
+    const Pair<T> smooth = team_reduce<kTeam>(Pair<T>{mine.smooth, mine.weight}, Pair<T>::merge);
+    mine.smooth = smooth.first;
+    mine.weight = smooth.second;
+  }
+  return mine;
 }
 
 // `nearest` is top - x[t].
@@ -110,27 +127,31 @@ __device__ T row_loss(const Loss<T>& loss, const RowSums<T>& sums, int64_t targe
   return (T(1) - loss.smoothing) * sharp + loss.smoothing * smooth;
 }
 
-template <class T, class Threads>
+template <class T, class Threads, class Row, bool kSmooth>
 __global__ void __launch_bounds__(Threads::block)
     cross_entropy_rows(T* y, int64_t y_stride, T* lse, int64_t lse_stride, Loss<T> loss) {
   begin_kernel();
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
   const bool exists = number < loss.rows, leads = exists && Threads::rank() == 0;
   const T* x = loss.x + (exists ? number : 0) * loss.classes;
-  const RowLayout<T> row(loss.classes, x);
-  const int64_t target = leads ? loss.target_of(number) : -1;
-  const T aimed = target >= 0 ? x[target] : T(0);
+  const Row row(loss.classes, x);
+  // The target is on its way together with the row, and x[target] while the team adds up: nobody
+  // waits for either.
+  const int64_t given = leads ? loss.target[number * loss.target_stride] : loss.ignore_index;
 
-  RowSums<T> sums = RowSums<T>::none();
+  RowSums<T> sums = {lowest<T>(), T(0), T(0), T(0)};
   for (int64_t begin = Threads::rank(); begin < row.packets();
        begin += Threads::size * kAtOnce<T>) {
     Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
 #pragma unroll
     for (int k = 0; k < kAtOnce<T>; ++k)
       part[k] = row.load(x, begin + k * Threads::size, lowest<T>());
-    sums = RowSums<T>::merge(sums, sums_of(loss, row, part, begin, Threads::size));
+    add_exponentials(part, &sums);
+    if constexpr (kSmooth) add_smooth(loss.weight, row, part, begin, Threads::size, &sums);
   }
-  sums = team_reduce<Threads::size>(sums, RowSums<T>::merge);
+  const int64_t target = loss.valid_target(given);
+  const T aimed = target >= 0 ? x[target] : T(0);
+  sums = team_sums<kSmooth, Threads::size>(sums);
   if (!leads) return;
   lse[number * lse_stride] = sums.top + math::log(sums.sum);
   y[number * y_stride] = target < 0 ? T(0) : row_loss(loss, sums, target, sums.top - aimed);
@@ -237,11 +258,18 @@ int32_t cross_entropy(const dt_stream* stream, const dt_call* call) {
     using T = typename decltype(type)::type;
     const Loss<T> loss(stream, call, 0, 1);
     const dt_view &y = call->out[0], &lse = call->out[1];
+    const bool are_whole =
+        rows_are_aligned<T>(loss.classes, call->in, 1) && is_aligned(loss.weight, kPacketBytes);
     return visit_team<T>(loss.classes, [&](auto team) {
       using Threads = decltype(team);
-      return launch(stream, cross_entropy_rows<T, Threads>, row_grid<Threads>(loss.rows),
-                    Threads::block, 0, static_cast<T*>(y.data), y.strides[0],
-                    static_cast<T*>(lse.data), lse.strides[0], loss);
+      return visit_row_layout<T, int64_t>(are_whole, [&](auto row) {
+        using Row = typename decltype(row)::type;
+        const auto kernel = loss.smoothing == T(0) ? cross_entropy_rows<T, Threads, Row, false>
+                                                   : cross_entropy_rows<T, Threads, Row, true>;
+        return launch(stream, kernel, row_grid<Threads>(loss.rows), Threads::block, 0,
+                      static_cast<T*>(y.data), y.strides[0], static_cast<T*>(lse.data),
+                      lse.strides[0], loss);
+      });
     });
   });
 }

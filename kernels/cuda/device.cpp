@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "kernels/cuda/runtime.h"
+#include "kernels/cuda/shared.cuh"
 
 namespace dt::cuda {
 
@@ -37,6 +38,9 @@ cudaError_t make_ready(int32_t number) {
   if (!error)
     error = cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
   if (!error) error = kernels_wait(&device.kernels_wait);
+  if (!error)
+    error = cudaDeviceGetAttribute(&device.shared_memory,
+                                   cudaDevAttrMaxSharedMemoryPerMultiprocessor, number);
   if (!error) error = make_error_word(&device.error_word);
   if (!error) error = make_main_stream(number, &device.main_stream);
   if (error) return error;
@@ -76,6 +80,11 @@ bool is_forked() {
 int multiprocessors(int32_t device) {
   if (set_device(device) != cudaSuccess) return 1;
   return find_device(device)->multiprocessors;
+}
+
+int64_t shared_memory(int32_t device) {
+  if (set_device(device) != cudaSuccess) return 0;
+  return find_device(device)->shared_memory;
 }
 
 // The error is taken off the driver's own note of it, so that no later call reports it again.

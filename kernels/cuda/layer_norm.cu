@@ -1,12 +1,15 @@
 // layer_norm over the last dimension of contiguous [rows, n], and its gradients.
 //
 // A team of threads keeps a row in registers, so that memory is read once; rows that are too long
-// for that are read twice. The gradients of weight and bias are sums over rows: in the backward
-// kernel each block adds up its rows in shared memory, and a second kernel adds up the blocks.
+// for that are read twice. Blocks stay and walk the rows: they keep what the rows share in shared
+// memory, and ask for the next row before they work on this one. The gradients of weight and bias
+// are sums over rows: in the backward kernel each block adds up its rows in shared memory, and a
+// second kernel adds up the blocks.
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/register.h"
 #include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/shared.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -15,7 +18,14 @@ namespace {
 constexpr int kLongTeam = 512;
 constexpr int kLongPackets = 4;  // that a thread loads at once
 // Packets of a row that a thread keeps; the backward kernel keeps them of two operands.
-constexpr int kForwardPackets = 4, kBackwardPackets = 2;
+template <class T>
+constexpr int kForwardPackets = sizeof(T) == 8 ? 4 : 8;
+constexpr int kBackwardPackets = 2;
+// How many blocks of the forward kernel share the registers of a multiprocessor.
+template <class Shape>
+constexpr int kResident = Shape::team == 1024   ? 1
+                          : Shape::packets >= 8 ? 768 / Shape::Threads::block
+                                                : 1024 / Shape::Threads::block;
 
 // ---- forward
 
@@ -30,11 +40,11 @@ struct Forward {
     return T(1) / math::sqrt(m.squares / m.count + eps);
   }
 
-  template <class Layout, int kWidth>
-  __device__ __forceinline__ void normalize(const Layout& row, int64_t number, int64_t packet,
-                                            Packet<T, kWidth> values, const Moments<T>& m,
-                                            T scale) const {
-    const auto w = row.load_shared(weight, packet, T(1)), b = row.load_shared(bias, packet, T(0));
+  template <class Row, int kWidth>
+  __device__ __forceinline__ void normalize(const Row& row, int64_t number, int64_t packet,
+                                            Packet<T, kWidth> values, const Moments<T>& m, T scale,
+                                            const Packet<T, kWidth>& w,
+                                            const Packet<T, kWidth>& b) const {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v)
       values.value[v] = (values.value[v] - m.mean) * scale * w.value[v] + b.value[v];
@@ -48,41 +58,113 @@ struct Forward {
   }
 };
 
+// The moments of a row that a team keeps. Two rounds of plain sums cost a fraction of merging
+// Moments; the second also measures by how much the rounded mean is off, so that a large mean costs
+// no digits.
+template <class Shape, class T, class Row, int kWidth>
+__device__ __forceinline__ Moments<T> row_moments(const Row& row,
+                                                  const Packet<T, kWidth> (&kept)[Shape::packets],
+                                                  T n) {
+  T sum = 0;
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) sum += kept[k].value[v];
+  }
+  const T guess = team_sum<Shape::team>(sum) / n;
+  Pair<T> deviations = {T(0), T(0)};
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k) {
+    row.for_each(k * Shape::team + Shape::Threads::rank(), kept[k], [&](T x) {
+      deviations.first += x - guess;
+      deviations.second += (x - guess) * (x - guess);
+    });
+  }
+  deviations = team_reduce<Shape::team>(deviations, Pair<T>::merge);
+  const T shift = deviations.first / n;
+  return {n, guess + shift, deviations.second - shift * deviations.first};
+}
+
+// Copies weight and bias to the block's [2][n] array.
+template <class Row, int kThreads, class T>
+__device__ __forceinline__ void keep_vectors(const Forward<T>& f, T* vectors) {
+  constexpr int kAtOnce = 2;
+  const Row row(f.n, vectors, vectors + f.n, f.weight, f.bias);
+  for (int begin = threadIdx.x; begin < row.packets(); begin += kAtOnce * kThreads) {
+    Packet<T, kPacketWidth<T>> w[kAtOnce], b[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      w[k] = row.load_shared(f.weight, begin + k * kThreads, T(1));
+      b[k] = row.load_shared(f.bias, begin + k * kThreads, T(0));
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      row.store(vectors, begin + k * kThreads, w[k]);
+      row.store(vectors + f.n, begin + k * kThreads, b[k]);
+    }
+  }
+  __syncthreads();
+}
+
+template <class Shape, class Row, class T>
+__device__ __forceinline__ void prefetch_row(const Forward<T>& f, int64_t number) {
+  if (number >= f.rows) return;
+  const T* x = f.x + number * f.n;
+  const Row row(f.n, x, f.y + number * f.n);
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k)
+    row.prefetch(x, k * Shape::team + Shape::Threads::rank());
+}
+
+template <class T, class Shape, class Row>
+__global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape>)
+    layer_norm_rows(Forward<T> f) {
+  begin_kernel();
+  using Threads = typename Shape::Threads;
+  extern __shared__ __align__(16) unsigned char dynamic_shared[];
+  T* const vectors = reinterpret_cast<T*>(dynamic_shared);
+  const int64_t begin = int64_t{blockIdx.x} * Threads::per_block,
+                step = int64_t{gridDim.x} * Threads::per_block;
+  prefetch_row<Shape, Row>(f, begin + Threads::number());
+  keep_vectors<Row, Threads::block>(f, vectors);
+
+  for (int64_t first = begin; first < f.rows; first += step) {
+    const bool exists = first + Threads::number() < f.rows;
+    const int64_t number = exists ? first + Threads::number() : 0;
+    const T* x = f.x + number * f.n;
+    const Row row(f.n, x, f.y + number * f.n);
+    // Asked for before this row is waited for.
+    prefetch_row<Shape, Row>(f, first + step + Threads::number());
+    Packet<T, kPacketWidth<T>> kept[Shape::packets];
+#pragma unroll
+    for (int k = 0; k < Shape::packets; ++k)
+      kept[k] = row.load(x, k * Shape::team + Threads::rank(), T(0));
+    const Moments<T> moments = row_moments<Shape>(row, kept, static_cast<T>(f.n));
+    if (!exists) continue;
+    const T scale = f.rstd_of(moments);
+#pragma unroll
+    for (int k = 0; k < Shape::packets; ++k) {
+      const int packet = k * Shape::team + Threads::rank();
+      f.normalize(row, number, packet, kept[k], moments, scale,
+                  row.load_vector(vectors, packet, T(1)),
+                  row.load_vector(vectors + f.n, packet, T(0)));
+    }
+    if (Threads::rank() == 0) f.store_statistics(number, moments, scale);
+  }
+}
+
 // The moments of packets first, first + step, ... of a row.
 template <class T, class Layout, int kPackets, int kWidth>
 __device__ __forceinline__ Moments<T> moments_of(const Layout& row,
-                                                 const Packet<T, kWidth> (&kept)[kPackets],
+                                                 const Packet<T, kWidth> (&part)[kPackets],
                                                  int64_t first, int step) {
   int count = 0;
 #pragma unroll
   for (int k = 0; k < kPackets; ++k) count += row.count(first + k * step);
   return Moments<T>::of(static_cast<T>(count), [&](const auto& use) {
 #pragma unroll
-    for (int k = 0; k < kPackets; ++k) row.for_each(first + k * step, kept[k], use);
+    for (int k = 0; k < kPackets; ++k) row.for_each(first + k * step, part[k], use);
   });
-}
-
-template <class T, class Shape>
-__global__ void __launch_bounds__(Shape::Threads::block) layer_norm_rows(Forward<T> f) {
-  begin_kernel();
-  using Threads = typename Shape::Threads;
-  const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
-  const bool exists = number < f.rows;
-  const T* x = f.x + (exists ? number : 0) * f.n;
-  const RowLayout<T, int> row(f.n, x, f.y + (exists ? number : 0) * f.n);
-
-  Packet<T, kPacketWidth<T>> kept[Shape::packets];
-#pragma unroll
-  for (int k = 0; k < Shape::packets; ++k)
-    kept[k] = row.load(x, k * Shape::team + Threads::rank(), T(0));
-  const Moments<T> mine = moments_of<T>(row, kept, Threads::rank(), Shape::team);
-  const Moments<T> all = team_reduce<Shape::team>(mine, Moments<T>::merge);
-  if (!exists) return;
-  const T scale = f.rstd_of(all);
-#pragma unroll
-  for (int k = 0; k < Shape::packets; ++k)
-    f.normalize(row, number, k * Shape::team + Threads::rank(), kept[k], all, scale);
-  if (Threads::rank() == 0) f.store_statistics(number, all, scale);
 }
 
 // A block for each row, which it reads twice, the second time mostly from the L2 cache.
@@ -103,8 +185,10 @@ __global__ void __launch_bounds__(kLongTeam) layer_norm_long_rows(Forward<T> f) 
   total = team_reduce<kLongTeam>(total, Moments<T>::merge);
   const T scale = f.rstd_of(total);
 #pragma unroll 2
-  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam)
-    f.normalize(row, number, packet, row.load(x, packet, T(0)), total, scale);
+  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
+    f.normalize(row, number, packet, row.load(x, packet, T(0)), total, scale,
+                row.load_shared(f.weight, packet, T(1)), row.load_shared(f.bias, packet, T(0)));
+  }
   if (threadIdx.x == 0) f.store_statistics(number, total, scale);
 }
 
@@ -341,6 +425,25 @@ __global__ void __launch_bounds__(32 * kColumnThreads)
 // ---- launches
 
 template <class T>
+int32_t launch_forward_long_rows(const dt_stream* stream, const Forward<T>& f) {
+  return launch(stream, layer_norm_long_rows<T>, static_cast<unsigned>(f.rows), kLongTeam, 0, f);
+}
+
+// As many blocks as the device holds at once, so that none has to wait for another to end.
+template <class T, class Shape, class Row>
+int32_t launch_forward_rows(const dt_stream* stream, const Forward<T>& f) {
+  using Threads = typename Shape::Threads;
+  const auto kernel = layer_norm_rows<T, Shape, Row>;
+  const int64_t shared = 2 * f.n * static_cast<int64_t>(sizeof(T));
+  const int64_t resident = resident_blocks(stream->device, kResident<Shape>, shared);
+  if (resident == 0) return launch_forward_long_rows(stream, f);
+  if (const int32_t code = allow_shared(stream, kernel, shared)) return code;
+  const int64_t blocks = std::min(resident, divide_up(f.rows, Threads::per_block));
+  return launch(stream, kernel, static_cast<unsigned>(blocks), Threads::block,
+                static_cast<size_t>(shared), f);
+}
+
+template <class T>
 int32_t forward(const dt_stream* stream, const dt_call* call) {
   const dt_view& x = call->in[0];
   Forward<T> f;
@@ -354,17 +457,17 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
   f.n = x.sizes[1];
   f.eps = static_cast<T>(call->floats[0]);
   const dt_view views[2] = {call->out[0], x};
-  return visit_row_shape<kForwardPackets, kForwardPackets>(
-      most_packets<T>(f.n, rows_are_aligned<T>(f.n, views, 2)),
+  const bool are_aligned = rows_are_aligned<T>(f.n, views, 2);
+  const bool are_whole =
+      are_aligned && is_aligned(f.weight, kPacketBytes) && is_aligned(f.bias, kPacketBytes);
+  return visit_row_shape<kForwardPackets<T>, kForwardPackets<T>>(
+      most_packets<T>(f.n, are_aligned),
       [&](auto shape) {
-        using Threads = typename decltype(shape)::Threads;
-        const auto blocks = static_cast<unsigned>(divide_up(f.rows, Threads::per_block));
-        return launch(stream, layer_norm_rows<T, decltype(shape)>, blocks, Threads::block, 0, f);
+        return visit_row_layout<T, int>(are_whole, [&](auto row) {
+          return launch_forward_rows<T, decltype(shape), typename decltype(row)::type>(stream, f);
+        });
       },
-      [&] {
-        return launch(stream, layer_norm_long_rows<T>, static_cast<unsigned>(f.rows), kLongTeam, 0,
-                      f);
-      });
+      [&] { return launch_forward_long_rows(stream, f); });
 }
 
 // How many parts the sums over rows are taken in: enough to fill the device, but each of some rows.
@@ -414,12 +517,9 @@ template <class T, class Shape>
 int32_t launch_backward_rows(const dt_stream* stream, const Backward<T>& b) {
   using Threads = typename Shape::Threads;
   const size_t shared = b.parts ? BlockSums<T, Shape>::bytes : 0;
-  if (shared > 48 * 1024) {  // more than a kernel gets unasked
-    const cudaError_t error =
-        cudaFuncSetAttribute(layer_norm_backward_rows<T, Shape>,
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-    if (error) return check(error, "cudaFuncSetAttribute", stream->fault);
-  }
+  if (const int32_t code =
+          allow_shared(stream, layer_norm_backward_rows<T, Shape>, static_cast<int64_t>(shared)))
+    return code;
   const int64_t blocks = count_parts(stream, b.rows, Threads::block, Threads::per_block);
   return launch(stream, layer_norm_backward_rows<T, Shape>, static_cast<unsigned>(blocks),
                 Threads::block, shared, b);

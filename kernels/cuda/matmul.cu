@@ -287,22 +287,37 @@ __global__ __launch_bounds__(256) void add_scaled(Store<FloatMath<T>> target, Ti
   target(0, at.batch, at.i, at.j, target.at(at.batch, at.i, at.j));
 }
 
+// Libraries do not always cut k when there are few tiles, above all not with a bias: there the own
+// tiles are worth a try.
+constexpr double kRivalWork = 1 << 26;
+
+bool has_rival(const dt_stream* stream, const Product& p) {
+  const double work = static_cast<double>(p.batch) * p.m * p.n * p.k;
+  return work <= kRivalWork && !wants_large_tiles(stream->device, p) &&
+         tile_grid<SmallTile>(stream->device, p.batch, p.m, p.n, p.k, true).splits > 1;
+}
+
 template <class T>
 int32_t run_library(const dt_stream* stream, const Product& p, void* workspace) {
-  if (cublaslt_can_add(p)) return cublaslt_multiply(stream, p, workspace);
+  if (cublaslt_can_add(p)) {
+    const auto own = [&] { return run_tiled<T>(stream, p, workspace, true); };
+    return cublaslt_multiply(stream, p, workspace, has_rival(stream, p) ? Rival(own) : Rival());
+  }
   Product plain = p, added = p;
   plain.c.data = nullptr;
   added.alpha = 1;
-  if (const int32_t result = cublaslt_multiply(stream, plain, workspace)) return result;
+  if (const int32_t result = cublaslt_multiply(stream, plain, workspace, {})) return result;
   const TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
   return launch(stream, add_scaled<T>, static_cast<unsigned>(divide_up(grid.outputs(), 256)), 256,
                 0, Store<FloatMath<T>>(added), grid);
 }
 
+template <class T>
 int64_t library_workspace(const dt_stream* stream, const Product& p) {
   Product asked = p;
   if (!cublaslt_can_add(p)) asked.c.data = nullptr;
-  return cublaslt_workspace(stream, asked);
+  const int64_t own = has_rival(stream, p) ? tiled_workspace<T>(stream, p) : 0;
+  return std::max(own, cublaslt_workspace(stream, asked));
 }
 
 // ---- the choice
@@ -377,7 +392,7 @@ int64_t workspace_of(const dt_stream* stream, const Product& p) {
     case Way::kThin:
       return tile_workspace<T>(thin_grid(stream->device, thin_form(p), true));
     case Way::kLibrary:
-      return library_workspace(stream, p);
+      return library_workspace<T>(stream, p);
     case Way::kTiled:
       return tiled_workspace<T>(stream, p);
     default:

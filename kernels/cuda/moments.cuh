@@ -16,12 +16,30 @@ template <class T>
 __device__ __forceinline__ T max_of(T a, T b) {
   return b > a ? b : a;
 }
+__device__ __forceinline__ float max_of(float a, float b) {
+  return fmaxf(a, b);  // one instruction
+}
 
 // What exponentials of elements up to `top` are taken relative to: -inf would give NaN where an
 // element is -inf, too.
 template <class T>
 __device__ __forceinline__ T finite_top(T top) {
   return top == lowest<T>() ? T(0) : top;
+}
+
+// exp(x) as a term of a sum whose largest term is 1, so that x <= 0 and only the absolute error
+// counts: that of the fast exponential stays below 1e-7, and terms below 1e-38 may vanish.
+__device__ __forceinline__ float exp_term(float x) {
+#ifdef __CUDA_ARCH__
+  float e;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * 1.442695041f));
+  return e;
+#else
+  return math::exp(x);
+#endif
+}
+__device__ __forceinline__ double exp_term(double x) {
+  return math::exp(x);
 }
 
 // sum of exp(x - top) over elements whose largest is `top`.

@@ -28,6 +28,23 @@ __device__ __forceinline__ void store_packet(T* p, const Packet<T, kWidth>& pack
   *reinterpret_cast<Packet<T, kWidth>*>(p) = packet;
 }
 
+template <int kWidth, class T>
+__device__ __forceinline__ Packet<T, kWidth> filled_packet(T value) {
+  Packet<T, kWidth> packet;
+#pragma unroll
+  for (int v = 0; v < kWidth; ++v) packet.value[v] = value;
+  return packet;
+}
+
+// Asks for a packet to be brought into the L2 cache: it is needed soon.
+__device__ __forceinline__ void prefetch_packet(const void* p) {
+#ifdef __CUDA_ARCH__
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p)));
+#else
+  (void)p;
+#endif
+}
+
 inline bool is_aligned(const void* p, int64_t bytes) {
   return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(bytes) == 0;
 }

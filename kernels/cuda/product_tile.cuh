@@ -62,7 +62,7 @@ struct Position {
 template <class Tile>
 TileGrid tile_grid(int32_t device, int64_t batch, int64_t m, int64_t n, int64_t k, bool may_split) {
   TileGrid grid = {batch, m, n, k, k, 1, divide_up(m, Tile::kRows), divide_up(n, Tile::kCols)};
-  constexpr int64_t kShortest = 16 * Tile::kDepth;  // a shorter split is mostly prologue
+  constexpr int64_t kShortest = 64;  // a shorter split is mostly prologue
   constexpr int64_t kMostSplits = 256;
   const int64_t tiles = batch * grid.tiles_m * grid.tiles_n, wanted = 2 * multiprocessors(device);
   if (!may_split || tiles == 0 || 2 * tiles > wanted || k < 2 * kShortest) return grid;

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/team.cuh"
+#include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
 
@@ -47,12 +48,8 @@ struct RowLayout {
     return is_wide && first(packet) >= 0 && first(packet) + kWidth <= n;
   }
 
-  // Asks for a packet to be brought into the L2 cache: it is needed soon.
   __device__ __forceinline__ void prefetch(const T* row, Index packet) const {
-#ifdef __CUDA_ARCH__
-    if (is_whole(packet))
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(row + first(packet))));
-#endif
+    if (is_whole(packet)) prefetch_packet(row + first(packet));
   }
 
   // Calls use(element) for those elements of a packet that lie in the row.
@@ -84,18 +81,21 @@ struct RowLayout {
     return result;
   }
 
-  // The same of a vector that all rows share, and which may lie otherwise about the boundary;
-  // `absent` if there is none.
+  // The same of a vector that all rows share, and which may lie otherwise about the boundary.
+  __device__ __forceinline__ Packet<T, kWidth> load_vector(const T* vector, Index packet,
+                                                           T fill) const {
+    const Index at = first(packet);
+    if (is_whole(packet) && shift_of(vector) == shift) return load_packet<kWidth>(vector + at);
+    Packet<T, kWidth> result;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(at + v) ? vector[at + v] : fill;
+    return result;
+  }
+
+  // `absent` if there is no vector.
   __device__ __forceinline__ Packet<T, kWidth> load_shared(const T* vector, Index packet,
                                                            T absent) const {
-    Packet<T, kWidth> result;
-    const Index at = first(packet);
-    if (vector && is_whole(packet) && shift_of(vector) == shift)
-      return load_packet<kWidth>(vector + at);
-#pragma unroll
-    for (int v = 0; v < kWidth; ++v)
-      result.value[v] = vector && contains(at + v) ? vector[at + v] : absent;
-    return result;
+    return vector ? load_vector(vector, packet, absent) : filled_packet<kWidth>(absent);
   }
 
   __device__ __forceinline__ void store(T* row, Index packet,
@@ -114,12 +114,73 @@ struct RowLayout {
   }
 };
 
+// The same for rows of whole packets, which begin and end at a boundary in every operand, shared
+// vectors too: nothing is asked about single elements. Kernels that are bound by their instructions
+// rather than by memory are compiled for both.
+template <class T, class Index = int64_t>
+struct WholeRow {
+  static constexpr int kWidth = kPacketWidth<T>;
+
+  Index n;  // in packets
+
+  template <class... Pointers>
+  __device__ explicit WholeRow(int64_t size, const Pointers*...)
+      : n(static_cast<Index>(size / kWidth)) {}
+
+  __device__ __forceinline__ Index packets() const { return n; }
+  __device__ __forceinline__ Index first(Index packet) const { return packet * kWidth; }
+  __device__ __forceinline__ bool contains(Index i) const { return i < n * kWidth; }
+
+  __device__ __forceinline__ void prefetch(const T* row, Index packet) const {
+    if (packet < n) prefetch_packet(as_packets(row) + packet);
+  }
+
+  template <class Use>
+  __device__ __forceinline__ void for_each(Index packet, const Packet<T, kWidth>& elements,
+                                           const Use& use) const {
+    if (packet >= n) return;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) use(elements.value[v]);
+  }
+
+  __device__ __forceinline__ Packet<T, kWidth> load(const T* row, Index packet, T fill) const {
+    return packet < n ? as_packets(row)[packet] : filled_packet<kWidth>(fill);
+  }
+  __device__ __forceinline__ Packet<T, kWidth> load_vector(const T* vector, Index packet,
+                                                           T fill) const {
+    return load(vector, packet, fill);
+  }
+  __device__ __forceinline__ Packet<T, kWidth> load_shared(const T* vector, Index packet,
+                                                           T absent) const {
+    return vector ? load(vector, packet, absent) : filled_packet<kWidth>(absent);
+  }
+
+  __device__ __forceinline__ void store(T* row, Index packet,
+                                        const Packet<T, kWidth>& value) const {
+    if (packet < n) reinterpret_cast<Packet<T, kWidth>*>(row)[packet] = value;
+  }
+
+ private:
+  // Indexed by packets rather than by elements, compilers see that the packets of a thread are a
+  // constant distance apart: one address serves all.
+  static __device__ __forceinline__ const Packet<T, kWidth>* as_packets(const T* row) {
+    return reinterpret_cast<const Packet<T, kWidth>*>(row);
+  }
+};
+
 // Whether rows of n elements, one after another in each operand, all begin at a boundary.
 template <class T>
 bool rows_are_aligned(int64_t n, const dt_view* views, int count) {
   bool aligned = n % kPacketWidth<T> == 0;
   for (int i = 0; i < count; ++i) aligned &= is_aligned(views[i].data, kPacketBytes);
   return aligned;
+}
+
+// f(Type<Row>()) for rows whose operands are whole packets, or for any.
+template <class T, class Index, class F>
+int32_t visit_row_layout(bool is_whole, const F& f) {
+  if (is_whole) return f(Type<WholeRow<T, Index>>());
+  return f(Type<RowLayout<T, Index>>());
 }
 
 // How many packets a row of n elements may span. `is_aligned`: all rows begin at a boundary.

@@ -15,9 +15,9 @@ struct Team {
   static constexpr int block = kSize < 128 ? 128 : kSize;
   static constexpr int per_block = block / kSize;
 
-  static __device__ __forceinline__ int rank() { return static_cast<int>(threadIdx.x) % kSize; }
+  static __device__ __forceinline__ int rank() { return static_cast<int>(threadIdx.x % kSize); }
   // Which of the block's teams this is.
-  static __device__ __forceinline__ int number() { return static_cast<int>(threadIdx.x) / kSize; }
+  static __device__ __forceinline__ int number() { return static_cast<int>(threadIdx.x / kSize); }
 };
 
 // A value of the lane whose number differs by the bits of `mask`.
@@ -60,6 +60,11 @@ __device__ __forceinline__ T team_reduce(T value, const Merge& merge) {
     __syncthreads();  // `partial` may be written again
   }
   return value;
+}
+
+template <int kSize, class T>
+__device__ __forceinline__ T team_sum(T value) {
+  return team_reduce<kSize>(value, [](T a, T b) { return a + b; });
 }
 
 }  // namespace dt::cuda
