@@ -1,5 +1,7 @@
 #include "core/runtime/graph.h"
 
+#include <atomic>
+
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/runtime/accelerator.h"
@@ -7,6 +9,16 @@
 #include "core/runtime/context.h"
 
 namespace dt {
+namespace {
+
+uint32_t next_number() {
+  static std::atomic<uint32_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+Graph::Graph(Device device) : device_(device), number_(next_number()) {}
 
 Graph::~Graph() {
   if (recording_) abandon();

@@ -250,6 +250,25 @@ def test_captured_kernels_wait_for_what_they_read():
 
 
 @needs_gpu
+def test_a_capture_reuses_memory():
+    """What is freed while a graph is recorded serves its next kernels; what was there before stays untouched."""
+    x = dt.ones(1 << 20, device="cuda")
+    before = dt.cuda.memory_allocated()
+
+    def work():
+        y = x * 2 + x * 3
+        for _ in range(20):
+            y = y * 2 - 5
+        return y
+
+    captured = dt.capture(work, warmup=1)
+    assert dt.cuda.memory_allocated() - before <= 3 * x.numel() * 4
+    other = dt.full((1 << 20,), 7.0, device="cuda")
+    assert captured().tolist()[:3] == [5.0] * 3
+    assert other.sum().item() == 7 << 20
+
+
+@needs_gpu
 def test_what_a_capture_refuses():
     model = small_model()
     opt = dt.optim.Adam(model.parameters())
