@@ -204,7 +204,7 @@ def _gradient_body(e: Elementwise) -> list[str]:
         if a.name not in e.grad:
             continue
         formula = e.grad[a.name]
-        let = _needed(formula, e.let)
+        let = e.parts_of(formula)
         if not let:
             lines.append(f"  if (g.wants[{i}]) g.out[{i}] = {formula};")
             continue
@@ -212,15 +212,6 @@ def _gradient_body(e: Elementwise) -> list[str]:
         lines += [f"    const Tensor {name} = {value};" for name, value in let.items()]
         lines += [f"    g.out[{i}] = {formula};", "  }"]
     return lines
-
-
-def _needed(formula: str, let: dict[str, str]) -> dict[str, str]:
-    """The `let` parts that a formula uses, in order."""
-    words = set(identifiers(formula))
-    for name in reversed(let):
-        if name in words:
-            words |= set(identifiers(let[name]))
-    return {name: value for name, value in let.items() if name in words}
 
 
 def _row(f: Function) -> str:
@@ -242,6 +233,7 @@ def _row(f: Function) -> str:
         "true" if "result" in saved else "false",
         f"{{{passes}}}",
         f"{f.name}_gradient" if e.grad else "nullptr",
+        "true" if e.numbers_fit else "false",
     ]
     if e.bool_error:
         fields += _bool_error(e)

@@ -116,9 +116,7 @@ def literal(schema: Schema, a: Argument) -> str:
     """The default of an argument as a C++ expression."""
     value = a.default
     if value is None:
-        return {"enum": f"{type_name(schema, a.kind)}::kDefault", "options": "{}"}.get(
-            a.kind.base, "{}"
-        )
+        return f"{type_name(schema, a.kind)}::kDefault" if a.kind.base == "enum" else "{}"
     if a.kind.base == "enum":
         return enum_value(schema.enums[a.kind.name], value)
     if isinstance(value, bool):

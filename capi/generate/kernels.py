@@ -78,7 +78,8 @@ def _structs(f: Function):
         {"y": (e.y, {})},
     )  # fmt: skip
     if e.grad:
-        outs = {f"y{i}": (e.grad[a.name], e.let) for i, a in enumerate(e.differentiable)}
+        formulas = [e.grad[a.name] for a in e.differentiable]
+        outs = {f"y{i}": (text, e.parts_of(text)) for i, text in enumerate(formulas)}
         comment = f"Gradients of {f.name} by {', '.join(a.name for a in e.differentiable)}."
         yield _struct(
             f.name + "_backward", comment, ["grad", *e.saved], e.bools, False, e.attributes, outs
@@ -102,27 +103,18 @@ def _struct(name, comment, inputs, bools, bool_out, attributes, formulas) -> str
 
 
 def _member(member, formula, let, inputs, bools, bool_out, attributes: tuple[Argument, ...]) -> str:
-    words = _used(formula, let)
+    words = set(identifiers(_scalar(" ".join([formula, *let.values()]))))
     # A parameter that a formula does not use stays unnamed, so that no warning needs silencing.
     parameters = [f"const T* {'p' if any(a.name in words for a in attributes) else ''}".rstrip()]
     parameters += [
         f"{'bool' if n in bools else 'T'}{' ' + n if n in words else ''}" for n in inputs
     ]
     body = [f"    const T {a.name} = p[{i}];" for i, a in enumerate(attributes) if a.name in words]
-    body += [f"    const T {n} = {_scalar(v)};" for n, v in let.items() if n in words]
+    body += [f"    const T {n} = {_scalar(v)};" for n, v in let.items()]
     body.append(f"    return {_scalar(formula)};")
     result = "bool" if bool_out else "T"
     head = f"  template <class T> static DT_FN {result} {member}({', '.join(parameters)}) {{"
     return "\n".join([head, *body, "  }"])
-
-
-def _used(formula: str, let: dict[str, str]) -> set[str]:
-    """The names that a formula needs, those of the `let` parts that it uses included."""
-    words = set(identifiers(_scalar(formula)))
-    for name in reversed(let):
-        if name in words:
-            words |= set(identifiers(let[name]))
-    return words
 
 
 def _scalar(formula: str) -> str:

@@ -134,6 +134,7 @@ class Elementwise:
     bool_out: bool
     let: dict[str, str]  # named parts of the gradient formulas
     grad: dict[str, str]  # gradient formula by input name
+    numbers_fit: bool = False  # a number that the dtype cannot hold is refused, not wrapped
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""
@@ -148,6 +149,14 @@ class Elementwise:
         words = set(identifiers(" ".join([*self.grad.values(), *self.let.values()])))
         names = [a.name for a in self.inputs if a.name in words]
         return tuple(names + (["result"] if "result" in words else []))
+
+    def parts_of(self, formula: str) -> dict[str, str]:
+        """The `let` parts that a formula needs, themselves or by way of others, in order."""
+        words = set(identifiers(formula))
+        for name in reversed(self.let):  # a part may use those before it
+            if name in words:
+                words |= set(identifiers(self.let[name]))
+        return {name: value for name, value in self.let.items() if name in words}
 
 
 @dataclass(frozen=True)

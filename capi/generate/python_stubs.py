@@ -288,15 +288,15 @@ def _overload_names() -> list[str]:
 
 
 def _overloaded_methods() -> dict[str, ast.FunctionDef]:
-    """Overloads whose first argument is a tensor."""
-    out = {}
-    for name, node in _overload_functions().items():
-        first = node.args.args[0].arg if node.args.args else ""
-        if name == "_where_method":
-            out["where"] = node
-        elif first in ("input", "tensor") and name[0] != "_" and not name.endswith("_like"):
-            out[name] = node
-    return out
+    """What _overloads.py lists in METHODS, and `where`, whose method has a function of its own."""
+    functions = _overload_functions()
+    listed = next(
+        n.value
+        for n in _parse("_overloads.py").body
+        if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "METHODS"
+    )
+    names = [n.id for n in ast.walk(listed) if isinstance(n, ast.Name) and n.id in functions]
+    return {name: functions[name] for name in names} | {"where": functions["_where_method"]}
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:

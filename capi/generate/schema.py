@@ -38,7 +38,7 @@ _TABLES = {
 _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors",
-    "class", "y", "out", "bool", "let", "grad", "inplace", "bool_error", "mixed_bool_error",
+    "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "bool_error", "mixed_bool_error",
 }  # fmt: skip
 
 
@@ -209,6 +209,7 @@ def _elementwise(row: dict, args) -> Elementwise:
         bool_out=row.get("out") == "bool",
         let=row.get("let", {}),
         grad=row.get("grad", {}),
+        numbers_fit=row.get("fits", False),
         bool_error=row.get("bool_error", ""),
         mixed_bool_error=row.get("mixed_bool_error", ""),
     )

@@ -453,13 +453,13 @@ typedef struct dt_nn_softplus_options {
 } dt_nn_softplus_options;
 #define DT_NN_SOFTPLUS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_softplus_options), 1.0, 20.0 }
 
-/** Named arguments of dt_nn_g_elu.
- * Start from DT_NN_G_ELU_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_g_elu_options {
+/** Named arguments of dt_nn_gelu.
+ * Start from DT_NN_GELU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gelu_options {
   int64_t struct_size;
   dt_approximate approximate; /**< none: the error function; tanh: a faster formula. Default: none. */
-} dt_nn_g_elu_options;
-#define DT_NN_G_ELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_g_elu_options), DT_APPROXIMATE_NONE }
+} dt_nn_gelu_options;
+#define DT_NN_GELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gelu_options), DT_APPROXIMATE_NONE }
 
 /** Named arguments of dt_nn_silu.
  * Start from DT_NN_SILU_OPTIONS_INIT; NULL means the same. */
@@ -613,17 +613,23 @@ DT_API dt_status dt_nn_linear(
     int64_t in_features, int64_t out_features, const dt_nn_linear_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** 2-d convolution of [batch, channels, height, width], or without the batch.
+/** 2-d convolution of [batch, in_channels, height, width], or without the batch; functional.conv2d
+ * has the formulas.
  * @param in_channels Channels of the input.
  * @param out_channels Channels of the output.
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
- * @return The module. */
+ * @return The module.
+ * @throws ValueError: groups must be a positive integer.
+ * @throws ValueError: in_channels must be divisible by groups.
+ * @throws ValueError: out_channels must be divisible by groups.
+ * @throws ValueError: padding_mode must be 'zeros'. */
 DT_API dt_status dt_nn_conv2d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv2d_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Maximum of each window.
+/** Maximum of each window of [batch, channels, height, width], or without the batch;
+ * functional.max_pool2d has the output size.
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
@@ -631,7 +637,8 @@ DT_API dt_status dt_nn_max_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool2d_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Mean of each window.
+/** Mean of each window of [batch, channels, height, width], or without the batch;
+ * functional.avg_pool2d has the output size.
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
@@ -639,8 +646,9 @@ DT_API dt_status dt_nn_avg_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Normalises each channel of [batch, channels] or [batch, channels, length] over the batch (arXiv
- * 1502.03167).
+/** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
+ * channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+ * evaluation the running ones.
  * @param num_features Size of dimension 1.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
@@ -648,7 +656,9 @@ DT_API dt_status dt_nn_batch_norm1d(
     int64_t num_features, const dt_nn_batch_norm1d_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
+/** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, height,
+ * width] (arXiv 1502.03167). In training, mean and var are those of the batch, in evaluation the
+ * running ones.
  * @param num_features Size of dimension 1.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
@@ -656,7 +666,8 @@ DT_API dt_status dt_nn_batch_norm2d(
     int64_t num_features, const dt_nn_batch_norm2d_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Normalises over the last dimensions (arXiv 1607.06450).
+/** (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
+ * dimensions (arXiv 1607.06450).
  * @param normalized_shape The last dimensions, which are normalised together.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
@@ -666,11 +677,12 @@ DT_API dt_status dt_nn_layer_norm(
 
 /** In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
  * @param options Named arguments; NULL for the defaults.
- * @return The module. */
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
 DT_API dt_status dt_nn_dropout(
     const dt_nn_dropout_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** A table of rows, looked up by integer indices.
+/** A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
  * @param num_embeddings Number of rows.
  * @param embedding_dim Size of a row.
  * @param options Named arguments; NULL for the defaults.
@@ -707,7 +719,8 @@ DT_API dt_status dt_nn_leaky_relu(
 DT_API dt_status dt_nn_elu(
     const dt_nn_elu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** log(1 + exp(beta * input)) / beta, a smooth ReLU.
+/** log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is above the
+ * threshold.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_API dt_status dt_nn_softplus(
@@ -716,8 +729,8 @@ DT_API dt_status dt_nn_softplus(
 /** input times the normal distribution function of input (arXiv 1606.08415).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_g_elu(
-    const dt_nn_g_elu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_gelu(
+    const dt_nn_gelu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input * sigmoid(input).
  * @param options Named arguments; NULL for the defaults.
@@ -747,31 +760,32 @@ DT_API dt_status dt_nn_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT DT_MUST
  * @return The module. */
 DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Squared error.
+/** (input - target) squared.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_API dt_status dt_nn_mse_loss(
     const dt_nn_mse_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Absolute error.
+/** |input - target|.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_API dt_status dt_nn_l1_loss(
     const dt_nn_l1_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Minus the log-probability of the target class.
+/** -weight[target] * input[target], for log-probabilities [batch, classes, ...].
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_API dt_status dt_nn_nll_loss(
     const dt_nn_nll_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Minus the log of the softmax of the target class.
+/** NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
+ * probabilities of the same shape.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_API dt_status dt_nn_cross_entropy_loss(
     const dt_nn_cross_entropy_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Cross-entropy of a probability and a target in [0, 1].
+/** -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in [0, 1].
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_API dt_status dt_nn_bce_loss(
@@ -1517,27 +1531,27 @@ DT_API dt_status dt_triu(
 DT_API dt_status dt_matmul(
     dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Product of two matrices [n, k] and [k, m].
+/** Product of two matrices: [n, k] and [k, m] make [n, m].
  * @param input The first factor.
  * @param mat2 The second factor.
  * @throws RuntimeError: a factor is not 2-d, or shapes do not fit. */
 DT_API dt_status dt_mm(
     dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Products of matrices [b, n, k] and [b, k, m].
+/** Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
  * @param input The first factor.
  * @param mat2 The second factor.
  * @throws RuntimeError: a factor is not 3-d, or shapes do not fit. */
 DT_API dt_status dt_bmm(
     dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Product of a matrix [n, k] and a vector.
+/** Product of a matrix [n, k] and a vector [k]: [n].
  * @param input The first factor.
  * @param vec A vector [k].
  * @throws RuntimeError: shapes do not fit. */
 DT_API dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Inner product of two vectors.
+/** Inner product of two vectors, 0-d.
  * @param input The first factor.
  * @param tensor A vector of the same length.
  * @throws RuntimeError: an argument is not 1-d, or lengths differ. */
@@ -1558,7 +1572,7 @@ DT_API dt_status dt_addmm(
 
 /* ---- loss */
 
-/** Squared error.
+/** (input - target) squared.
  * @param input The predictions.
  * @param target What they should be.
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
@@ -1567,7 +1581,7 @@ DT_API dt_status dt_mse_loss(
     dt_tensor *input, dt_tensor *target, dt_reduction reduction,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Absolute error.
+/** |input - target|.
  * @param input The predictions.
  * @param target What they should be.
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
@@ -1576,7 +1590,7 @@ DT_API dt_status dt_l1_loss(
     dt_tensor *input, dt_tensor *target, dt_reduction reduction,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Negative log-likelihood: -input[target].
+/** Negative log-likelihood: -weight[target] * input[target].
  * @param input Log-probabilities [batch, classes, ...] or [classes].
  * @param target int64 classes [batch, ...].
  * @param weight A factor for each class, or absent. The mean is weighted. PyTorch's default:
@@ -1589,7 +1603,7 @@ DT_API dt_status dt_nll_loss(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
     dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Negative log-likelihood of softmax(input).
+/** Negative log-likelihood of log_softmax(input) over dimension 1.
  * @param input Logits [batch, classes, ...] or [classes].
  * @param target int64 classes [batch, ...], or probabilities of the input's shape.
  * @param weight A factor for each class, or absent. The mean is weighted. PyTorch's default:
@@ -1652,12 +1666,13 @@ DT_API dt_status dt_module_train(dt_module *self, int32_t mode) DT_NOEXCEPT DT_M
  * @param self The module. */
 DT_API dt_status dt_module_is_training(dt_module *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** The parameters of the module and of all below it.
+/** The parameters of the module and of all below it; one that has several names (tied weights) is
+ * listed once.
  * @param self The module. */
 DT_API dt_status dt_module_parameters(
     dt_module *self, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** The parameters with their names: 0.weight.
+/** The parameters with their names: 0.weight. One that has several is listed once, under the first.
  * @param self The module. */
 DT_API dt_status dt_module_named_parameters(
     dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
@@ -1775,7 +1790,7 @@ DT_API dt_status dt_sequential_append(dt_module *self, dt_module *child) DT_NOEX
 
 /* ---- nn */
 
-/** input @ weight.T + bias.
+/** input @ weight.T + bias: [..., out_features].
  * @param input [..., in_features].
  * @param weight [out_features, in_features].
  * @param bias [out_features], or absent. PyTorch's default: absent.
@@ -1784,8 +1799,9 @@ DT_API dt_status dt_linear(
     dt_tensor *input, dt_tensor *weight, dt_tensor *bias,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** 2-d convolution (cross-correlation, as everywhere in deep learning). Channels-last in gives
- * channels-last out.
+/** 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+ * height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
+ * stride + 1, rounded down. Channels-last in gives channels-last out.
  * @param input [batch, channels, height, width], or without the batch.
  * @param weight [out_channels, channels / groups, height, width].
  * @param bias [out_channels], or absent. PyTorch's default: absent.
@@ -1800,7 +1816,8 @@ DT_API dt_status dt_conv2d(
     const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
     int64_t groups, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Maximum of each window.
+/** Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
+ * 1) / stride + 1, rounded down, or up in ceil_mode.
  * @param input [batch, channels, height, width], or without the batch.
  * @param kernel_size The window: height, width.
  * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
@@ -1828,7 +1845,8 @@ DT_API dt_status dt_max_pool2d_with_indices(
     int64_t dilation_n, int32_t ceil_mode, dt_tensor **values,
     dt_tensor **indices) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Mean of each window.
+/** Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
+ * down, or up in ceil_mode.
  * @param input [batch, channels, height, width], or without the batch.
  * @param kernel_size The window: height, width.
  * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
@@ -1844,7 +1862,9 @@ DT_API dt_status dt_avg_pool2d(
     int32_t count_include_pad, const int64_t *divisor_override,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Normalises each channel over the batch.
+/** (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
+ * training, mean and var are those of the batch, var without correction; what is added to
+ * running_var is corrected.
  * @param input [batch, channels, ...].
  * @param running_mean [channels]: used when not training, updated when training; or absent.
  * @param running_var [channels]: used when not training, updated when training; or absent.
@@ -1860,7 +1880,8 @@ DT_API dt_status dt_batch_norm(
     dt_tensor *bias, int32_t training, double momentum, double eps,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Normalises over the last dimensions.
+/** (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
+ * last dimensions (arXiv 1607.06450).
  * @param input The input tensor.
  * @param normalized_shape The last dimensions, over which is normalised.
  * @param weight Of the normalised shape, or absent. PyTorch's default: absent.
@@ -1901,7 +1922,7 @@ DT_API dt_status dt_dropout(
 DT_API dt_status dt_dropout_(
     dt_tensor *input, double p, int32_t training) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Rows of a table: weight[input].
+/** Rows of a table: weight[input], of shape [input..., size].
  * @param input int64 or int32 rows to look up.
  * @param weight [rows, size].
  * @param padding_idx A row that gets no gradient; absent for none. PyTorch's default: absent.
@@ -1996,11 +2017,13 @@ DT_API dt_status dt_optimizer_set(
 DT_API dt_status dt_optimizer_state_dict(
     dt_optimizer *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Restores the state.
+/** Replaces the state. Values are converted to the dtype and device of their parameter; a parameter
+ * that is not named starts anew.
  * @param self The optimizer.
  * @param names The names that optimizer_state_dict gave.
  * @param tensors Their values, which are copied.
- * @throws RuntimeError: a name or size is not this optimizer's; nothing is changed then. */
+ * @throws RuntimeError: a name or size is not this optimizer's, or a part of a parameter's state is
+ *   missing; nothing is changed then. */
 DT_API dt_status dt_optimizer_load_state_dict(
     dt_optimizer *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
     int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;
@@ -2906,7 +2929,8 @@ DT_API dt_status dt_min_dim(
 
 /** Largest element over dimensions. Equal elements share the gradient.
  * @param input The input tensor.
- * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default: [].
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
 DT_API dt_status dt_amax(
@@ -2915,7 +2939,8 @@ DT_API dt_status dt_amax(
 
 /** Smallest element over dimensions. Equal elements share the gradient.
  * @param input The input tensor.
- * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default: [].
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
 DT_API dt_status dt_amin(
@@ -2940,7 +2965,7 @@ DT_API dt_status dt_argmin(
     dt_tensor *input, const int64_t *dim, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Variance of elements.
+/** Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
@@ -2953,7 +2978,7 @@ DT_API dt_status dt_var(
     int64_t correction_i, double correction_f, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Standard deviation of elements.
+/** Standard deviation: the square root of var.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
@@ -2966,7 +2991,8 @@ DT_API dt_status dt_std(
     int64_t correction_i, double correction_f, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Vector norm: (sum |x|^p)^(1/p).
+/** Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p = 0
+ * the number of nonzero elements.
  * @param input The input tensor.
  * @param p The exponent; inf, -inf and 0 are the largest, the smallest and the count of nonzero
  *   elements. PyTorch's default: 2.
@@ -2979,7 +3005,7 @@ DT_API dt_status dt_norm(
     dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, const int64_t *dim,
     int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Whether any element is nonzero.
+/** Whether any element is nonzero. bool, but uint8 for a uint8 input.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
@@ -2988,7 +3014,7 @@ DT_API dt_status dt_any(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Whether all elements are nonzero.
+/** Whether all elements are nonzero. bool, but uint8 for a uint8 input.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
@@ -2997,7 +3023,7 @@ DT_API dt_status dt_all(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** log of the sum of exp, without overflow.
+/** log(sum(exp(input))), without overflow.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
@@ -3005,7 +3031,7 @@ DT_API dt_status dt_logsumexp(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Running sum along a dimension.
+/** Running sum along a dimension: result[i] = input[0] + ... + input[i].
  * @param input The input tensor.
  * @param dim The dimension.
  * @param dtype The dtype to convert to first; absent: integers add up in int64. PyTorch's default:

@@ -2,6 +2,7 @@
 
 #include "core/autograd/engine.h"
 #include "core/runtime/accelerator.h"
+#include "core/runtime/stream.h"
 #include "core/runtime/allocator.h"
 
 namespace dt::capi {

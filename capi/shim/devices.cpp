@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/copy.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/allocator.h"
 
 namespace dt::capi {

@@ -4,7 +4,7 @@
 #include <string>
 #include <tuple>
 
-#include "core/runtime/accelerator.h"
+#include "core/runtime/stream.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
 

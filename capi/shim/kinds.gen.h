@@ -11,11 +11,12 @@
 #include "core/base/text.h"
 #include "core/data/loader.h"
 #include "core/nn/module.h"
+#include "core/optim/lr_scheduler.h"
 #include "core/optim/optimizer.h"
-#include "core/runtime/accelerator.h"
 #include "core/runtime/context.h"
 #include "core/runtime/generator.h"
 #include "core/runtime/graph.h"
+#include "core/runtime/stream.h"
 #include "core/tensor/tensor.h"
 
 namespace dt::capi {

@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "core/ops/ops.h"
+#include "core/optim/lr_scheduler.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/steps.h"
 

@@ -111,7 +111,7 @@ dt_status dt_amax(
   clear_all(out);
   return guard("amax", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
-    const auto dim_ = list(dim, dim_n, "dim");
+    const auto dim_ = optional_list(dim, dim_n, "dim");
     const bool keepdim_ = keepdim != 0;
     need(out, "out");
     put(out, dt::amax(input_, dim_, keepdim_));
@@ -124,7 +124,7 @@ dt_status dt_amin(
   clear_all(out);
   return guard("amin", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
-    const auto dim_ = list(dim, dim_n, "dim");
+    const auto dim_ = optional_list(dim, dim_n, "dim");
     const bool keepdim_ = keepdim != 0;
     need(out, "out");
     put(out, dt::amin(input_, dim_, keepdim_));

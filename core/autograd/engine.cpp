@@ -52,6 +52,8 @@ class Run {
   // Only these gradients are wanted (torch.autograd.grad, and backward with inputs).
   void restrict_to(TensorList inputs, TensorList outputs);
   void start(const Tensor& output, const Tensor& grad);
+  // The same with a gradient of 1.
+  void start(const Tensor& output);
   void finish();
   // The gradient found for input number i of restrict_to.
   const Tensor& captured(int64_t i) const { return captured_[i]; }
@@ -62,6 +64,7 @@ class Run {
   struct Pending {
     Node* node;
     SmallList<Tensor, 1> grads;
+    bool is_seed = false;  // grads[0] is 1 and may have no memory yet: see BackwardCall
   };
   struct Leaf {
     Ref<TensorImpl> tensor;
@@ -74,6 +77,8 @@ class Run {
   };
 
   bool edge_wanted(const Edge& edge);
+  Pending& pending(Node* node);
+  static void hold_seed(Pending& p);
   void deliver(const Edge& edge, Tensor grad);
   void step(Pending& p);
   void call(Node* node, BackwardCall& b);
@@ -115,7 +120,17 @@ void Run::deliver(const Edge& edge, Tensor grad) {
     sum = sum.defined() ? add_gradients(std::move(sum), grad) : std::move(grad);
     return;
   }
-  Node* node = edge.node.get();
+  Pending& p = pending(edge.node.get());
+  const OutputInfo& info = p.node->outputs[edge.index];
+  grad = conform(std::move(grad), info.sizes, info.dtype, info.device);
+  hold_seed(p);
+  Tensor& sum = p.grads[edge.index];
+  sum = sum.defined() ? add_gradients(std::move(sum), grad) : std::move(grad);
+}
+
+// What waits at a node.
+Run::Pending& Run::pending(Node* node) {
+  bool fresh;
   const int64_t i =
       pending_index_.find_or_insert(node, static_cast<int64_t>(pending_.size()), &fresh);
   if (fresh) {
@@ -124,16 +139,29 @@ void Run::deliver(const Edge& edge, Tensor grad) {
     pending_.back()->grads.resize(node->outputs.size());
     ready_.push({node->seq, i});
   }
-  const OutputInfo& info = node->outputs[edge.index];
-  grad = conform(std::move(grad), info.sizes, info.dtype, info.device);
-  Tensor& sum = pending_[i]->grads[edge.index];
-  sum = sum.defined() ? add_gradients(std::move(sum), grad) : std::move(grad);
+  return *pending_[i];
+}
+
+// Gives a seed its memory.
+void Run::hold_seed(Pending& p) {
+  if (!p.is_seed) return;
+  if (!p.grads[0].defined()) p.grads[0] = make_seed(p.node->outputs[0]);
+  p.is_seed = false;
 }
 
 void Run::start(const Tensor& output, const Tensor& grad) {
   const Edge edge = gradient_edge(output);
   keep_.push_back(edge.node);
   if (edge_wanted(edge)) deliver(edge, grad);
+}
+
+void Run::start(const Tensor& output) {
+  const Edge edge = gradient_edge(output);
+  const bool may_wait = edge.node && edge.node->outputs.size() == 1 && edge_wanted(edge);
+  const bool is_first = may_wait && pending_index_.find(edge.node.get()) < 0;
+  if (!is_first) return start(output, make_seed(OutputInfo(output)));
+  keep_.push_back(edge.node);
+  pending(edge.node.get()).is_seed = true;
 }
 
 void check_nan(const Node* node, BackwardCall& b, int n) {
@@ -160,6 +188,7 @@ void Run::call(Node* node, BackwardCall& b) {
 
 void Run::step(Pending& p) {
   Node* node = p.node;
+  if (node->hooks || !targets_.empty()) hold_seed(p);
   if (node->hooks) {
     for (int i = 0; i < p.grads.size(); ++i) {
       if (p.grads[i].defined()) p.grads[i] = run_hooks(*node->hooks, i, p.grads[i]);
@@ -176,7 +205,8 @@ void Run::step(Pending& p) {
   bool any_wanted = false;
   for (int i = 0; i < n; ++i) any_wanted |= wanted[i] = edge_wanted(node->edges[i]);
   if (!any_wanted) return;
-  BackwardCall b{node, p.grads.begin(), results.begin(), wanted.begin(), options_.create_graph};
+  BackwardCall b{node,           p.grads.begin(),       results.begin(),
+                 wanted.begin(), options_.create_graph, p.is_seed};
   call(node, b);
   if (__builtin_expect(context().anomaly_enabled, 0)) check_nan(node, b, n);
   for (int i = 0; i < n; ++i) {
@@ -302,19 +332,27 @@ void check_outputs(TensorList outputs, TensorList grads) {
   }
 }
 
-Tensor first_gradient(TensorList outputs, TensorList grads, int64_t i) {
-  const Tensor& y = outputs[i];
-  if (!grads.empty() && grads[i].defined()) {
-    DT_CHECK(grads[i].sizes() == y.sizes(), kRuntimeError, "Mismatch in shape: grad_output[", i,
-             "] has a shape of ", grads[i].sizes(), " and output[", i, "] has a shape of ",
-             y.sizes(), ".");
-    return grads[i];
+void start(Run& run, TensorList outputs, TensorList grads) {
+  for (int64_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& y = outputs[i];
+    if (!grads.empty() && grads[i].defined()) {
+      DT_CHECK(grads[i].sizes() == y.sizes(), kRuntimeError, "Mismatch in shape: grad_output[", i,
+               "] has a shape of ", grads[i].sizes(), " and output[", i, "] has a shape of ",
+               y.sizes(), ".");
+      run.start(y, grads[i]);
+    } else {
+      DT_CHECK(y.numel() == 1, kRuntimeError,
+               "grad can be implicitly created only for scalar outputs");
+      run.start(y);
+    }
   }
-  DT_CHECK(y.numel() == 1, kRuntimeError, "grad can be implicitly created only for scalar outputs");
-  return full(y.sizes(), 1, y.dtype(), y.device());
 }
 
 }  // namespace
+
+Tensor make_seed(const OutputInfo& output) {
+  return full(output.sizes, 1, output.dtype, output.device);
+}
 
 Tensor sum_to(const Tensor& x, const Dims& sizes) {
   if (x.sizes() == sizes) return x;
@@ -340,8 +378,7 @@ void run_backward(TensorList outputs, TensorList grads, TensorList inputs,
   check_outputs(outputs, grads);
   Run run(options);
   if (!inputs.empty()) run.restrict_to(inputs, outputs);
-  for (int64_t i = 0; i < outputs.size(); ++i)
-    run.start(outputs[i], first_gradient(outputs, grads, i));
+  start(run, outputs, grads);
   run.finish();
   run.accumulate(inputs);
 }
@@ -351,8 +388,7 @@ std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList g
   check_outputs(outputs, grads);
   Run run(options);
   run.restrict_to(inputs, outputs);
-  for (int64_t i = 0; i < outputs.size(); ++i)
-    run.start(outputs[i], first_gradient(outputs, grads, i));
+  start(run, outputs, grads);
   run.finish();
   std::vector<Tensor> result;
   for (int64_t i = 0; i < inputs.size(); ++i) {

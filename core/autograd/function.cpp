@@ -21,6 +21,7 @@ class CustomNode final : private OwnedName, public Node {
 
   void backward(BackwardCall& call) override {
     if (released_) fail_released();
+    call.grad();  // a seed is a tensor like any other to the user's function
     std::vector<Tensor> kept, grads(call.grads, call.grads + outputs.size());
     for (const Saved& s : saved_) kept.push_back(s.get(this));
     const std::vector<Tensor> results = backward_(grads, kept);

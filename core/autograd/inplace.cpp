@@ -63,6 +63,7 @@ class CopySlices final : public Node {
 };
 
 bool repeats_memory(const Tensor& x) {
+  if (x.numel() == 0) return false;
   for (int d = 0; d < x.ndim(); ++d) {
     if (x.strides()[d] == 0 && x.sizes()[d] > 1) return true;
   }

@@ -13,6 +13,8 @@
 
 namespace dt {
 
+struct BackwardCall;
+
 // Where the gradient of one input goes: to output `index` of `node`, or into a leaf tensor, or
 // nowhere.
 struct Edge {
@@ -38,19 +40,6 @@ struct OutputInfo {
   explicit OutputInfo(const Tensor& y) : sizes(y.sizes()), dtype(y.dtype()), device(y.device()) {}
 };
 
-// One call of Node::backward: gradients of the outputs come in, gradients of the inputs go out.
-struct BackwardCall {
-  Node* node;
-  Tensor* grads;    // one per output; undefined means zero
-  Tensor* results;  // one per edge, to be filled where wants(i)
-  const bool* wanted;
-  bool create_graph;  // the gradients must themselves be differentiable; grad mode is set
-                      // accordingly
-
-  const Tensor& grad() const { return grads[0]; }
-  bool wants(int i) const { return wanted[i]; }
-};
-
 class Node : public RefCounted, public Pooled {
  public:
   explicit Node(const char* name) : name(name), seq(next_seq()) {}
@@ -72,6 +61,30 @@ class Node : public RefCounted, public Pooled {
  private:
   static uint64_t next_seq();
   Node* next_dead_ = nullptr;
+};
+
+// The gradient 1 of an output of one element.
+Tensor make_seed(const OutputInfo& output);
+
+// One call of Node::backward: gradients of the outputs come in, gradients of the inputs go out.
+struct BackwardCall {
+  Node* node;
+  Tensor* grads;    // one per output; undefined means zero, or a seed
+  Tensor* results;  // one per edge, to be filled where wants(i)
+  const bool* wanted;
+  bool create_graph;  // the gradients must themselves be differentiable; grad mode is set
+                      // accordingly
+
+  // The gradient that backward() itself begins with: 1. It needs no memory before it is asked for.
+  bool is_seed = false;
+
+  const Tensor& grad() const {
+    if (is_seed && !grads[0].defined()) grads[0] = make_seed(node->outputs[0]);
+    return grads[0];
+  }
+  // For formulas that take a number as well.
+  Operand grad_operand() const { return is_seed ? Operand(1) : Operand(grads[0]); }
+  bool wants(int i) const { return wanted[i]; }
 };
 
 }  // namespace dt

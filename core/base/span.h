@@ -10,6 +10,12 @@
 
 namespace dt {
 
+// gcc warns that a list's elements may die before the Span: true of members, and why no Span is
+// ever stored.
+#pragma GCC diagnostic push
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
+#endif
 template <class T>
 class Span {
  public:
@@ -17,45 +23,25 @@ class Span {
 
   Span() = default;
   Span(T* data, int64_t size) : data_(data), size_(size) {}
-#pragma GCC diagnostic push
-#ifndef __clang__
-#pragma GCC diagnostic ignored \
-    "-Winit-list-lifetime"  // right for members, and why Spans are never stored
-#endif
   Span(std::initializer_list<Value> list)
       : data_(list.begin()), size_(static_cast<int64_t>(list.size())) {}
-#pragma GCC diagnostic pop
   Span(const std::vector<Value>& v) : data_(v.data()), size_(static_cast<int64_t>(v.size())) {}
 
-  T* data() const {
-    return data_;
-  }
-  int64_t size() const {
-    return size_;
-  }
-  bool empty() const {
-    return size_ == 0;
-  }
-  T* begin() const {
-    return data_;
-  }
-  T* end() const {
-    return data_ + size_;
-  }
-  T& operator[](int64_t i) const {
-    return data_[i];
-  }
-  T& back() const {
-    return data_[size_ - 1];
-  }
-  std::vector<Value> to_vector() const {
-    return {begin(), end()};
-  }
+  T* data() const { return data_; }
+  int64_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* begin() const { return data_; }
+  T* end() const { return data_ + size_; }
+  T& operator[](int64_t i) const { return data_[i]; }
+  T& back() const { return data_[size_ - 1]; }
+  std::vector<Value> to_vector() const { return {begin(), end()}; }
 
  private:
   T* data_ = nullptr;
   int64_t size_ = 0;
 };
+
+#pragma GCC diagnostic pop
 
 using IntList = Span<const int64_t>;
 

@@ -67,6 +67,43 @@ uint32_t JsonReader::hex4() {
   return value;
 }
 
+// The character that the four digits after \u name; two of them where they are a surrogate pair.
+uint32_t JsonReader::unicode_escape() {
+  const uint32_t code = hex4();
+  if (code < 0xD800 || code >= 0xE000) return code;
+  if (code >= 0xDC00) fail_here("the first half of a surrogate pair");
+  if (text_.substr(at_, 2) != "\\u") fail_here("the second half of a surrogate pair");
+  at_ += 2;
+  const uint32_t low = hex4();
+  if (low < 0xDC00 || low > 0xDFFF) fail_here("the second half of a surrogate pair");
+  return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+}
+
+// What stands for the character after a backslash.
+uint32_t JsonReader::escape() {
+  const char c = at_ < text_.size() ? text_[at_++] : '\0';
+  switch (c) {
+    case '"':
+    case '\\':
+    case '/':
+      return static_cast<uint32_t>(c);
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'u':
+      return unicode_escape();
+    default:
+      fail_here("an escape");
+  }
+}
+
 std::string JsonReader::string() {
   expect('"');
   std::string s;
@@ -75,52 +112,10 @@ std::string JsonReader::string() {
       fail_here("the end of a string");
     const char c = text_[at_++];
     if (c == '"') return s;
-    if (c != '\\') {
+    if (c == '\\')
+      append_utf8(s, escape());
+    else
       s += c;
-      continue;
-    }
-    if (at_ >= text_.size()) fail_here("an escape");
-    switch (text_[at_++]) {
-      case '"':
-        s += '"';
-        break;
-      case '\\':
-        s += '\\';
-        break;
-      case '/':
-        s += '/';
-        break;
-      case 'b':
-        s += '\b';
-        break;
-      case 'f':
-        s += '\f';
-        break;
-      case 'n':
-        s += '\n';
-        break;
-      case 'r':
-        s += '\r';
-        break;
-      case 't':
-        s += '\t';
-        break;
-      case 'u': {
-        uint32_t code = hex4();
-        if (code >= 0xD800 && code < 0xDC00) {  // the first half of a pair
-          if (text_.substr(at_, 2) != "\\u") fail_here("the second half of a surrogate pair");
-          at_ += 2;
-          const uint32_t low = hex4();
-          if (low < 0xDC00 || low > 0xDFFF) fail_here("the second half of a surrogate pair");
-          code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        }
-        if (code >= 0xDC00 && code < 0xE000) fail_here("the first half of a surrogate pair");
-        append_utf8(s, code);
-        break;
-      }
-      default:
-        fail_here("an escape");
-    }
   }
 }
 

@@ -26,6 +26,8 @@ class JsonReader {
  private:
   [[noreturn]] void fail_here(const char* expected);
   uint32_t hex4();
+  uint32_t unicode_escape();
+  uint32_t escape();
 
   std::string_view text_;
   size_t at_ = 0;

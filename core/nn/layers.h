@@ -11,29 +11,36 @@ namespace dt {
 // input @ weight.T + bias over the last dimension.
 Ref<Module> nn_linear(int64_t in_features, int64_t out_features, const NnLinearOptions& options);
 
-// 2-d convolution of [batch, channels, height, width], or without the batch.
+// 2-d convolution of [batch, in_channels, height, width], or without the batch; functional.conv2d
+// has the formulas.
 Ref<Module> nn_conv2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv2dOptions& options);
 
-// Maximum of each window.
+// Maximum of each window of [batch, channels, height, width], or without the batch;
+// functional.max_pool2d has the output size.
 Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options);
 
-// Mean of each window.
+// Mean of each window of [batch, channels, height, width], or without the batch;
+// functional.avg_pool2d has the output size.
 Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options);
 
-// Normalises each channel of [batch, channels] or [batch, channels, length] over the batch (arXiv
-// 1502.03167).
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
+// channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+// evaluation the running ones.
 Ref<Module> nn_batch_norm1d(int64_t num_features, const NnBatchNorm1dOptions& options);
 
-// Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, height,
+// width] (arXiv 1502.03167). In training, mean and var are those of the batch, in evaluation the
+// running ones.
 Ref<Module> nn_batch_norm2d(int64_t num_features, const NnBatchNorm2dOptions& options);
 
-// Normalises over the last dimensions (arXiv 1607.06450).
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
+// dimensions (arXiv 1607.06450).
 Ref<Module> nn_layer_norm(IntList normalized_shape, const NnLayerNormOptions& options);
 
 // In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
 Ref<Module> nn_dropout(const NnDropoutOptions& options);
 
-// A table of rows, looked up by integer indices.
+// A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 Ref<Module> nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options);
 
 // Joins neighbouring dimensions into one.
@@ -51,11 +58,12 @@ Ref<Module> nn_leaky_relu(const NnLeakyReluOptions& options);
 // input where it is positive, alpha * (exp(input) - 1) elsewhere.
 Ref<Module> nn_elu(const NnEluOptions& options);
 
-// log(1 + exp(beta * input)) / beta, a smooth ReLU.
+// log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is above the
+// threshold.
 Ref<Module> nn_softplus(const NnSoftplusOptions& options);
 
 // input times the normal distribution function of input (arXiv 1606.08415).
-Ref<Module> nn_g_elu(const NnGEluOptions& options);
+Ref<Module> nn_gelu(const NnGeluOptions& options);
 
 // input * sigmoid(input).
 Ref<Module> nn_silu(const NnSiluOptions& options);
@@ -75,19 +83,20 @@ Ref<Module> nn_softmax(int64_t dim);
 // log(softmax(input)), without overflow.
 Ref<Module> nn_log_softmax(int64_t dim);
 
-// Squared error.
+// (input - target) squared.
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options);
 
-// Absolute error.
+// |input - target|.
 Ref<Module> nn_l1_loss(const NnL1LossOptions& options);
 
-// Minus the log-probability of the target class.
+// -weight[target] * input[target], for log-probabilities [batch, classes, ...].
 Ref<Module> nn_nll_loss(const NnNllLossOptions& options);
 
-// Minus the log of the softmax of the target class.
+// NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
+// probabilities of the same shape.
 Ref<Module> nn_cross_entropy_loss(const NnCrossEntropyLossOptions& options);
 
-// Cross-entropy of a probability and a target in [0, 1].
+// -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in [0, 1].
 Ref<Module> nn_bce_loss(const NnBceLossOptions& options);
 
 // BCELoss of sigmoid(input), without overflow.

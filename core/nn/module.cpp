@@ -1,6 +1,7 @@
 #include "core/nn/module.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/io/safetensors.h"
 #include "core/ops/copy.h"
@@ -29,24 +30,26 @@ void Module::train(bool mode) {
   for (auto& [name, child] : children_) child->train(mode);
 }
 
-Module::NamedTensors Module::named_parameters() const {
+// A tensor that has several names (tied weights, a module that is used twice) is listed once, under
+// the first: an optimizer must not step it twice.
+Module::NamedTensors Module::named_state(bool buffers) const {
   NamedTensors list;
+  std::set<const TensorImpl*> seen;
   walk("", [&](const std::string& prefix, const Module& m) {
     for (const State& s : m.state_) {
-      if (!s.buffer && s.tensor.defined()) list.emplace_back(prefix + s.name, s.tensor);
+      if (s.buffer != buffers || !s.tensor.defined()) continue;
+      if (seen.insert(s.tensor.impl()).second) list.emplace_back(prefix + s.name, s.tensor);
     }
   });
   return list;
 }
 
+Module::NamedTensors Module::named_parameters() const {
+  return named_state(false);
+}
+
 Module::NamedTensors Module::named_buffers() const {
-  NamedTensors list;
-  walk("", [&](const std::string& prefix, const Module& m) {
-    for (const State& s : m.state_) {
-      if (s.buffer && s.tensor.defined()) list.emplace_back(prefix + s.name, s.tensor);
-    }
-  });
-  return list;
+  return named_state(true);
 }
 
 Module::NamedTensors Module::state_dict() const {

@@ -26,10 +26,12 @@ class Module : public RefCounted {
   bool training() const { return training_; }
   void train(bool mode);
 
-  // "0.weight": the names of children, joined by dots, then the tensor's own.
+  // "0.weight": the names of children, joined by dots, then the tensor's own. A tensor with several
+  // names is listed once.
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
-  // Parameters, then buffers, then the same of each child: the order of PyTorch's state_dict.
+  // Parameters, then buffers, then the same of each child: the order of PyTorch's state_dict. Here
+  // a tensor with several names has an entry for each.
   NamedTensors state_dict() const;
   // Copies the values in. With `strict`, every key must be there and no other. Nothing is changed
   // if a check fails.
@@ -61,6 +63,7 @@ class Module : public RefCounted {
     bool buffer;
   };
 
+  NamedTensors named_state(bool buffers) const;
   void add_state(const std::string& name, const Tensor& x, bool buffer);
   bool holds(const Module* m) const;
   template <class Visit>

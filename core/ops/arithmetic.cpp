@@ -9,7 +9,6 @@ namespace {
 
 bool has_zero(const Operand& x) {
   if (x.is_number()) return x.number().to_int64() == 0;
-  if (x.tensor().device() != kCpu) return false;  // it would have to be waited for
   const GradMode off(false);
   return item(any(eq(x.tensor(), 0))).to_bool();
 }
@@ -17,8 +16,10 @@ bool has_zero(const Operand& x) {
 // Integers have no infinity to divide to: a zero divisor is an error, which PyTorch words like
 // this.
 void check_divisor(const Tensor& input, const Operand& other) {
-  if (is_floating(result_type({input, other}))) return;
-  DT_CHECK(!has_zero(other), kRuntimeError, "ZeroDivisionError");
+  const DType common = result_type({input, other});
+  if (is_floating(common) || input.numel() == 0) return;
+  if (!other.is_number() && other.tensor().device() != kCpu) return;  // it would be waited for
+  DT_CHECK(!has_zero(narrowed(other, common)), kRuntimeError, "ZeroDivisionError");
 }
 
 void check_power(const Operand& input, const Operand& exponent) {
@@ -27,6 +28,7 @@ void check_power(const Operand& input, const Operand& exponent) {
   if (!exponent.is_number() || is_floating(result_type({input, exponent}))) return;
   DT_CHECK(exponent.number().to_int64() >= 0, kRuntimeError,
            "Integers to negative integer powers are not allowed.");
+  check_fits(exponent.number(), result_type({input, exponent}));
 }
 
 // Whether x to the power `number` is the cheaper op for it, with the same dtype.
@@ -35,14 +37,9 @@ bool is_exponent(const Operand& input, const Operand& exponent, double number) {
          is_floating(input.tensor().dtype());
 }
 
-void check_bound(const Tensor& input, const std::optional<Operand>& min,
-                 const std::optional<Operand>& max) {
+void check_bounds(const std::optional<Operand>& min, const std::optional<Operand>& max) {
   DT_CHECK(min || max, kRuntimeError,
            "torch.clamp: At least one of 'min' or 'max' must not be None");
-  for (const auto* bound : {&min, &max}) {
-    if (!*bound || !(*bound)->is_number()) continue;
-    check_fits((*bound)->number(), result_type({input, **bound}));
-  }
 }
 
 }  // namespace
@@ -105,7 +102,7 @@ const Tensor& pow_(const Tensor& input, const Operand& exponent) {
 
 Tensor clamp(const Tensor& input, const std::optional<Operand>& min,
              const std::optional<Operand>& max) {
-  check_bound(input, min, max);
+  check_bounds(min, max);
   if (!max) return clamp_min(input, *min);
   if (!min) return clamp_max(input, *max);
   return clamp_range(input, *min, *max);
@@ -113,7 +110,7 @@ Tensor clamp(const Tensor& input, const std::optional<Operand>& min,
 
 const Tensor& clamp_(const Tensor& input, const std::optional<Operand>& min,
                      const std::optional<Operand>& max) {
-  check_bound(input, min, max);
+  check_bounds(min, max);
   if (!max) return clamp_min_(input, *min);
   if (!min) return clamp_max_(input, *max);
   return clamp_range_(input, *min, *max);

@@ -5,6 +5,7 @@
 #include "core/autograd/view.h"
 #include "core/ops/checks.h"
 #include "core/runtime/accelerator.h"
+#include "core/runtime/stream.h"
 #include "core/runtime/backend.h"
 #include "core/tensor/layout.h"
 

@@ -233,7 +233,7 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
     }
     ++dim;
   }
-  if (!mask || at + mask->ndim() > self.ndim() || self.dtype() != values.dtype()) return false;
+  if (!mask || at + mask->ndim() > self.ndim()) return false;
   check_mask(*mask, self, at);
   Dims sizes = mask->sizes();
   while (at + sizes.size() < self.ndim()) sizes.push_back(1);

@@ -35,7 +35,7 @@ void check_joinable(const Tensor& first, const Tensor& x, int64_t number, int di
 }  // namespace
 
 Tensor cat(TensorList tensors, int64_t dim) {
-  DT_CHECK(!tensors.empty(), kRuntimeError, "expected a non-empty list of Tensors");
+  DT_CHECK(!tensors.empty(), kValueError, "expected a non-empty list of Tensors");
   for (const Tensor& x : tensors) {
     DT_CHECK(x.ndim() > 0, kRuntimeError, "zero-dimensional tensor cannot be concatenated");
   }

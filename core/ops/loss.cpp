@@ -3,6 +3,8 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/runtime/backend.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -12,11 +14,27 @@ Tensor weighted(const Tensor& losses, const Tensor& weight) {
   return weight.defined() ? mul(losses, expand(weight, losses.sizes())) : losses;
 }
 
-void check_probabilities(const Tensor& input) {
-  if (input.numel() == 0 || input.device() != kCpu) return;  // a GPU would have to be waited for
+void check_probabilities(const char* name, const Tensor& x) {
+  if (x.numel() == 0 || x.device() != kCpu) return;  // a GPU would have to be waited for
   const GradMode no_grad(false);
-  const bool valid = item(amin(input)).to_double() >= 0 && item(amax(input)).to_double() <= 1;
-  DT_CHECK(valid, kRuntimeError, "all elements of input should be between 0 and 1");
+  const bool valid = item(amin(x)).to_double() >= 0 && item(amax(x)).to_double() <= 1;
+  DT_CHECK(valid, kRuntimeError, "all elements of ", name, " should be between 0 and 1");
+}
+
+// The sum of squared errors over `divisor`, without a record. One pass over memory in the usual
+// case.
+Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor) {
+  const GradMode no_grad(false);
+  const bool alike = x.sizes() == target.sizes() && x.dtype() == target.dtype() &&
+                     x.is_contiguous() && target.is_contiguous();
+  if (!alike) return true_divide(sum(squared_error(x, target)), divisor);
+  const Tensor y = make_empty({}, x.dtype(), x.device());
+  const auto run_of = [](const Tensor& t) {
+    const int64_t n = t.numel();
+    return View(t, {&n, 1}, {&kUnitStride, 1}, t.offset());
+  };
+  run(DT_OP_squared_error_sum, {y}, {run_of(x), run_of(target)}, {}, {divisor});
+  return y;
 }
 
 }  // namespace
@@ -35,25 +53,19 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
 // Reduced here rather than by recorded ops, so that backward is one kernel: the slope of a
 // parabola, at every order.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  for (const Tensor* x : {&input, &target}) check_floating(*x, "mse_cpu");
+  check_floating(is_floating(target.dtype()) ? target : input, "mse_cpu");
   if (reduction == Reduction::kNone) return squared_error(input, target);
-  Tensor y;
-  double scale = 2;
-  {
-    const GradMode no_grad(false);
-    const Tensor losses = squared_error(input, target);
-    y = reduce_losses(losses, reduction);
-    if (reduction != Reduction::kSum) scale /= losses.numel();
-  }
+  const int64_t losses = count_elements(broadcast_sizes(input.sizes(), target.sizes()));
+  const double divisor = reduction == Reduction::kSum ? 1.0 : losses;
+  const Tensor y = squared_error_sum(input, target, divisor);
   if (!needs_graph(input) && !needs_graph(target)) return y;
-  return record("MseLossBackward0", y, {input, target},
-                [scale, x = Saved::input(input), t = Saved::input(target)](BackwardCall& b) {
-                  const Tensor input = x.get(b.node), target = t.get(b.node);
-                  if (b.wants(0))
-                    b.results[0] = squared_error_slope(b.grad(), input, target, scale);
-                  if (b.wants(1))
-                    b.results[1] = squared_error_slope(b.grad(), target, input, scale);
-                });
+  return record(
+      "MseLossBackward0", y, {input, target},
+      [scale = 2 / divisor, x = Saved::input(input), t = Saved::input(target)](BackwardCall& b) {
+        const Tensor input = x.get(b.node), target = t.get(b.node);
+        if (b.wants(0)) b.results[0] = squared_error_slope(b.grad_operand(), input, target, scale);
+        if (b.wants(1)) b.results[1] = squared_error_slope(b.grad_operand(), target, input, scale);
+      });
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
@@ -68,7 +80,8 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Ten
   check_floating(input, "binary_cross_entropy");
   DT_CHECK(input.dtype() == target.dtype(), kRuntimeError, "Found dtype ",
            type_word(target.dtype()), " but expected ", type_word(input.dtype()));
-  check_probabilities(input);
+  check_probabilities("input", input);
+  check_probabilities("target", target);
   return reduce_losses(weighted(binary_cross_entropy_element(input, target), weight), reduction);
 }
 

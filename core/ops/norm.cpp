@@ -90,6 +90,7 @@ Dims channel_shape(const Tensor& x) {
 }
 
 // x as [batch, channels, positions], or nullopt if the positions are not one walk through memory.
+// Without elements there is nothing to walk, and any strides count as contiguous.
 std::optional<View> channels_view(const Tensor& x) {
   int64_t positions = 1, stride = 1;
   for (int d = x.ndim() - 1; d >= 2; --d) {
@@ -97,7 +98,7 @@ std::optional<View> channels_view(const Tensor& x) {
     if (n == 1) continue;
     if (positions == 1)
       stride = x.strides()[d];
-    else if (x.strides()[d] != positions * stride)
+    else if (x.strides()[d] != positions * stride && x.numel() > 0)
       return std::nullopt;
     positions *= n;
   }

@@ -185,16 +185,16 @@ Tensor triu(const Tensor& input, int64_t diagonal = 0);
 // Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 Tensor matmul(const Tensor& input, const Tensor& other);
 
-// Product of two matrices [n, k] and [k, m].
+// Product of two matrices: [n, k] and [k, m] make [n, m].
 Tensor mm(const Tensor& input, const Tensor& mat2);
 
-// Products of matrices [b, n, k] and [b, k, m].
+// Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 Tensor bmm(const Tensor& input, const Tensor& mat2);
 
-// Product of a matrix [n, k] and a vector.
+// Product of a matrix [n, k] and a vector [k]: [n].
 Tensor mv(const Tensor& input, const Tensor& vec);
 
-// Inner product of two vectors.
+// Inner product of two vectors, 0-d.
 Tensor dot(const Tensor& input, const Tensor& tensor);
 
 // beta * input + alpha * (mat1 @ mat2).
@@ -204,18 +204,18 @@ Tensor addmm(
 
 // ---- loss
 
-// Squared error.
+// (input - target) squared.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean);
 
-// Absolute error.
+// |input - target|.
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean);
 
-// Negative log-likelihood: -input[target].
+// Negative log-likelihood: -weight[target] * input[target].
 Tensor nll_loss(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean);
 
-// Negative log-likelihood of softmax(input).
+// Negative log-likelihood of log_softmax(input) over dimension 1.
 Tensor cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean,
@@ -233,16 +233,18 @@ Tensor binary_cross_entropy_with_logits(
 
 // ---- nn
 
-// input @ weight.T + bias.
+// input @ weight.T + bias: [..., out_features].
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 
-// 2-d convolution (cross-correlation, as everywhere in deep learning). Channels-last in gives
-// channels-last out.
+// 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+// height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
+// stride + 1, rounded down. Channels-last in gives channels-last out.
 Tensor conv2d(
     const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntList stride = {1, 1},
     IntList padding = {0, 0}, IntList dilation = {1, 1}, int64_t groups = 1);
 
-// Maximum of each window.
+// Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
+// 1) / stride + 1, rounded down, or up in ceil_mode.
 Tensor max_pool2d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
     IntList padding = {0, 0}, IntList dilation = {1, 1}, bool ceil_mode = false);
@@ -252,19 +254,23 @@ std::tuple<Tensor, Tensor> max_pool2d_with_indices(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
     IntList padding = {0, 0}, IntList dilation = {1, 1}, bool ceil_mode = false);
 
-// Mean of each window.
+// Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
+// down, or up in ceil_mode.
 Tensor avg_pool2d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
     IntList padding = {0, 0}, bool ceil_mode = false, bool count_include_pad = true,
     std::optional<int64_t> divisor_override = {});
 
-// Normalises each channel over the batch.
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
+// training, mean and var are those of the batch, var without correction; what is added to
+// running_var is corrected.
 Tensor batch_norm(
     const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
     const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
     double momentum = 0.1, double eps = 1e-05);
 
-// Normalises over the last dimensions.
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
+// last dimensions (arXiv 1607.06450).
 Tensor layer_norm(
     const Tensor& input, IntList normalized_shape, const Tensor& weight = {},
     const Tensor& bias = {}, double eps = 1e-05);
@@ -281,7 +287,7 @@ Tensor dropout(const Tensor& input, double p = 0.5, bool training = true);
 // In-place version of `dropout`.
 const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training = true);
 
-// Rows of a table: weight[input].
+// Rows of a table: weight[input], of shape [input..., size].
 Tensor embedding(
     const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx = {},
     std::optional<double> max_norm = {}, double norm_type = 2.0, bool scale_grad_by_freq = false,
@@ -636,7 +642,7 @@ Tensor squared_error(const Tensor& input, const Tensor& target);
 
 // The gradient of a reduced squared_error; slope is that of the reduced loss.
 Tensor squared_error_slope(
-    const Tensor& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
+    const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
 
 // l1_loss before its reduction.
 Tensor absolute_error(const Tensor& input, const Tensor& target);
@@ -734,10 +740,10 @@ Tensor min(const Tensor& input);
 std::tuple<Tensor, Tensor> min_dim(const Tensor& input, int64_t dim, bool keepdim = false);
 
 // Largest element over dimensions. Equal elements share the gradient.
-Tensor amax(const Tensor& input, IntList dim = {}, bool keepdim = false);
+Tensor amax(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false);
 
 // Smallest element over dimensions. Equal elements share the gradient.
-Tensor amin(const Tensor& input, IntList dim = {}, bool keepdim = false);
+Tensor amin(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false);
 
 // Position of the first largest element (int64).
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);
@@ -745,31 +751,32 @@ Tensor argmax(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim
 // Position of the first smallest element (int64).
 Tensor argmin(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);
 
-// Variance of elements.
+// Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 Tensor var(
     const Tensor& input, std::optional<IntList> dim = {},
     const std::optional<Scalar>& correction = {}, bool keepdim = false);
 
-// Standard deviation of elements.
+// Standard deviation: the square root of var.
 Tensor std(
     const Tensor& input, std::optional<IntList> dim = {},
     const std::optional<Scalar>& correction = {}, bool keepdim = false);
 
-// Vector norm: (sum |x|^p)^(1/p).
+// Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p = 0
+// the number of nonzero elements.
 Tensor norm(
     const Tensor& input, const Scalar& p = 2, std::optional<IntList> dim = {}, bool keepdim = false,
     DType dtype = DType::kDefault);
 
-// Whether any element is nonzero.
+// Whether any element is nonzero. bool, but uint8 for a uint8 input.
 Tensor any(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false);
 
-// Whether all elements are nonzero.
+// Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 Tensor all(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false);
 
-// log of the sum of exp, without overflow.
+// log(sum(exp(input))), without overflow.
 Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim = false);
 
-// Running sum along a dimension.
+// Running sum along a dimension: result[i] = input[0] + ... + input[i].
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
 
 // Whether both have the same shape and elements.

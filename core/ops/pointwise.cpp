@@ -58,6 +58,25 @@ void check_numbers(const PointwiseRow& row, DType common, PointwiseNumbers numbe
   }
 }
 
+void check_condition(const Operand& x) {
+  if (x.is_number()) return;
+  const DType t = x.tensor().dtype();
+  DT_CHECK(t == DType::BOOL || t == DType::UINT8, kRuntimeError,
+           "expected condition to be a boolean tensor, but got a tensor with dtype ", type_word(t));
+}
+
+// A condition that chooses among the other inputs is bool; truth values of logic may be anything.
+// Numbers wrap around like the elements that they meet, but some ops want them whole.
+void check_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common) {
+  const bool chooses = row.bool_inputs != (1 << row.inputs) - 1;
+  for (int i = 0; i < row.inputs; ++i) {
+    if (row.bool_inputs >> i & 1 && chooses)
+      check_condition(inputs[i]);
+    else if (row.numbers_fit && inputs[i].is_number())
+      check_fits(inputs[i].number(), common);
+  }
+}
+
 // The dtype that the operands meet in.
 DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs) {
   DType common;
@@ -78,7 +97,23 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs) {
   if (row.op_class == OpClass::kFloat && !is_floating(common)) common = context().default_dtype;
   DT_CHECK(row.op_class != OpClass::kInteger || !is_floating(common), kNotImplemented, "\"",
            row.name, "\" not implemented for '", type_word(common), "'");
+  check_operands(row, inputs, common);
   return common;
+}
+
+// Kernels calculate uint8 in int32, where a number or a 0-d tensor that is wider would stay whole:
+// -1 must be 255 before it is compared or divided by. Whether there was such an operand.
+bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, int first, Operand* out) {
+  bool any = false;
+  for (int i = 0; i < row.inputs; ++i) {
+    const Operand& x = out[i] = inputs[i];
+    const bool wide = x.is_number() ? x.number().to_int64() != uint8_t(x.number().to_int64())
+                                    : info(x.tensor().dtype()).bytes > 1;
+    if (i < first || !wide || row.bool_inputs >> i & 1) continue;
+    out[i] = narrowed(x, DType::UINT8);
+    any = true;
+  }
+  return any;
 }
 
 Dims common_sizes(Span<const Operand> inputs) {
@@ -304,6 +339,13 @@ void check_overlap(const Tensor& self, Span<const Operand> inputs) {
 
 }  // namespace
 
+Operand narrowed(const Operand& x, DType common) {
+  if (!x.is_number()) return to_dtype(x.tensor(), common);
+  return visit(common, [&](auto zero) {
+    return Operand(static_cast<int64_t>(static_cast<decltype(zero)>(x.number().to_int64())));
+  });
+}
+
 DType result_type(Span<const Operand> operands) {
   // The three ranks: a lower one matters only if its category is higher.
   DType dimensioned = DType::kDefault, zero_dim = DType::kDefault, number = DType::kDefault;
@@ -330,6 +372,11 @@ DType result_type(Span<const Operand> operands) {
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const DType common = common_dtype(row, inputs);
   check_numbers(row, common, numbers);
+  if (common == DType::UINT8) {
+    Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
+    if (narrow_operands(row, inputs, 0, narrow))
+      return pointwise(row, {narrow, row.inputs}, numbers);
+  }
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? DType::BOOL : common;
   const Tensor y =
@@ -351,6 +398,11 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNu
   const Tensor& self = inputs[0].tensor();
   const DType common = common_dtype(row, inputs);
   check_numbers(row, common, numbers);
+  if (common == DType::UINT8) {
+    Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
+    if (narrow_operands(row, inputs, 1, narrow))
+      return pointwise_(row, {narrow, row.inputs}, numbers);
+  }
   const DType dtype = row.bool_out ? DType::BOOL : common;
   const Dims sizes = common_sizes(inputs);
   DT_CHECK(sizes == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),

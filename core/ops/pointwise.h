@@ -48,6 +48,7 @@ struct PointwiseRow {
   // 2 + k = grad times number k (so grad itself when that is 1).
   uint8_t passes[kMaxPointwiseInputs];
   void (*gradient)(PointwiseGradient&);  // the formulas over Tensors
+  bool numbers_fit;  // a number that the common dtype cannot hold is refused, not wrapped
   // PyTorch's sentences when all inputs are bool, and when some are; null: they may be.
   const char* bool_error = nullptr;
   const char* mixed_bool_error = nullptr;
@@ -62,5 +63,8 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNu
 // torch.result_type: dimensioned tensors, then 0-d tensors, then plain numbers, by category and
 // width.
 DType result_type(Span<const Operand> operands);
+
+// An operand in an integral dtype that it meets others in; what is wider wraps around, as in C.
+Operand narrowed(const Operand& x, DType common);
 
 }  // namespace dt

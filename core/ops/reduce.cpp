@@ -1,7 +1,7 @@
 // Reductions. Each kernel reads x and writes a result whose reduced dimensions have size 1; `Plan`
 // finds which.
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
@@ -97,8 +97,7 @@ std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor
     return {clone(x), at};
   }
   const Plan plan(x, IntList{d}, keepdim);
-  DT_CHECK(x.sizes()[d] > 0 || count_elements(plan.kept_sizes) == 0, kIndexError,
-           "Expected reduction dim ", d, " to have non-zero size.");
+  DT_CHECK(x.sizes()[d] > 0, kIndexError, "Expected reduction dim ", d, " to have non-zero size.");
   const Tensor values = make_empty(plan.result_sizes, x.dtype(), x.device());
   const Tensor indices = make_empty(plan.result_sizes, DType::INT64, x.device());
   const Dims strides = contiguous_strides(plan.kept_sizes);
@@ -123,8 +122,8 @@ Tensor extremum_index(int op, const Tensor& x, std::optional<int64_t> dim, bool 
 }
 
 Tensor truth(int op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
-  const Plan plan(x, dim, keepdim);
-  const Tensor y = launch(op, x, plan, DType::BOOL, x.dtype());
+  const bool none = dim && dim->empty();  // unlike other reductions, not all of them
+  const Tensor y = none ? ne(x, 0) : launch(op, x, Plan(x, dim, keepdim), DType::BOOL, x.dtype());
   return x.dtype() == DType::UINT8 ? to_dtype(y, DType::UINT8) : y;
 }
 
@@ -143,6 +142,9 @@ Tensor product_by_halves(Tensor x, int d) {
 
 Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
   const DType out = accumulate_dtype(input, dtype);
+  // Elements are converted before they are added: 0.5 + 0.5 is 0 in integers.
+  if (is_floating(input.dtype()) && !is_floating(out))
+    return sum(to_dtype(input, out), dim, keepdim, out);
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(DT_OP_sum, input, plan, out, out);
   return record("SumBackward0", y, {input},
@@ -191,10 +193,10 @@ Tensor max(const Tensor& input) {
 Tensor min(const Tensor& input) {
   return extremum(DT_OP_amin, "MinBackward1", input, {}, false);
 }
-Tensor amax(const Tensor& input, IntList dim, bool keepdim) {
+Tensor amax(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   return extremum(DT_OP_amax, "AmaxBackward0", input, dim, keepdim);
 }
-Tensor amin(const Tensor& input, IntList dim, bool keepdim) {
+Tensor amin(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   return extremum(DT_OP_amin, "AminBackward0", input, dim, keepdim);
 }
 std::tuple<Tensor, Tensor> max_dim(const Tensor& input, int64_t dim, bool keepdim) {
@@ -240,10 +242,8 @@ Tensor var(const Tensor& input, std::optional<IntList> dim, const std::optional<
 Tensor std(const Tensor& input, std::optional<IntList> dim, const std::optional<Scalar>& correction,
            bool keepdim) {
   const Tensor v = var(input, dim, correction, keepdim);
-  const GradMode forward(false);
-  const Tensor y = sqrt(v);
-  const GradMode recording(true);
-  if (!v.requires_grad()) return y;
+  const Tensor y = sqrt(v.detach());
+  if (!needs_graph(v)) return y;
   return record("StdBackward0", y, {v}, [y = Saved::output(y)](BackwardCall& b) {
     const Tensor result = y.get(b.node);
     b.results[0] = masked_fill(div(b.grad(), mul(result, 2)), eq(result, 0), 0);
@@ -279,6 +279,10 @@ Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bo
            type_word(x.dtype()));
   const Plan plan(x, dim, keepdim);
   const double order = p.to_double();
+  DT_CHECK(
+      plan.count > 0 || count_elements(plan.kept_sizes) == 0 || (order >= 0 && !std::isinf(order)),
+      kRuntimeError, "linalg.vector_norm cannot compute the ", order,
+      " norm on an empty tensor because the operation does not have an identity");
   const Tensor y = launch(DT_OP_norm, x, plan, x.dtype(), x.dtype(), {order});
   if (!needs_graph(x)) return y;
   return record("LinalgVectorNormBackward0", y, {x},
@@ -314,8 +318,6 @@ Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
 }
 
 bool equal(const Tensor& input, const Tensor& other) {
-  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, "Expected object of data type ",
-           input.dtype(), " but got data type ", other.dtype(), " for argument 'other'");
   if (input.sizes() != other.sizes()) return false;
   const GradMode no_grad(false);
   return item(all(eq(input, other))).to_bool();

@@ -1,6 +1,8 @@
 // Optimizers: parameter groups, state per parameter, a step. PyTorch's torch.optim.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,14 +20,14 @@ struct Hyper {
 
 struct ParamState {
   Tensor param;
-  std::vector<Tensor>
-      slots;  // as the optimizer's slot_names; undefined until the first step that has a gradient
+  // As the optimizer's slot names; all undefined until the first step that has a gradient.
+  std::vector<Tensor> slots;
 };
 
 struct ParamGroup {
   std::vector<ParamState> params;
   std::vector<Hyper> hyper;
-  double initial_lr;      // what schedulers start from
+  std::optional<double> initial_lr;  // "lr" when the first schedule of it was made
   Tensor rate_on_device;  // "lr" as a step on a GPU reads it; undefined before the first one
 
   double get(const char* name) const;
@@ -53,20 +55,35 @@ class Optimizer : public RefCounted {
   // State as named tensors: "0.exp_avg" is the slot of parameter number 0, counted through all
   // groups.
   std::tuple<std::vector<std::string>, std::vector<Tensor>> state_dict() const;
+  // Replaces all state. A parameter's slots are given together, or none of them: it then starts
+  // anew. Nothing is changed if a check fails.
   void load_state_dict(const std::vector<std::string>& names, TensorList tensors);
 
  protected:
   Optimizer(TensorList params, std::vector<Hyper> hyper, std::vector<const char*> slot_names);
 
+  // A parameter's state before its first step, a tensor for each slot name.
+  virtual std::vector<Tensor> new_slots(const Tensor& param) const = 0;
   // Steps the parameters that have gradients, whose slots are filled in here where they are
   // missing.
   virtual void step_group(ParamGroup& group, std::vector<ParamState*>& active,
                           TensorList grads) = 0;
 
-  const std::vector<const char*> slot_names_;
+  // new_slots for a parameter that has none. Refused in a capture, whose replays would make them
+  // anew each time.
+  void make_slots(ParamState& state) const;
+
+  static std::vector<Tensor> params_of(const std::vector<ParamState*>& active);
+  static std::vector<Tensor> slot_of(const std::vector<ParamState*>& active, size_t k);
+  static void check_not_negative(double value, const char* what);
 
  private:
   void fill(ParamGroup& group, TensorList params) const;
+  std::string key(int64_t param, size_t slot) const;
+  std::vector<Tensor> take_slots(int64_t number, const Tensor& param,
+                                 std::map<std::string, Tensor>& given) const;
+
+  const std::vector<const char*> slot_names_;
 
   std::vector<ParamGroup> groups_;
 };
@@ -78,28 +95,5 @@ struct AdamwOptions;
 Ref<Optimizer> make_sgd(TensorList params, const SgdOptions& options);
 Ref<Optimizer> make_adam(TensorList params, const AdamOptions& options);
 Ref<Optimizer> make_adamw(TensorList params, const AdamwOptions& options);
-
-// Learning rate schedules (torch.optim.lr_scheduler), stepped once per epoch after the optimizer.
-class LrScheduler : public RefCounted {
- public:
-  explicit LrScheduler(Ref<Optimizer> optimizer) : optimizer_(std::move(optimizer)) {}
-  virtual ~LrScheduler() = default;
-  static void destroy(LrScheduler* s) { delete s; }
-
-  void step();
-  int64_t last_epoch() const { return epoch_; }
-
- protected:
-  // The learning rate of epoch `epoch`, from that of the epoch before and the first one.
-  virtual double next_lr(int64_t epoch, double lr, double initial_lr) const = 0;
-
- private:
-  Ref<Optimizer> optimizer_;
-  int64_t epoch_ = 0;
-};
-
-Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size, double gamma);
-Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max,
-                                          double eta_min);
 
 }  // namespace dt

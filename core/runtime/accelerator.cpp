@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "core/base/error.h"
-#include "core/runtime/context.h"
 
 namespace dt {
 namespace {
@@ -122,6 +121,14 @@ void check_device(int32_t result, const dt_fault& fault) {
     default:
       fail(Code::kRuntimeError, op, fault.message);
   }
+}
+
+dt_memory device_memory(Device device) {
+  dt_memory memory = {};
+  if (device == kCpu) return memory;
+  dt_fault fault = {};
+  check_device(accelerator(device).backend->memory(device.index, &memory, &fault), fault);
+  return memory;
 }
 
 int32_t kernel_flags() {

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
+#include "core/runtime/stream.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
 #include "core/runtime/log.h"

@@ -1,6 +1,6 @@
 #include "core/runtime/context.h"
 
-#include "core/runtime/accelerator.h"
+#include "core/runtime/stream.h"
 
 namespace dt {
 namespace {

@@ -1,11 +1,24 @@
 #include "core/runtime/graph.h"
 
+#include <atomic>
+
 #include "core/base/error.h"
 #include "core/ops/copy.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
 
 namespace dt {
+namespace {
+
+uint32_t next_number() {
+  static std::atomic<uint32_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
+Graph::Graph(Device device) : device_(device), number_(next_number()) {}
 
 Graph::~Graph() {
   if (recording_) abandon();
@@ -14,14 +27,13 @@ Graph::~Graph() {
 
 void Graph::begin() {
   DT_CHECK(device_.type == DeviceType::kCuda, kRuntimeError,
-           "only work on a CUDA device can be "
-           "captured, not on '",
-           device_, "'");
+           "only work on a CUDA device can be captured, not on '", device_, "'");
   DT_CHECK(!native_ && !recording_, kRuntimeError, "the graph has been captured already");
   DT_CHECK(!context().graph, kRuntimeError, "this thread is capturing another graph already");
   const dt_backend& backend = *accelerator(device_).backend;
   next_ = default_generator(device_)->position();
   stream_ = Stream::create(device_, 0);
+  // The first work of a capture may read what this thread has sent elsewhere before.
   const Ref<Event> earlier = Event::create(device_, false);
   earlier->record(nullptr);
   random_state_ = default_generator(device_)->begin_capture();
@@ -54,6 +66,8 @@ void Graph::end() {
   const dt_backend& backend = *accelerator(device_).backend;
   counters_ = default_generator(device_)->end_capture();
   try {
+    // The last node of the graph moves the random state on, so that each replay draws fresh
+    // numbers.
     if (counters_) {
       const View counter(random_state_, {1}, {1}, 1);
       const View step(Scalar(counters_), DType::INT64, IntList(counter.sizes, 1));
@@ -79,10 +93,10 @@ void Graph::abandon() noexcept {
 void Graph::replay() {
   DT_CHECK(native_, kRuntimeError, "the graph has not been captured");
   DT_CHECK(!context().graph, kRuntimeError,
-           "a graph cannot be replayed while this thread captures "
-           "another");
+           "a graph cannot be replayed while this thread captures another");
   const Ref<Generator>& generator = default_generator(device_);
   if (counters_) {
+    // Somebody else has drawn numbers, or set the seed, since the last replay.
     const Generator::Position now = generator->position();
     if (!(now == next_)) copy_elements(random_state_, random_state(now, kCpu));
     generator->skip(counters_);

@@ -4,14 +4,14 @@
 
 #include <vector>
 
-#include "core/runtime/accelerator.h"
 #include "core/runtime/generator.h"
+#include "core/runtime/stream.h"
 
 namespace dt {
 
 class Graph : public RefCounted {
  public:
-  explicit Graph(Device device) : device_(device) {}
+  explicit Graph(Device device);
   Device device() const { return device_; }
   static void destroy(Graph* graph) { delete graph; }
   ~Graph();
@@ -26,13 +26,19 @@ class Graph : public RefCounted {
   // Runs the recorded work on the current stream. Random numbers go on where the generator is.
   void replay();
 
-  // Called for each operand while this thread records.
-  void keep(const Ref<Storage>& storage) { kept_.push_back(storage); }
+  // Called for each operand while this thread records. What came from the graph's pool stays there
+  // anyway: freed, it serves the next op of the recording.
+  void keep(const Ref<Storage>& storage) {
+    if (storage->capture() != number_) kept_.push_back(storage);
+  }
+  // The number of this capture if it records the stream's work from the start, else 0.
+  uint32_t number_on(void* stream) const { return stream == stream_->native() ? number_ : 0; }
 
  private:
   void restore() noexcept;
 
   const Device device_;
+  const uint32_t number_;  // in the process, from 1
   Ref<Stream> stream_, before_;
   void* native_ = nullptr;  // the finished graph
   bool recording_ = false;

@@ -1,3 +1,5 @@
+#include "core/runtime/stream.h"
+
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/context.h"
@@ -115,14 +117,6 @@ void set_current_stream(Device device, const Ref<Stream>& stream) {
   const size_t i = static_cast<size_t>(device.index);
   if (streams.size() <= i) streams.resize(i + 1);
   streams[i] = stream;
-}
-
-dt_memory device_memory(Device device) {
-  dt_memory memory = {};
-  call(device, [&](const dt_backend& b, dt_fault* fault) {
-    return b.memory(device.index, &memory, fault);
-  });
-  return memory;
 }
 
 void synchronize_device(Device device) {

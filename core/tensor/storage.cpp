@@ -6,6 +6,9 @@
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/allocator.h"
+#include "core/runtime/context.h"
+#include "core/runtime/graph.h"
+#include "core/runtime/stream.h"
 
 namespace dt {
 namespace {
@@ -26,16 +29,18 @@ Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
 Ref<Storage> Storage::allocate_on_device(int64_t bytes, Device device) {
   const dt_backend& backend = *accelerator(device).backend;
   void* header = Pooled::operator new(sizeof(Storage));
+  void* const stream = current_native_stream(device);
   void* data = nullptr;
   if (bytes) {
     dt_fault fault;
     fault.op = nullptr;
-    const int32_t result =
-        backend.allocate(device.index, bytes, current_native_stream(device), &data, &fault);
+    const int32_t result = backend.allocate(device.index, bytes, stream, &data, &fault);
     if (result != DT_KERNEL_OK) Pooled::operator delete(header, sizeof(Storage));
     check_device(result, fault);
   }
-  return Ref<Storage>::adopt(new (header) Storage(data, bytes, device, nullptr, nullptr));
+  auto* storage = new (header) Storage(data, bytes, device, nullptr, nullptr);
+  if (const Graph* graph = context().graph) storage->capture_ = graph->number_on(stream);
+  return Ref<Storage>::adopt(storage);
 }
 
 Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, Deleter deleter,

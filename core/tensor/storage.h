@@ -32,6 +32,9 @@ class Storage : public RefCounted {
   // Tensor::version.
   std::atomic<uint32_t>& version() { return version_; }
 
+  // The number of the capture whose pool the memory is from; 0: none.
+  uint32_t capture() const { return capture_; }
+
  private:
   static Ref<Storage> allocate_on_device(int64_t bytes, Device device);
 
@@ -45,6 +48,7 @@ class Storage : public RefCounted {
   Deleter deleter_;  // null for memory of the allocator
   void* context_;
   std::atomic<uint32_t> version_{0};
+  uint32_t capture_ = 0;
 };
 
 }  // namespace dt

@@ -1,11 +1,12 @@
 // Matrix products over arbitrary strides, blocked for the caches.
 //
-// y is cut into items, blocks of rows and columns that any thread may take. An item walks over k in
-// blocks; in a block it meets panels of b, kTileCols wide, which stay in the first-level cache
-// while panels of a, up to kTileRows high, pass by from the second level. An operand whose strides
-// the tile kernel cannot use well is packed first: b once, by all threads together; a block by
-// block, by the item that needs it. How the work is cut does not change the order in which an
-// element's products are added, so results do not depend on the number of threads.
+// Threads share nothing: a product is cut into parts, blocks of y, and whoever takes a part works
+// it off alone, with packed copies of its own, which therefore stay in the caches of its core. A
+// part walks over blocks of rows and of k. In a block it meets panels of b, kTileCols wide, which
+// stay in the first-level cache while panels of a, up to kTileRows high, pass by from the second
+// level. An operand whose strides the tile kernel cannot use well is packed first: b once, a block
+// by block. How the work is cut does not change the order in which an element's products are added,
+// so results do not depend on the number of threads.
 #pragma once
 
 #include "kernels/cpu/micro.h"
@@ -41,17 +42,16 @@ void fold_batch(Gemm<T>* g) {
   g->batch = 1;
 }
 
+// How one part is worked off.
 struct GemmPlan {
-  int64_t height, a_panels, b_panels;    // panels of a are `height` rows high
-  int64_t b_in_place;                    // the panels of b before this one are used where they are
-  int64_t k_block;                       // how much of k a tile kernel works off at a time
-  int64_t rows_per_item, cols_per_item;  // whole panels
-  int64_t row_items, col_items;
+  int64_t height, a_panels, b_panels;  // panels of a are `height` rows high
+  int64_t b_in_place;                  // the panels of b before this one are used where they are
+  int64_t k_block;                     // how much of k a tile kernel works off at a time
+  int64_t rows_per_block;              // whole panels
   int64_t batch_group,
-      k_group;       // what of b is packed and multiplied before the next part is packed
+      k_group;       // what of b is packed and multiplied before the next is packed
   int64_t b_copies;  // packed matrices: 1 when the batch shares b
-  int64_t workers;
-  bool pack_a, parallel;
+  bool pack_a;
 };
 
 // How much of b is packed at a time: what stays in the second-level cache until it is used, if y
@@ -123,7 +123,7 @@ template <class T>
 void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
   const int64_t lanes = (plan->b_panels - plan->b_in_place) * kTileCols<T>;
   const int64_t y_bytes = g.m * g.n * static_cast<int64_t>(sizeof(T));
-  const int64_t bytes = y_bytes <= kNearBytes ? kNearBytes * plan->workers : kFarBytes;
+  const int64_t bytes = y_bytes <= kNearBytes ? kNearBytes : kFarBytes;
   const int64_t room = bytes / static_cast<int64_t>(sizeof(T)) / max<int64_t>(1, lanes);
   plan->k_group = g.k;
   plan->batch_group = g.batch;
@@ -136,27 +136,14 @@ void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
   plan->b_copies = g.b.batch == 0 ? 1 : plan->batch_group;
 }
 
-// Halves items until every thread gets several. They start so that the second-level cache holds a
-// block of a.
-template <class T>
-void divide_items(const Gemm<T>& g, int64_t wanted, GemmPlan* plan) {
-  int64_t rows = min<int64_t>(20, plan->a_panels), cols = min<int64_t>(64, plan->b_panels);
-  const auto items = [&] {
-    return plan->batch_group * ceil_div(plan->a_panels, rows) * ceil_div(plan->b_panels, cols);
-  };
-  while (items() < wanted && (rows > 1 || cols > 1)) {
-    const bool halve_rows = cols == 1 || rows > 5 || (rows > 1 && cols < 4);
-    int64_t& part = halve_rows ? rows : cols;
-    part = ceil_div(part, 2);
-  }
-  plan->rows_per_item = rows * plan->height;
-  plan->cols_per_item = cols * kTileCols<T>;
-  plan->row_items = ceil_div(g.m, plan->rows_per_item);
-  plan->col_items = ceil_div(g.n, plan->cols_per_item);
+// A block of a fits into the second-level cache; blocks are of even height.
+inline int64_t panels_per_block(int64_t a_panels) {
+  constexpr int64_t kMost = 20;
+  return ceil_div(a_panels, ceil_div(a_panels, kMost));
 }
 
 template <class T>
-GemmPlan plan_gemm(const dt_stream* stream, const Gemm<T>& g) {
+GemmPlan plan_gemm(const Gemm<T>& g) {
   constexpr int64_t kBlock = 256;
   GemmPlan plan = {};
   plan.height = ceil_div(g.m, ceil_div(g.m, kTileRows));
@@ -167,25 +154,20 @@ GemmPlan plan_gemm(const dt_stream* stream, const Gemm<T>& g) {
   plan.b_in_place = use_b_in_place(g) ? g.n / kTileCols<T> : 0;
   const int64_t blocks = max<int64_t>(1, ceil_div(g.k, kBlock));
   plan.k_block = max<int64_t>(1, ceil_div(g.k, blocks));
-  plan.parallel =
-      worth_threads(stream, g.batch * plan.a_panels * plan.b_panels * plan.height * (g.k + 20));
-  plan.workers = plan.parallel ? stream->threads : 1;
+  plan.rows_per_block = plan.height * panels_per_block(plan.a_panels);
   plan.pack_a = !use_a_in_place(g);
   divide_packing(g, &plan);
-  divide_items(g, plan.parallel ? 4 * stream->threads : 1, &plan);
   return plan;
 }
 
 template <class T>
 struct GemmScratch {
-  T* packed_b;
-  T* packed_a;  // one area for each worker
+  T *packed_b, *packed_a;
 
   GemmScratch(const GemmPlan& plan, Workspace* workspace) {
     packed_b = workspace->take<T>(plan.b_copies * (plan.b_panels - plan.b_in_place) * kTileCols<T> *
                                   plan.k_group);
-    packed_a =
-        workspace->take<T>(plan.pack_a ? plan.workers * plan.rows_per_item * plan.k_block : 0);
+    packed_a = workspace->take<T>(plan.pack_a ? plan.rows_per_block * plan.k_block : 0);
   }
 };
 
@@ -196,9 +178,9 @@ struct Panel {
   int64_t lane, k;  // strides
 };
 
-// One part of a product: the batches and the range of k whose b is packed at a time.
+// What is multiplied with one packing of b: some batches, a range of k.
 template <class T>
-struct GemmPart {
+struct GemmGroup {
   const Gemm<T>& g;
   const GemmPlan& plan;
   const GemmScratch<T>& scratch;
@@ -215,46 +197,31 @@ struct GemmPart {
     return {g.b.at(batch, k, panel * kTileCols<T>), g.b.col, g.b.row};
   }
 
-  // The rows that one item covers, in the block [k0, k1) of k.
+  // Some rows of one matrix, in the block [k0, k1) of k.
   struct Block {
-    int64_t batch, i0, i1, j0, j1, k0, k1;
+    int64_t batch, i0, i1, k0, k1;
   };
 
-  void pack_b(const dt_stream* stream) const;
-  void pack_b_panels(int64_t batch, int64_t first, int64_t last, int64_t k0, int64_t k1) const;
-  Panel<T> pack_a(const Block& at, int64_t worker) const;
+  void pack_b() const;
+  Panel<T> pack_a(const Block& at) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
   Ahead<T> next_panel(const Block& at, int64_t j) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
-  void multiply_item(int64_t item, int64_t worker) const;
+  void multiply_rows(int64_t batch, int64_t i0) const;
 };
 
 template <class T>
-void GemmPart<T>::pack_b(const dt_stream* stream) const {
-  constexpr int64_t kPanels = 8;  // panels per item
-  const int64_t panels = plan.b_panels - plan.b_in_place, groups = ceil_div(panels, kPanels);
-  const int64_t blocks = ceil_div(k_end - k_begin, plan.k_block);
+void GemmGroup<T>::pack_b() const {
+  const int64_t step = pack_step(g.b.col, plan.k_block);
   const int64_t copies = plan.b_copies == 1 ? 1 : batch_end - batch_begin;
-  const int64_t elements = copies * panels * kTileCols<T> * (k_end - k_begin);
-  const bool parallel = plan.parallel && worth_threads(stream, elements / 2);
-  for_each_item(stream, copies * groups * blocks, parallel, [&](int64_t item, int64_t) {
-    const int64_t first = plan.b_in_place + item / blocks % groups * kPanels;
-    const int64_t k0 = k_begin + item % blocks * plan.k_block;
-    pack_b_panels(batch_begin + item / blocks / groups, first, min(first + kPanels, plan.b_panels),
-                  k0, min(k0 + plan.k_block, k_end));
-  });
-}
-
-// Packs k0 to k1 of some panels.
-template <class T>
-void GemmPart<T>::pack_b_panels(int64_t batch, int64_t first, int64_t last, int64_t k0,
-                                int64_t k1) const {
-  const int64_t step = pack_step(g.b.col, k1 - k0);
-  for (int64_t k = k0; k < k1; k += step) {
-    for (int64_t panel = first; panel < last; ++panel) {
-      const int64_t j = panel * kTileCols<T>;
-      pack_panel(packed_b(batch, panel, k), kTileCols<T>, g.b.at(batch, k, j), g.b.col,
-                 min<int64_t>(kTileCols<T>, g.n - j), g.b.row, min(step, k1 - k));
+  for (int64_t copy = 0; copy < copies; ++copy) {
+    const int64_t batch = batch_begin + copy;
+    for (int64_t k = k_begin; k < k_end; k += step) {
+      for (int64_t panel = plan.b_in_place; panel < plan.b_panels; ++panel) {
+        const int64_t j = panel * kTileCols<T>;
+        pack_panel(packed_b(batch, panel, k), kTileCols<T>, g.b.at(batch, k, j), g.b.col,
+                   min<int64_t>(kTileCols<T>, g.n - j), g.b.row, min(step, k_end - k));
+      }
     }
   }
 }
@@ -262,24 +229,23 @@ void GemmPart<T>::pack_b_panels(int64_t batch, int64_t first, int64_t last, int6
 // The first panel of the block's rows of a; the others follow it at a distance of height * lane, or
 // are packed densely.
 template <class T>
-Panel<T> GemmPart<T>::pack_a(const Block& at, int64_t worker) const {
+Panel<T> GemmGroup<T>::pack_a(const Block& at) const {
   if (!plan.pack_a) return {g.a.at(at.batch, at.i0, at.k0), g.a.row, g.a.col};
-  T* area = scratch.packed_a + worker * plan.rows_per_item * plan.k_block;
   const int64_t step = pack_step(g.a.row, at.k1 - at.k0);
   for (int64_t k = at.k0; k < at.k1; k += step) {
     for (int64_t i = at.i0; i < at.i1; i += plan.height) {
-      T* panel = area + (i - at.i0) * (at.k1 - at.k0);
+      T* panel = scratch.packed_a + (i - at.i0) * (at.k1 - at.k0);
       pack_panel(panel + (k - at.k0) * plan.height, plan.height, g.a.at(at.batch, i, k), g.a.row,
                  min(plan.height, at.i1 - i), g.a.col, min(step, at.k1 - k));
     }
   }
-  return {area, 1, plan.height};
+  return {scratch.packed_a, 1, plan.height};
 }
 
 // Where the sums of a tile go. All but the first block of k add to what is there; so does the first
 // when y already holds beta * c.
 template <class T>
-TileOutput<T> GemmPart<T>::output(int64_t batch, int64_t i, int64_t j, int64_t k) const {
+TileOutput<T> GemmGroup<T>::output(int64_t batch, int64_t i, int64_t j, int64_t k) const {
   TileOutput<T> out = {g.y.at(batch, i, j), g.y.row, nullptr, 0, nullptr, g.alpha, T(1)};
   if (k == 0 && g.c.data != nullptr && g.c.col == 1) {
     out.c = g.c.at(batch, i, j), out.c_row = g.c.row, out.beta = g.beta;
@@ -291,19 +257,19 @@ TileOutput<T> GemmPart<T>::output(int64_t batch, int64_t i, int64_t j, int64_t k
 
 // The tiles of one panel of b share the work of fetching the next one.
 template <class T>
-Ahead<T> GemmPart<T>::next_panel(const Block& at, int64_t j) const {
+Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
   const int64_t next = j + kTileCols<T>, tiles = ceil_div(at.i1 - at.i0, plan.height);
-  const int64_t panel = (next < at.j1 ? next : at.j0) / kTileCols<T>;
+  const int64_t panel = (next < g.n ? next : 0) / kTileCols<T>;
   if (panel < plan.b_in_place) return {b_panel(at.batch, panel, at.k0).data, 0};
-  return {packed_b(at.batch, panel, next < at.j1 ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
+  return {packed_b(at.batch, panel, next < g.n ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
 }
 
-// y[i0:i1, j0:j1] (+)= alpha * a[:, k0:k1] @ b[k0:k1, :].
+// y[i0:i1] (+)= alpha * a[i0:i1, k0:k1] @ b[k0:k1].
 template <class T>
-void GemmPart<T>::multiply_block(const Block& at, const Panel<T>& a) const {
+void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
   const int64_t length = at.k1 - at.k0;
   const int64_t a_panel = plan.pack_a ? plan.height * length : plan.height * a.lane;
-  for (int64_t j = at.j0; j < at.j1; j += kTileCols<T>) {
+  for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
     const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
     const int64_t cols = min<int64_t>(kTileCols<T>, g.n - j);
     const T* a_data = a.data;
@@ -325,53 +291,127 @@ void GemmPart<T>::multiply_block(const Block& at, const Panel<T>& a) const {
 
 // y = beta * c, for a c that the tile kernel cannot read in vectors.
 template <class T>
-void scale_c(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+void scale_c(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1) {
   for (int64_t i = i0; i < i1; ++i) {
-    for (int64_t j = j0; j < j1; ++j) *g.y.at(batch, i, j) = g.beta * *g.c.at(batch, i, j);
+    for (int64_t j = 0; j < g.n; ++j) *g.y.at(batch, i, j) = g.beta * *g.c.at(batch, i, j);
   }
 }
 
 template <class T>
-void GemmPart<T>::multiply_item(int64_t item, int64_t worker) const {
-  Block at;
-  at.batch = batch_begin + item / (plan.row_items * plan.col_items);
-  at.i0 = item % plan.row_items * plan.rows_per_item, at.i1 = min(at.i0 + plan.rows_per_item, g.m);
-  at.j0 = item / plan.row_items % plan.col_items * plan.cols_per_item;
-  at.j1 = min(at.j0 + plan.cols_per_item, g.n);
-  if (k_begin == 0 && g.c.data != nullptr && g.c.col != 1)
-    scale_c(g, at.batch, at.i0, at.i1, at.j0, at.j1);
-  at.k0 = k_begin;
+void GemmGroup<T>::multiply_rows(int64_t batch, int64_t i0) const {
+  Block at = {batch, i0, min(i0 + plan.rows_per_block, g.m), k_begin, k_begin};
+  if (k_begin == 0 && g.c.data != nullptr && g.c.col != 1) scale_c(g, batch, at.i0, at.i1);
   do {  // once even if k is empty: y = beta * c
     at.k1 = min(at.k0 + plan.k_block, k_end);
-    multiply_block(at, pack_a(at, worker));
+    multiply_block(at, pack_a(at));
     at.k0 = at.k1;
   } while (at.k0 < k_end);
 }
 
+// The whole product, by the calling thread.
 template <class T>
-int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g) {
-  Workspace workspace(nullptr);
-  GemmScratch<T>(plan_gemm(stream, g), &workspace);
-  return workspace.bytes();
-}
-
-template <class T>
-void run_gemm(const dt_stream* stream, const Gemm<T>& g, Workspace workspace) {
-  const GemmPlan plan = plan_gemm(stream, g);
+void run_part(const Gemm<T>& g, Workspace workspace) {
+  const GemmPlan plan = plan_gemm(g);
   const GemmScratch<T> scratch(plan, &workspace);
   for (int64_t batch = 0; batch < g.batch; batch += plan.batch_group) {
     const int64_t batch_end = min(batch + plan.batch_group, g.batch);
     int64_t k = 0;
     do {
       const int64_t k_end = min(k + plan.k_group, g.k);
-      const GemmPart<T> part = {g, plan, scratch, batch, batch_end, k, k_end};
-      if (plan.b_in_place < plan.b_panels) part.pack_b(stream);
-      const int64_t items = (batch_end - batch) * plan.row_items * plan.col_items;
-      for_each_item(stream, items, plan.parallel,
-                    [&](int64_t item, int64_t worker) { part.multiply_item(item, worker); });
+      const GemmGroup<T> group = {g, plan, scratch, batch, batch_end, k, k_end};
+      if (plan.b_in_place < plan.b_panels) group.pack_b();
+      for (int64_t n = batch; n < batch_end; ++n) {
+        for (int64_t i = 0; i < g.m; i += plan.rows_per_block) group.multiply_rows(n, i);
+      }
       k = k_end;
     } while (k < g.k);
   }
+}
+
+// How a product is cut: the sizes of a part, and how many there are.
+struct GemmParts {
+  int64_t batch, rows, cols;
+  int64_t batch_parts, row_parts, col_parts;
+
+  int64_t count() const { return batch_parts * row_parts * col_parts; }
+};
+
+template <class T>
+GemmParts cut_evenly(const Gemm<T>& g, int64_t batch_parts, int64_t row_parts, int64_t col_parts) {
+  GemmParts p = {};
+  p.batch = ceil_div(g.batch, batch_parts);
+  p.rows = ceil_div(ceil_div(g.m, row_parts), kTileRows) * kTileRows;
+  p.cols = ceil_div(ceil_div(g.n, col_parts), kTileCols<T>) * kTileCols<T>;
+  p.batch_parts = ceil_div(g.batch, p.batch);
+  p.row_parts = ceil_div(g.m, p.rows);
+  p.col_parts = ceil_div(g.n, p.cols);
+  return p;
+}
+
+// Every part packs what it needs of a and b, which costs about as much as kPacking more rows and
+// columns: the best cut is the one whose busiest thread has least to do.
+template <class T>
+GemmParts cut_gemm(const dt_stream* stream, const Gemm<T>& g) {
+  constexpr int64_t kPacking = 16;
+  const int64_t threads = stream->threads;
+  if (!worth_threads(stream, g.batch * ceil_div(g.n, kTileCols<T>) * g.m * (g.k + 20)))
+    return cut_evenly(g, 1, 1, 1);
+  if (g.batch >= 4 * threads) return cut_evenly(g, 4 * threads, 1, 1);
+  const auto cost = [&](const GemmParts& p) {
+    return ceil_div(p.count(), threads) * (p.rows + kPacking) * (p.cols + kPacking);
+  };
+  GemmParts best = cut_evenly(g, g.batch, 1, 1);
+  for (int64_t rows = 1; rows <= threads; ++rows) {
+    const GemmParts parts = cut_evenly(g, g.batch, rows, ceil_div(threads, rows));
+    if (cost(parts) < cost(best)) best = parts;
+  }
+  return best;
+}
+
+template <class T>
+Gemm<T> part_at(Gemm<T> g, const GemmParts& parts, int64_t n, int64_t r, int64_t c) {
+  const int64_t batch = n * parts.batch, i = r * parts.rows, j = c * parts.cols;
+  g.batch = min(parts.batch, g.batch - batch);
+  g.m = min(parts.rows, g.m - i);
+  g.n = min(parts.cols, g.n - j);
+  g.a.data = g.a.at(batch, i, 0);
+  g.b.data = g.b.at(batch, 0, j);
+  if (g.c.data != nullptr) g.c.data = g.c.at(batch, i, j);
+  g.y.data = g.y.at(batch, i, j);
+  return g;
+}
+
+// What any part may need: parts at the ends are smaller, and may be worked off in another way.
+template <class T>
+int64_t part_workspace(const Gemm<T>& g, const GemmParts& parts) {
+  int64_t bytes = 0;
+  for (int end = 0; end < 8; ++end) {
+    const Gemm<T> part =
+        part_at(g, parts, end & 1 ? parts.batch_parts - 1 : 0, end & 2 ? parts.row_parts - 1 : 0,
+                end & 4 ? parts.col_parts - 1 : 0);
+    Workspace workspace(nullptr);
+    GemmScratch<T>(plan_gemm(part), &workspace);
+    bytes = max(bytes, workspace.bytes());
+  }
+  return bytes;
+}
+
+template <class T>
+int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g) {
+  const GemmParts parts = cut_gemm(stream, g);
+  return min<int64_t>(parts.count(), stream->threads) * part_workspace(g, parts);
+}
+
+template <class T>
+void run_gemm(const dt_stream* stream, const Gemm<T>& g, Workspace workspace) {
+  const GemmParts parts = cut_gemm(stream, g);
+  const int64_t bytes = part_workspace(g, parts);
+  char* scratch = workspace.take<char>(0);
+  for_each_item(stream, parts.count(), true, [&](int64_t index, int64_t worker) {
+    const int64_t row = index % parts.row_parts, rest = index / parts.row_parts;
+    run_part(part_at(g, parts, rest / parts.col_parts, row, rest % parts.col_parts),
+             Workspace(scratch + worker * bytes));
+  });
 }
 
 }  // namespace

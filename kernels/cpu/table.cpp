@@ -13,6 +13,7 @@ extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   register_softmax(registry);
   register_layer_norm(registry);
   register_batch_norm(registry);
+  register_loss(registry);
   register_cross_entropy(registry);
   register_index(registry);
   register_gather(registry);

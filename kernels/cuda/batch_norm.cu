@@ -45,6 +45,7 @@ struct ShiftedSums {
 template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
     chunk_moments(Moments<double>* partial, Image<const T> x, ChannelShape s) {
+  begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, blockIdx.x);
   constexpr int kSums = kColumns ? kWidth : 1;
   ShiftedSums<T> sums[kSums] = {};
@@ -73,6 +74,7 @@ __global__ void __launch_bounds__(kChannelThreads)
 template <class T>
 __global__ void batch_statistics(T* mean, T* rstd, const Moments<double>* partial, ChannelShape s,
                                  double eps) {
+  begin_kernel();
   const int64_t channel = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp;
   if (channel >= s.channels) return;
   Moments<double> total = Moments<double>::none();
@@ -87,6 +89,7 @@ __global__ void batch_statistics(T* mean, T* rstd, const Moments<double>* partia
 template <class T>
 __global__ void running_statistics(T* mean, T* rstd, const T* running_mean, const T* running_var,
                                    int64_t channels, double eps) {
+  begin_kernel();
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (c >= channels) return;
   mean[c] = running_mean[c];
@@ -108,6 +111,7 @@ struct Parameters {
 template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
     normalize(Image<T> y, Image<const T> x, Parameters<T> p, ChannelShape s) {
+  begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, gridDim.x - 1 - blockIdx.x);
   constexpr int kChannels = kColumns ? kWidth : 1;
   T mean[kChannels], scale[kChannels], shift[kChannels];
@@ -143,6 +147,7 @@ template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
     chunk_sums(Pair<double>* partial, Image<const T> g, Image<const T> x, const T* mean,
                ChannelShape s) {
+  begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, blockIdx.x);
   constexpr int kSums = kColumns ? kWidth : 1;
   Pair<T> sums[kSums] = {};
@@ -178,6 +183,7 @@ __global__ void __launch_bounds__(kChannelThreads)
 template <class T>
 __global__ void parameter_gradients(T* gweight, T* gbias, Pair<double>* totals,
                                     const Pair<double>* partial, const T* rstd, ChannelShape s) {
+  begin_kernel();
   const int64_t channel = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp;
   if (channel >= s.channels) return;
   Pair<double> total = {0, 0};
@@ -210,6 +216,7 @@ template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
     input_gradient(Image<T> gx, Image<const T> g, Image<const T> x, Parameters<T> p,
                    const Pair<double>* totals, ChannelShape s) {
+  begin_kernel();
   const ChannelWalk<T, kColumns, kWidth> walk(s, gridDim.x - 1 - blockIdx.x);
   constexpr int kChannels = kColumns ? kWidth : 1;
   const double count = static_cast<double>(s.batch) * static_cast<double>(s.length);

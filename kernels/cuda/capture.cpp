@@ -63,6 +63,24 @@ uint64_t capture_of(cudaStream_t stream) {
   return status == cudaStreamCaptureStatusNone ? 0 : id;
 }
 
+// In a graph only a kernel can let its successor come: not a copy, nor several branches at once.
+bool may_start_early(int32_t device, cudaStream_t stream) {
+  if (!find_device(device)->kernels_wait) return false;
+  if (underway == 0) return true;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* before = nullptr;
+  const cudaGraphEdgeData* edges = nullptr;
+  size_t count = 0;
+  const cudaError_t error =
+      cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &before, &edges, &count);
+  ignore(error);
+  if (error) return false;
+  if (status == cudaStreamCaptureStatusNone) return true;
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  if (count == 1) ignore(cudaGraphNodeGetType(before[0], &type));
+  return type == cudaGraphNodeTypeKernel;
+}
+
 int32_t refuse_in_capture(const char* what, dt_fault* fault) {
   snprintf(fault->message, sizeof(fault->message),
            "%s is not permitted while a graph is captured: the work is only recorded, and nothing "

@@ -1,25 +1,27 @@
 // Convolution and its gradient with respect to the input, for few channels. Libraries arrange such
-// images for matrix products, which costs more than the arithmetic; here a block stages a piece of
-// the images in shared memory and each thread computes a quad of neighbouring pixels for kOut
-// output channels in registers.
+// images for matrix products, which costs more than the arithmetic; here a block takes a piece of
+// the images to shared memory and each thread computes a square of pixels of kOut output channels
+// in registers. While it works on some input channels, the next ones are on their way.
 //
 // With stride 1 the gradient with respect to the input is itself such a correlation: of the
 // gradient, with the filters turned around and their channels exchanged.
 #include <algorithm>
 
 #include "kernels/cuda/conv_tile.cuh"
-#include "kernels/cuda/offsets.cuh"
 
 namespace dt::cuda {
 namespace {
 
+constexpr int kThreads = 256;  // of a block, at most
+constexpr int kSide = 2;       // a thread's pixels are kSide x kSide
+
 struct Filters {
   const float* data;
-  int64_t o, c, r, s;  // strides, of output and input channels and of taps
+  int o, c, r, s;  // strides, of output and input channels and of taps
 };
 
 // How a thread may store its sums.
-enum class Vector { kNone, kRow2, kRow4, kChannels4 };
+enum class Vector { kNone, kRow2, kChannels4 };
 
 struct Correlation {
   Plane x, y;
@@ -30,201 +32,299 @@ struct Correlation {
   Vector vector;
 };
 
-// How the work is cut. A block computes a tile of `rows` x `quads` quads of each of `images`
-// images, for all output channels; its threads are (group of kOut channels, image, row, quad),
-// quads fastest. Input channels go through shared memory `chunk` at a time.
+// How the work is cut. A block computes a tile of `rows` x `cols` squares, of each of `images`
+// images, for all output channels; its threads are (group of kOut channels, image, row, column),
+// columns fastest. Input channels go through shared memory `chunk` at a time: the tiles of all
+// images, then the filters.
 struct Cut {
-  int quads, rows, images, groups;
+  int cols, rows, images, groups;
   int tiles_across, tiles_down, image_blocks;
-  int chunk;
-  int row_pitch, plane_pitch, image_pitch;
+  int chunk, floats;  // channels of a chunk, floats of a copy
+  int image_pitch, filter_pitch, chunk_pitch;
+  FastDivide by_cols, by_rows, by_images, by_filter;
+  Walk walk;
 
-  int items() const { return quads * rows * images; }
+  int threads() const { return cols * rows * images * groups; }
   int64_t blocks() const { return int64_t{tiles_across} * tiles_down * image_blocks; }
 };
 
 // ---- the kernel
 
-// Filters of a chunk, as [c][r][s][output channel], padded with zeros to whole groups.
+// What a block computes: its first pixel and its images.
+struct Tile {
+  int p, q, n, images;
+
+  __device__ Tile(const Cut& cut, int count) {
+    q = blockIdx.x % cut.tiles_across * cut.cols * kSide;
+    p = blockIdx.x / cut.tiles_across % cut.tiles_down * cut.rows * kSide;
+    n = blockIdx.x / cut.tiles_across / cut.tiles_down * cut.images;
+    images = min(cut.images, count - n);
+  }
+};
+
+// What a thread computes: a square of an image, for a group of channels.
+struct Task {
+  int col, row, image, group;
+
+  __device__ explicit Task(const Cut& cut) {
+    const int rest = cut.by_cols.divide(threadIdx.x), outer = cut.by_rows.divide(rest);
+    group = cut.by_images.divide(outer);
+    col = threadIdx.x - rest * cut.cols;
+    row = rest - outer * cut.rows;
+    image = outer - group * cut.images;
+  }
+};
+
+// Starts to copy the filters of `channels` channels from c0 on, as [c][r][s][output channel]. A
+// thread keeps its tap.
 template <int kTaps>
-__device__ __forceinline__ void stage_filters(const Correlation& k, int c0, int channels,
-                                              int outputs, float* to) {
-  for (int i = threadIdx.x; i < channels * kTaps * kTaps * outputs; i += blockDim.x) {
-    const int o = i % outputs, tap = i / outputs % (kTaps * kTaps),
-              c = i / outputs / (kTaps * kTaps);
-    const int r = tap / kTaps, s = tap % kTaps;
-    const bool inside = o < k.y.channels && c0 + c < k.x.channels;
-    to[i] = inside ? __ldg(k.w.data + o * k.w.o + (c0 + c) * k.w.c + r * k.w.r + s * k.w.s) : 0.0f;
+__device__ __forceinline__ void stage_filters(const Correlation& k, const Cut& cut, int c0,
+                                              int channels, float* to) {
+  constexpr int kWindow = kTaps * kTaps;
+  const int length = cut.chunk * kWindow, first = cut.by_filter.divide(threadIdx.x);
+  const int step = cut.by_filter.divide(blockDim.x), at = threadIdx.x - first * length;
+  const int c = at / kWindow, r = at % kWindow / kTaps, s = at % kTaps;
+  if (first >= step || c >= channels) return;
+  const float* from = k.w.data + first * k.w.o + (c0 + c) * k.w.c + r * k.w.r + s * k.w.s;
+  to += at * cut.filter_pitch;
+  for (int o = first; o < k.y.channels; o += step) {
+    copy_async<sizeof(float)>(to + o, from, true);
+    from += step * k.w.o;
   }
 }
 
-// Adds what one input channel contributes. `tile` is at the thread's quad, `filters` at its group.
+// Starts to copy a block's share of `chunk` channels from c0 on.
+template <int kTaps>
+__device__ __forceinline__ void stage_chunk(const Correlation& k, const Cut& cut, const Tile& tile,
+                                            int c0, float* to) {
+  const int channels = min(cut.chunk, k.x.channels - c0);
+  const int h = tile.p - k.pad_h, w = tile.q - k.pad_w - kLead<kTaps>;
+  for (int i = 0; i < tile.images; ++i) {
+    const float* image = k.x.data + (tile.n + i) * k.x.n;
+    stage(k.x, image, c0, h, w, channels, cut.walk, cut.floats, to + i * cut.image_pitch);
+  }
+  stage_filters<kTaps>(k, cut, c0, channels, to + cut.images * cut.image_pitch);
+}
+
+// The inputs in one row that a square reads. `from` is kLead columns behind a multiple of 8 bytes.
+template <int kTaps>
+__device__ __forceinline__ void read_row(const float* from, float (&to)[kTaps + 1]) {
+  constexpr int kOdd = kLead<kTaps> % 2;
+  if (kOdd) to[0] = from[0], to[kTaps] = from[kTaps];
+#pragma unroll
+  for (int i = kOdd; i < kTaps; i += 2) {
+    const float2 two = *reinterpret_cast<const float2*>(from + i);
+    to[i] = two.x, to[i + 1] = two.y;
+  }
+}
+
+// Adds what one input channel contributes. `tile` is at the thread's square, `filters` at its
+// group.
 template <int kTaps, int kOut>
 __device__ __forceinline__ void accumulate(const float* tile, int row_pitch, const float* filters,
-                                           int outputs, float (&sums)[kOut][kQuad]) {
+                                           int filter_pitch, float (&sums)[kOut][kSide][kSide]) {
+  float input[kTaps + 1][kTaps + 1];
+  read_row<kTaps>(tile, input[0]);
 #pragma unroll
   for (int r = 0; r < kTaps; ++r) {
-    float input[kQuad + kTaps - 1];
-    read_row<kTaps>(tile + r * row_pitch, input);
+    read_row<kTaps>(tile + (r + 1) * row_pitch, input[r + 1]);
 #pragma unroll
     for (int s = 0; s < kTaps; ++s) {
-      float weights[kOut];
 #pragma unroll
       for (int o = 0; o < kOut; o += 4) {
         const float4 four =
-            *reinterpret_cast<const float4*>(filters + (r * kTaps + s) * outputs + o);
-        weights[o] = four.x, weights[o + 1] = four.y, weights[o + 2] = four.z,
-        weights[o + 3] = four.w;
-      }
+            *reinterpret_cast<const float4*>(filters + (r * kTaps + s) * filter_pitch + o);
+        const float weights[] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-      for (int o = 0; o < kOut; ++o) {
-#pragma unroll
-        for (int i = 0; i < kQuad; ++i) sums[o][i] = fma(weights[o], input[i + s], sums[o][i]);
+        for (int i = 0; i < 4 * kSide * kSide; ++i) {
+          const int each = i / (kSide * kSide), row = i / kSide % kSide, col = i % kSide;
+          float& sum = sums[o + each][row][col];
+          sum = fma(weights[each], input[r + row][s + col], sum);
+        }
       }
     }
   }
 }
 
+// Stores a row of a square, of which `width` pixels exist, for channels from o0 on.
 template <int kOut>
-__device__ __forceinline__ void store(const Correlation& k, int n, int o0, int p, int q0,
-                                      const float (&sums)[kOut][kQuad]) {
-  const Plane& y = k.y;
-  float* to = y.data + n * y.n + o0 * y.c + p * y.h + q0 * y.w;
-  if (k.vector == Vector::kChannels4) {
-#pragma unroll
-    for (int i = 0; i < kQuad; ++i) {
-#pragma unroll
-      for (int o = 0; o < kOut; o += 4) {
-        if (q0 + i < y.width && o0 + o < y.channels)
-          *reinterpret_cast<float4*>(to + i * y.w + o) =
-              make_float4(sums[o][i], sums[o + 1][i], sums[o + 2][i], sums[o + 3][i]);
-      }
-    }
-    return;
-  }
+__device__ __forceinline__ void store_row(const Correlation& k, int o0, int width,
+                                          const float (&sums)[kOut][kSide][kSide], int row,
+                                          float* to) {
 #pragma unroll
   for (int o = 0; o < kOut; ++o) {
-    if (o0 + o >= y.channels) return;
-    float* row = to + o * y.c;
-    if (k.vector == Vector::kRow4) {
-      *reinterpret_cast<float4*>(row) = make_float4(sums[o][0], sums[o][1], sums[o][2], sums[o][3]);
-    } else if (k.vector == Vector::kRow2) {
-      *reinterpret_cast<float2*>(row) = make_float2(sums[o][0], sums[o][1]);
-      if (q0 + 2 < y.width)
-        *reinterpret_cast<float2*>(row + 2) = make_float2(sums[o][2], sums[o][3]);
-    } else {
+    if (o0 + o >= k.y.channels) return;
+    float* const pixels = to + o * k.y.c;
+    const float(&two)[kSide] = sums[o][row];
+    if (k.vector == Vector::kRow2) {
+      *reinterpret_cast<float2*>(pixels) = make_float2(two[0], two[1]);
+    } else if (k.vector == Vector::kNone) {
+      pixels[0] = two[0];
+      if (width > 1) pixels[k.y.w] = two[1];
+    } else if (o % 4 == 0) {
 #pragma unroll
-      for (int i = 0; i < kQuad; ++i) {
-        if (q0 + i < y.width) row[i * y.w] = sums[o][i];
+      for (int i = 0; i < kSide; ++i) {
+        if (i < width)
+          *reinterpret_cast<float4*>(pixels + i * k.y.w) = make_float4(
+              sums[o][row][i], sums[o + 1][row][i], sums[o + 2][row][i], sums[o + 3][row][i]);
       }
     }
   }
 }
 
 template <int kTaps, int kOut>
-__global__ __launch_bounds__(256, 2) void correlate(Correlation k, Cut cut) {
+__global__ __launch_bounds__(kThreads, 4) void correlate(const __grid_constant__ Correlation k,
+                                                         const __grid_constant__ Cut cut) {
+  begin_kernel();
   extern __shared__ __align__(16) float memory[];
-  const int outputs = cut.groups * kOut;
-  float* const tile = memory;
-  float* const filters = tile + cut.images * cut.image_pitch;
+  const Tile tile(cut, k.x.count);
+  const Task task(cut);
+  const bool works = task.group < cut.groups;  // the others only copy
 
-  const int column = blockIdx.x % cut.tiles_across * cut.quads * kQuad;
-  const int top = blockIdx.x / cut.tiles_across % cut.tiles_down * cut.rows;
-  const int n0 = blockIdx.x / cut.tiles_across / cut.tiles_down * cut.images;
-  const int quad = threadIdx.x % cut.quads, row = threadIdx.x / cut.quads % cut.rows;
-  const int image = threadIdx.x / cut.quads / cut.rows % cut.images;
-  const int group = threadIdx.x / cut.quads / cut.rows / cut.images;
-  const int n = n0 + image, p = top + row, q0 = column + quad * kQuad;
-  const bool works = group < cut.groups && n < k.y.count && p < k.y.height && q0 < k.y.width;
-
-  float sums[kOut][kQuad];
+  float sums[kOut][kSide][kSide];
 #pragma unroll
   for (int o = 0; o < kOut; ++o) {
-    const int channel = group * kOut + o;
+    const int channel = task.group * kOut + o;
     const bool has_bias = k.bias != nullptr && channel < k.y.channels;
-    const float start = has_bias ? k.bias[channel * k.bias_stride] : 0.0f;
+    const float first = has_bias ? __ldg(k.bias + channel * k.bias_stride) : 0.0f;
 #pragma unroll
-    for (int i = 0; i < kQuad; ++i) sums[o][i] = start;
+    for (int i = 0; i < kSide * kSide; ++i) sums[o][i / kSide][i % kSide] = first;
   }
 
-  Box box = {0,
-             top - k.pad_h,
-             column - k.pad_w,
-             0,
-             cut.rows + kTaps - 1,
-             cut.quads * kQuad + kTaps - 1,
-             cut.row_pitch,
-             cut.plane_pitch};
-  for (int c0 = 0; c0 < k.x.channels; c0 += cut.chunk) {
-    box.c0 = c0;
-    box.channels = min(cut.chunk, k.x.channels - c0);
-    if (c0 > 0) __syncthreads();
-    for (int i = 0; i < cut.images && n0 + i < k.x.count; ++i)
-      stage(k.x, n0 + i, box, tile + i * cut.image_pitch);
-    stage_filters<kTaps>(k, c0, box.channels, outputs, filters);
-    __syncthreads();
-    if (!works) continue;
-    const float* from = tile + image * cut.image_pitch + row * cut.row_pitch + quad * kQuad;
-    for (int c = 0; c < box.channels; ++c)
-      accumulate<kTaps, kOut>(from + c * cut.plane_pitch, cut.row_pitch,
-                              filters + c * kTaps * kTaps * outputs + group * kOut, outputs, sums);
+  // Step by step, the block computes on one half of the memory while the next channels come to the
+  // other half.
+  const Box& box = cut.walk.box;
+  const float* const inputs = memory + task.image * cut.image_pitch +
+                              task.row * kSide * box.row_pitch + task.col * kSide + kLead<kTaps>;
+  const float* const filters = memory + cut.images * cut.image_pitch + task.group * kOut;
+  int here = cut.chunk_pitch, there = 0;
+  for (int next = 0; next < k.x.channels + cut.chunk; next += cut.chunk) {
+    if (next < k.x.channels) stage_chunk<kTaps>(k, cut, tile, next, memory + there);
+    close_copies();
+    if (next > 0) {
+      wait_copies<1>();
+      __syncthreads();
+      const int channels = works ? min(cut.chunk, k.x.channels - next + cut.chunk) : 0;
+      const float *from = inputs + here, *with = filters + here;
+      for (int c = 0; c < channels; ++c) {
+        accumulate<kTaps, kOut>(from, box.row_pitch, with, cut.filter_pitch, sums);
+        from += box.plane_pitch, with += kTaps * kTaps * cut.filter_pitch;
+      }
+      __syncthreads();
+    }
+    here = there, there = cut.chunk_pitch - there;
   }
-  if (works) store<kOut>(k, n, group * kOut, p, q0, sums);
+
+  const int p = tile.p + task.row * kSide, q = tile.q + task.col * kSide, o = task.group * kOut;
+  if (!works || task.image >= tile.images || q >= k.y.width) return;
+  float* to = k.y.data + (tile.n + task.image) * k.y.n + o * k.y.c + p * k.y.h + q * k.y.w;
+#pragma unroll
+  for (int row = 0; row < kSide; ++row) {
+    if (p + row < k.y.height) store_row<kOut>(k, o, k.y.width - q, sums, row, to + row * k.y.h);
+  }
 }
 
 // ---- the cut
 
-int at_least_one(int64_t value) {
-  return static_cast<int>(std::max<int64_t>(value, 1));
-}
-
-template <int kTaps, int kOut>
-Cut cut_for(const Correlation& k, int threads) {
-  constexpr int kWidest = 16;  // quads
-  const Plane& y = k.y;
+// Blocks of about `threads` threads, each of which computes `out` channels.
+Cut shape_of(const Plane& y, int out, int threads) {
+  constexpr int kWidest = 32, kTallest = 64, kMostImages = 64;  // columns, rows of squares
   Cut cut = {};
-  cut.groups = static_cast<int>(divide_up(y.channels, kOut));
-  const int quads = static_cast<int>(divide_up(y.width, kQuad));
-  cut.tiles_across = static_cast<int>(divide_up(quads, kWidest));
-  cut.quads = static_cast<int>(divide_up(quads, cut.tiles_across));
-  const int rows = std::min(at_least_one(threads / (cut.quads * cut.groups)), y.height);
-  cut.tiles_down = static_cast<int>(divide_up(y.height, rows));
-  cut.rows = static_cast<int>(divide_up(y.height, cut.tiles_down));
+  cut.groups = ceil_divide(y.channels, out);
+  const int cols = ceil_divide(y.width, kSide), rows = ceil_divide(y.height, kSide);
+  cut.tiles_across = ceil_divide(cols, kWidest);
+  cut.cols = ceil_divide(cols, cut.tiles_across);
+  const int fitting = threads / (cut.cols * cut.groups);
+  cut.tiles_down = ceil_divide(rows, std::min(std::max(fitting, 1), kTallest));
+  cut.rows = ceil_divide(rows, cut.tiles_down);
   const bool whole = cut.tiles_across == 1 && cut.tiles_down == 1;
-  cut.images = whole ? at_least_one(threads / (cut.quads * cut.rows * cut.groups)) : 1;
-  cut.image_blocks = static_cast<int>(divide_up(y.count, cut.images));
-  cut.row_pitch = row_pitch<kTaps>(cut.quads);
-  cut.plane_pitch = (cut.rows + kTaps - 1) * cut.row_pitch;
-  const int filters = kTaps * kTaps * cut.groups * kOut;
-  const int room = static_cast<int>(kSharedBytes / sizeof(float));
-  cut.chunk = std::min(room / (cut.images * cut.plane_pitch + filters), k.x.channels);
-  cut.image_pitch = cut.chunk * cut.plane_pitch;
+  cut.images =
+      whole ? std::min(std::max(fitting / cut.rows, 1), std::min(y.count, kMostImages)) : 1;
+  cut.image_blocks = ceil_divide(y.count, cut.images);
   return cut;
 }
 
-// Blocks of 256 threads stage least, but a small batch must be cut finer to reach every
-// multiprocessor.
-template <int kTaps, int kOut>
-int32_t run_as(const dt_stream* stream, const Correlation& k) {
-  int threads = 256;
-  Cut cut = cut_for<kTaps, kOut>(k, threads);
-  while (threads > 64 && cut.blocks() < multiprocessors(stream->device))
-    cut = cut_for<kTaps, kOut>(k, threads /= 2);
-  const int block = round_up(cut.items() * cut.groups, kWarp);
-  const size_t floats =
-      cut.images * cut.image_pitch + cut.chunk * kTaps * kTaps * cut.groups * kOut;
-  return launch(stream, correlate<kTaps, kOut>, static_cast<unsigned>(cut.blocks()), block,
-                floats * sizeof(float), k, cut);
+// About how many instructions of a warp the busiest multiprocessor needs for an input channel.
+int64_t cost_of(const Cut& cut, int taps, int out, int multiprocessors) {
+  constexpr int kSchedulers = 4, kPerCopy = 14, kPerLoad = 2;
+  const int window = taps * taps, reads = taps + kSide - 1;
+  const int64_t blocks = divide_up(cut.blocks(), multiprocessors);
+  const int64_t warps = blocks * ceil_divide(cut.threads(), kWarp);
+  const int loads = window * out / 4 + reads * reads / 2;
+  const int staged = cut.images * (cut.rows * kSide + taps - 1) * (cut.cols * kSide + taps - 1);
+  return std::max<int64_t>(warps, kSchedulers) * (window * out * kSide * kSide + loads * kPerLoad) +
+         blocks * (staged / kWarp * kPerCopy);
 }
 
-// More sums per thread reuse more of what it reads, if enough threads remain.
+// The most threads of a half warp that read from one pair of banks, which the others wait for.
+int conflicts(int cols, int pitch) {
+  int hits[kWarp / 2] = {}, worst = 0;
+  for (int lane = 0; lane < kWarp / 2; ++lane) {
+    const int pair = lane % cols + lane / cols * pitch;  // squares are two rows apart
+    worst = std::max(worst, ++hits[pair % (kWarp / 2)]);
+  }
+  return worst;
+}
+
+// The pitch of rows of `staged` columns that are copied by so many floats.
+int best_pitch(int cols, int staged, int floats) {
+  const int step = std::max(floats, kSide), least = round_up(staged, step);
+  int best = least;
+  for (int pitch = least; pitch < least + 8; pitch += step) {
+    if (conflicts(cols, pitch) < conflicts(cols, best)) best = pitch;
+  }
+  return best;
+}
+
+// Lays out the shared memory, for blocks of so many threads, and prepares the divisions.
+template <int kTaps, int kOut>
+void finish(Cut* cut, const Correlation& k, int threads) {
+  constexpr int kMostChannels = 4;  // of a chunk; the fewer, the sooner the arithmetic starts
+  constexpr int kRoom = kSharedBytes / sizeof(float) / 2, kWindow = kTaps * kTaps;
+  const int tile = cut->tiles_across == 1 ? 0 : cut->cols * kSide;
+  cut->floats = floats_of_copies(k.x, k.pad_w + kLead<kTaps>, tile);
+  const int rows = cut->rows * kSide + kTaps - 1;
+  const int cols = round_up(kLead<kTaps> + cut->cols * kSide + kTaps - 1, cut->floats);
+  const int pitch = best_pitch(cut->cols, cols, cut->floats);
+  cut->filter_pitch = cut->groups * kOut | 4;  // spreads neighbouring taps over the banks
+  const int channel = cut->images * rows * pitch + kWindow * cut->filter_pitch;
+  cut->chunk = std::min({kRoom / channel, threads / kWindow, kMostChannels, k.x.channels});
+  cut->image_pitch = cut->chunk * rows * pitch;
+  cut->chunk_pitch = cut->chunk * channel;
+  cut->by_cols = FastDivide(cut->cols);
+  cut->by_rows = FastDivide(cut->rows);
+  cut->by_images = FastDivide(cut->images);
+  cut->by_filter = FastDivide(cut->chunk * kWindow);
+  cut->walk = Walk(k.x, {rows, pitch, rows * pitch}, cols / cut->floats, threads);
+}
+
+template <int kTaps, int kOut>
+int32_t run(const dt_stream* stream, const Correlation& k, Cut cut) {
+  // Threads enough to copy the widest row.
+  const int threads = round_up(std::max(cut.threads(), cut.cols * kSide + 2 * kTaps), kWarp);
+  finish<kTaps, kOut>(&cut, k, threads);
+  const int halves = cut.chunk < k.x.channels ? 2 : 1;
+  return launch(stream, correlate<kTaps, kOut>, static_cast<unsigned>(cut.blocks()), threads,
+                halves * cut.chunk_pitch * sizeof(float), k, cut);
+}
+
+// More channels per thread reuse more of what it reads, larger blocks share more of what they
+// stage; but all multiprocessors should have the same to do.
 template <int kTaps>
 int32_t run_taps(const dt_stream* stream, const Correlation& k) {
-  const int64_t quads = int64_t{k.y.count} * k.y.height * divide_up(k.y.width, kQuad);
-  const int64_t threads = quads * divide_up(k.y.channels, 8);
-  if (k.y.channels > 4 && threads >= int64_t{512} * multiprocessors(stream->device))
-    return run_as<kTaps, 8>(stream, k);
-  return run_as<kTaps, 4>(stream, k);
+  constexpr int kLeastThreads = 64;
+  int best_out = 0;
+  int64_t least = INT64_MAX;
+  Cut best = {};
+  for (int out : {8, 4}) {
+    if (out == 8 && k.y.channels <= 4) continue;
+    for (int threads = kThreads; threads >= kLeastThreads; threads -= kWarp) {
+      const Cut cut = shape_of(k.y, out, threads);
+      const int64_t cost = cost_of(cut, kTaps, out, multiprocessors(stream->device));
+      if (cost < least) least = cost, best = cut, best_out = out;
+    }
+  }
+  return best_out == 8 ? run<kTaps, 8>(stream, k, best) : run<kTaps, 4>(stream, k, best);
 }
 
 // ---- the calls
@@ -234,18 +334,16 @@ Vector vector_for(const Plane& y) {
     return reinterpret_cast<uintptr_t>(y.data) % (floats * sizeof(float)) == 0 &&
            y.n % floats == 0 && y.h % floats == 0;
   };
-  if (y.w == 1 && aligned(4) && y.c % 4 == 0 && y.width % 4 == 0) return Vector::kRow4;
-  if (y.w == 1 && aligned(2) && y.c % 2 == 0 && y.width % 2 == 0) return Vector::kRow2;
+  if (has_vectors(y, 2)) return Vector::kRow2;
   if (y.c == 1 && aligned(4) && y.w % 4 == 0 && y.channels % 4 == 0) return Vector::kChannels4;
   return Vector::kNone;
 }
 
 Correlation forward(const Convolution& c) {
-  const auto* s = c.w.strides;
-  const Plane y(c.y);
+  const Plane w(c.w), y(c.y);
   return {Plane(c.x),
           y,
-          {static_cast<const float*>(c.w.data), s[0], s[1], s[2], s[3]},
+          {w.data, static_cast<int>(w.n), w.c, w.h, w.w},
           static_cast<const float*>(c.bias),
           c.bias_stride,
           static_cast<int>(c.padding[0]),
@@ -254,18 +352,28 @@ Correlation forward(const Convolution& c) {
 }
 
 Correlation backward_input(const Convolution& c) {
-  const auto* s = c.w.strides;
-  const int64_t last = c.w.sizes[2] - 1;
-  const float* corner = static_cast<const float*>(c.w.data) + last * (s[2] + s[3]);
-  const Plane gx(c.x);
+  const Plane w(c.w), gx(c.x);
+  const int last = w.height - 1;
   return {Plane(c.y),
           gx,
-          {corner, s[1], s[0], -s[2], -s[3]},
+          {w.data + last * (w.h + w.w), w.c, static_cast<int>(w.n), -w.h, -w.w},
           nullptr,
           0,
           static_cast<int>(last - c.padding[0]),
           static_cast<int>(last - c.padding[1]),
           vector_for(gx)};
+}
+
+// Whether 32 bits hold the number of elements and the offsets in an image, also of what tiles have
+// beyond its edges.
+bool is_small(const Images& x) {
+  constexpr double kBeyond = 160;
+  double elements = 1, reach = 0;
+  for (int d = 0; d < 4; ++d) {
+    elements *= x.sizes[d];
+    if (d > 0) reach += magnitude(x.strides[d]) * (x.sizes[d] + (d > 1 ? kBeyond : 0));
+  }
+  return elements <= kMaxIndex32 && reach <= kMaxIndex32;
 }
 
 }  // namespace
@@ -276,10 +384,7 @@ bool direct_can(const Convolution& c) {
                      c.dilation[1] == 1 && c.groups == 1;
   const bool window = w[2] == w[3] && (w[2] == 3 || w[2] == 5);
   if (c.dtype != DT_FLOAT32 || !plain || !window) return false;
-  const auto elements = [](const Images& x) {
-    return static_cast<double>(x.sizes[0]) * x.sizes[1] * x.sizes[2] * x.sizes[3];
-  };
-  if (elements(c.x) > kMaxIndex32 || elements(c.y) > kMaxIndex32) return false;
+  if (!is_small(c.x) || !is_small(c.w) || !is_small(c.y)) return false;
   // More pairs of channels than that leave the weight gradient's threads nothing to share.
   constexpr int64_t kMostChannels = 32, kMostPairs3 = 256, kMostPairs5 = 192;
   return w[0] <= kMostChannels && w[1] <= kMostChannels &&

@@ -1,10 +1,10 @@
 // The gradient of a convolution with respect to its filters and bias, for few channels.
 //
 // gw[o, c, r, s] is a sum over all pixels of g[o] times the input that tap (r, s) meets there. A
-// block goes through tiles of the images. It stages a tile of g and of x in shared memory, and each
-// thread adds up, in registers, all taps of kO x kC pairs of channels, over its share of the tile's
-// pixels. In the end the shares are added in a fixed order within the block, and a second kernel
-// adds the blocks, also in order.
+// block goes through tiles of the images. While it computes on a tile of g and of x in shared
+// memory, the next ones are on their way. Each thread adds up, in registers, all taps of kO x kC
+// pairs of channels, over its share of the tile's pixels. In the end the shares are added in a
+// fixed order within the block, and a second kernel adds the blocks, also in order.
 #include <algorithm>
 
 #include "kernels/cuda/conv_tile.cuh"
@@ -12,19 +12,26 @@
 namespace dt::cuda {
 namespace {
 
+constexpr int kQuad = 4;  // neighbouring pixels of a row, which a thread takes together
+constexpr int kMostShared = 64 * 1024;  // of a block, so that two blocks run side by side
+
 struct WeightGradient {
   Plane g, x;
   int pad_h, pad_w;
 };
 
 // How the work is cut. A thread's pairs are output channels o, o + o_groups, ... and input channels
-// c, c + c_groups, ...: neighbouring threads then read neighbouring planes.
+// c, c + c_groups, ...: neighbouring threads then read neighbouring planes. Its share are strips of
+// a tile: a quad wide, `strip_rows` high.
 struct Cut {
   int o_groups, c_groups, shares;
-  int quads, rows;  // of a tile
+  int quads, rows, strip_rows, strips;  // of a tile
   int tiles_across, tiles_down;
-  int g_row, g_plane, x_row, x_plane;  // pitches in shared memory
+  int g_floats, x_floats;    // of a copy
+  int x_offset, tile_pitch;  // in shared memory, where there are two tiles: each of g, then of x
   int blocks;
+  Walk g_walk, x_walk;
+  FastDivide by_pairs, by_o_groups, by_quads;
 
   int pairs() const { return o_groups * c_groups; }
   int tiles(int images) const { return images * tiles_across * tiles_down; }
@@ -34,39 +41,68 @@ struct Cut {
 template <int taps, int o, int c, int threads>
 struct Shape {
   static constexpr int kTaps = taps, kO = o, kC = c, kThreads = threads;
+  static constexpr int kSpan = kQuad + taps - 1;  // the inputs in a row that a quad meets
   static constexpr int kSums = o * c * taps * taps + o;
   static_assert(kSums * threads * sizeof(float) <= kSharedBytes);
 };
 
-// Adds what a quad of pixels contributes. `g` and `x` are at the quad, in the thread's first
-// planes.
+// The inputs in one row that a quad meets. `from` is kLead columns behind a multiple of 16 bytes.
 template <class S>
-__device__ __forceinline__ void accumulate(const float* g, const float* x, const Cut& cut,
-                                           float (&sums)[S::kSums]) {
+__device__ __forceinline__ void read_row(const float* from, float (&to)[S::kSpan]) {
+  constexpr int kHead = S::kTaps / 2;
+#pragma unroll
+  for (int i = 0; i < kHead; ++i) to[i] = from[i], to[i + kHead + kQuad] = from[i + kHead + kQuad];
+  const float4 four = *reinterpret_cast<const float4*>(from + kHead);
+  to[kHead] = four.x, to[kHead + 1] = four.y, to[kHead + 2] = four.z, to[kHead + 3] = four.w;
+}
+
+// Adds what a quad contributes. `g` is at the quad, in the thread's first plane; `rows` are the
+// rows of x that it meets, the first of them at `first`.
+template <class S>
+__device__ __forceinline__ void accumulate(const float* g, int g_step,
+                                           const float (&rows)[S::kC][S::kTaps][S::kSpan],
+                                           int first, float (&sums)[S::kSums]) {
   constexpr int kTaps = S::kTaps;
-  float gradient[S::kO][kQuad];
 #pragma unroll
   for (int o = 0; o < S::kO; ++o) {
-    const float4 four = *reinterpret_cast<const float4*>(g + o * cut.o_groups * cut.g_plane);
-    gradient[o][0] = four.x, gradient[o][1] = four.y, gradient[o][2] = four.z,
-    gradient[o][3] = four.w;
+    const float4 four = *reinterpret_cast<const float4*>(g + o * g_step);
+    const float gradient[kQuad] = {four.x, four.y, four.z, four.w};
     sums[S::kSums - S::kO + o] += (four.x + four.y) + (four.z + four.w);
+#pragma unroll
+    for (int i = 0; i < S::kC * kTaps * kTaps; ++i) {
+      const int c = i / (kTaps * kTaps), r = i / kTaps % kTaps, s = i % kTaps;
+      float& sum = sums[o * S::kC * kTaps * kTaps + i];
+#pragma unroll
+      for (int q = 0; q < kQuad; ++q)
+        sum = fma(gradient[q], rows[c][(first + r) % kTaps][q + s], sum);
+    }
   }
+}
+
+// Adds what a strip of `count` rows contributes. `g` and `x` are at its top, in the thread's first
+// planes. Every row of x is read once: kTaps of them are kept, in a ring.
+template <class S>
+__device__ __forceinline__ void add_strip(const Cut& cut, const float* g, const float* x, int count,
+                                          float (&sums)[S::kSums]) {
+  constexpr int kTaps = S::kTaps;
+  const int g_step = cut.o_groups * cut.g_walk.box.plane_pitch,
+            x_step = cut.c_groups * cut.x_walk.box.plane_pitch;
+  float rows[S::kC][kTaps][S::kSpan];
 #pragma unroll
-  for (int c = 0; c < S::kC; ++c) {
+  for (int r = 0; r < kTaps - 1; ++r) {
 #pragma unroll
-    for (int r = 0; r < kTaps; ++r) {
-      float input[kQuad + kTaps - 1];
-      read_row<kTaps>(x + c * cut.c_groups * cut.x_plane + r * cut.x_row, input);
+    for (int c = 0; c < S::kC; ++c) read_row<S>(x + c * x_step, rows[c][r]);
+    x += cut.x_walk.box.row_pitch;
+  }
+  for (; count > 0; count -= kTaps) {
 #pragma unroll
-      for (int o = 0; o < S::kO; ++o) {
+    for (int first = 0; first < kTaps; ++first) {
+      if (first >= count) break;
 #pragma unroll
-        for (int s = 0; s < kTaps; ++s) {
-          float& sum = sums[((o * S::kC + c) * kTaps + r) * kTaps + s];
-#pragma unroll
-          for (int i = 0; i < kQuad; ++i) sum = fma(gradient[o][i], input[i + s], sum);
-        }
-      }
+      for (int c = 0; c < S::kC; ++c)
+        read_row<S>(x + c * x_step, rows[c][(first + kTaps - 1) % kTaps]);
+      accumulate<S>(g, g_step, rows, first, sums);
+      x += cut.x_walk.box.row_pitch, g += cut.g_walk.box.row_pitch;
     }
   }
 }
@@ -77,20 +113,20 @@ template <class S>
 __device__ __forceinline__ void combine(const float (&sums)[S::kSums], const WeightGradient& k,
                                         const Cut& cut, float* memory, float* to) {
   constexpr int kWindow = S::kTaps * S::kTaps;
-  __syncthreads();
 #pragma unroll
   for (int i = 0; i < S::kSums; ++i) memory[i * S::kThreads + threadIdx.x] = sums[i];
   __syncthreads();
   const int pairs = cut.o_groups * cut.c_groups;
   for (int e = threadIdx.x; e < S::kSums * pairs; e += S::kThreads) {
-    const int which = e / pairs, pair = e % pairs;
+    const int which = cut.by_pairs.divide(e), pair = e - which * pairs;
+    const int c_group = cut.by_o_groups.divide(pair), o_group = pair - c_group * cut.o_groups;
     const bool is_bias = which >= S::kSums - S::kO;
     const int o_local = is_bias ? which - (S::kSums - S::kO) : which / (S::kC * kWindow);
     const int c_local = is_bias ? 0 : which / kWindow % S::kC;
-    const int o = pair % cut.o_groups + o_local * cut.o_groups;
-    const int c = pair / cut.o_groups + c_local * cut.c_groups;
+    const int o = o_group + o_local * cut.o_groups, c = c_group + c_local * cut.c_groups;
     if (o >= k.g.channels || c >= k.x.channels || (is_bias && c > 0)) continue;
     float sum = 0;
+#pragma unroll 4
     for (int share = 0; share < cut.shares; ++share)
       sum += memory[which * S::kThreads + share * pairs + pair];
     const int weights = k.g.channels * k.x.channels * kWindow;
@@ -98,46 +134,70 @@ __device__ __forceinline__ void combine(const float (&sums)[S::kSums], const Wei
   }
 }
 
+// Starts to copy a tile to shared memory. The last tiles reach beyond the image: there g is zero
+// and adds nothing.
 template <class S>
-__global__ __launch_bounds__(S::kThreads, 2) void weight_partials(WeightGradient k, Cut cut,
-                                                                  float* partials) {
+__device__ __forceinline__ void stage_tile(const WeightGradient& k, const Cut& cut, int tile,
+                                           float* to) {
+  const int q = tile % cut.tiles_across * cut.quads * kQuad;
+  const int p = tile / cut.tiles_across % cut.tiles_down * cut.rows;
+  const int n = tile / cut.tiles_across / cut.tiles_down;
+  stage(k.g, k.g.data + n * k.g.n, 0, p, q, k.g.channels, cut.g_walk, cut.g_floats, to);
+  stage(k.x, k.x.data + n * k.x.n, 0, p - k.pad_h, q - k.pad_w - kLead<S::kTaps>, k.x.channels,
+        cut.x_walk, cut.x_floats, to + cut.x_offset);
+}
+
+__device__ __forceinline__ void clear(float* from, const float* end) {
+  for (float* at = from + threadIdx.x; at < end; at += blockDim.x) *at = 0;
+}
+
+template <class S>
+__global__ __launch_bounds__(S::kThreads,
+                             2) void weight_partials(const __grid_constant__ WeightGradient k,
+                                                     const __grid_constant__ Cut cut,
+                                                     float* partials) {
+  begin_kernel();
   extern __shared__ __align__(16) float memory[];
-  // Planes of channels that do not exist are zero, so threads need not ask.
-  const int g_channels = cut.o_groups * S::kO, x_channels = cut.c_groups * S::kC;
-  float* const g_tile = memory;
-  float* const x_tile = memory + g_channels * cut.g_plane;
-  const int pairs = cut.o_groups * cut.c_groups;
-  const int pair = threadIdx.x % pairs, share = threadIdx.x / pairs;
-  const float* const g_mine = g_tile + pair % cut.o_groups * cut.g_plane;
-  const float* const x_mine = x_tile + pair / cut.o_groups * cut.x_plane;
+  // Threads need not ask whether their channels exist: the planes of others are zero.
+  for (int half = 0; half < 2; ++half) {
+    float* const g = memory + half * cut.tile_pitch;
+    clear(g + k.g.channels * cut.g_walk.box.plane_pitch, g + cut.x_offset);
+    clear(g + cut.x_offset + k.x.channels * cut.x_walk.box.plane_pitch, g + cut.tile_pitch);
+  }
+  const int share = cut.by_pairs.divide(threadIdx.x),
+            pair = threadIdx.x - share * cut.o_groups * cut.c_groups;
+  const int c_group = cut.by_o_groups.divide(pair), o_group = pair - c_group * cut.o_groups;
+  const int strips = share < cut.shares ? cut.strips : 0;
+  const float* const g = memory + o_group * cut.g_walk.box.plane_pitch;
+  const float* const x =
+      memory + cut.x_offset + c_group * cut.x_walk.box.plane_pitch + kLead<S::kTaps>;
 
   float sums[S::kSums] = {};
   const int tiles = k.g.count * cut.tiles_across * cut.tiles_down;
-  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const int column = tile % cut.tiles_across * cut.quads * kQuad;
-    const int top = tile / cut.tiles_across % cut.tiles_down * cut.rows;
-    const int n = tile / cut.tiles_across / cut.tiles_down;
-    __syncthreads();
-    // The last tiles reach beyond the image: there g is zero and adds nothing.
-    stage(k.g, n, {0, top, column, g_channels, cut.rows, cut.quads * kQuad, cut.g_row, cut.g_plane},
-          g_tile);
-    stage(k.x, n,
-          {0, top - k.pad_h, column - k.pad_w, x_channels, cut.rows + S::kTaps - 1,
-           cut.quads * kQuad + S::kTaps - 1, cut.x_row, cut.x_plane},
-          x_tile);
-    __syncthreads();
-    if (share >= cut.shares) continue;
-    for (int i = share; i < cut.rows * cut.quads; i += cut.shares) {
-      const int row = i / cut.quads, q = i % cut.quads * kQuad;
-      accumulate<S>(g_mine + row * cut.g_row + q, x_mine + row * cut.x_row + q, cut, sums);
+  int here = cut.tile_pitch, there = 0;
+  for (int next = blockIdx.x; next < tiles + static_cast<int>(gridDim.x); next += gridDim.x) {
+    if (next < tiles) stage_tile<S>(k, cut, next, memory + there);
+    close_copies();
+    if (next >= static_cast<int>(gridDim.x)) {
+      wait_copies<1>();
+      __syncthreads();
+      for (int strip = share; strip < strips; strip += cut.shares) {
+        const int at = cut.by_quads.divide(strip), q = (strip - at * cut.quads) * kQuad;
+        const int row = at * cut.strip_rows;
+        add_strip<S>(cut, g + here + row * cut.g_walk.box.row_pitch + q,
+                     x + here + row * cut.x_walk.box.row_pitch + q,
+                     min(cut.strip_rows, cut.rows - row), sums);
+      }
+      __syncthreads();
     }
+    here = there, there = cut.tile_pitch - there;
   }
   const int outputs = k.g.channels * k.x.channels * S::kTaps * S::kTaps + k.g.channels;
-  combine<S>(sums, k, cut, memory, partials + blockIdx.x * outputs);
+  combine<S>(sums, k, cut, memory, partials + int64_t{blockIdx.x} * outputs);
 }
 
 // Adds the blocks of each output in order: kSlices threads add a part each.
-constexpr int kOutputs = 32, kSlices = 8;
+constexpr int kOutputs = 32, kSlices = 32;
 
 struct Target {
   float* weights;
@@ -149,6 +209,7 @@ struct Target {
 
 __global__ __launch_bounds__(kOutputs* kSlices) void add_partials(const float* partials, int blocks,
                                                                   int outputs, Target to) {
+  begin_kernel();
   __shared__ float slices[kSlices][kOutputs];
   const int e = blockIdx.x * kOutputs + threadIdx.x;
   const int length = (blocks + kSlices - 1) / kSlices;
@@ -179,18 +240,33 @@ int spread(int floats) {
 }
 
 template <class S>
-void set_tile(Cut* cut, int rows) {
-  cut->rows = rows;
-  cut->g_row = cut->quads * kQuad;
-  cut->x_row = row_pitch<S::kTaps>(cut->quads);
-  cut->g_plane = spread(rows * cut->g_row);
-  cut->x_plane = spread((rows + S::kTaps - 1) * cut->x_row);
+void set_tile(Cut* cut, const WeightGradient& k, int rows) {
+  constexpr int kHalo = S::kTaps - 1;
+  cut->tiles_down = ceil_divide(k.g.height, rows);
+  cut->rows = ceil_divide(k.g.height, cut->tiles_down);
+  const int cols = cut->quads * kQuad, tile = cut->tiles_across == 1 ? 0 : cols;
+  const int x_cols = round_up(kLead<S::kTaps> + cols + kHalo, 4);
+  const int x_rows = cut->rows + kHalo;
+  const Box g = {cut->rows, cols, spread(cut->rows * cols)},
+            x = {x_rows, x_cols, spread(x_rows * x_cols)};
+  cut->g_floats = floats_of_copies(k.g, 0, tile);
+  cut->x_floats = floats_of_copies(k.x, k.pad_w + kLead<S::kTaps>, tile);
+  cut->g_walk = Walk(k.g, g, cols / cut->g_floats, S::kThreads);
+  cut->x_walk = Walk(k.x, x, x_cols / cut->x_floats, S::kThreads);
+  cut->x_offset = cut->o_groups * S::kO * g.plane_pitch;
+  cut->tile_pitch = cut->x_offset + cut->c_groups * S::kC * x.plane_pitch;
+}
+
+// As many strips as there are shares, if the tile is high enough.
+void set_strips(Cut* cut) {
+  const int down = std::min(std::max(cut->shares / cut->quads, 1), cut->rows);
+  cut->strip_rows = ceil_divide(cut->rows, down);
+  cut->strips = ceil_divide(cut->rows, cut->strip_rows) * cut->quads;
 }
 
 template <class S>
-size_t shared_bytes(const Cut& cut) {
-  const size_t tiles = cut.o_groups * S::kO * cut.g_plane + cut.c_groups * S::kC * cut.x_plane;
-  return std::max(tiles, size_t{S::kSums} * S::kThreads) * sizeof(float);
+int shared_bytes(const Cut& cut) {
+  return std::max(2 * cut.tile_pitch, S::kSums * S::kThreads) * static_cast<int>(sizeof(float));
 }
 
 // The tallest tile that fits, unless the device needs more of them to be busy. Every block leaves
@@ -200,22 +276,23 @@ Cut cut_for(const dt_stream* stream, const WeightGradient& k) {
   constexpr int kWidest = 16, kLowest = 4;
   const int wanted = 2 * multiprocessors(stream->device);
   Cut cut = {};
-  cut.o_groups = static_cast<int>(divide_up(k.g.channels, S::kO));
-  cut.c_groups = static_cast<int>(divide_up(k.x.channels, S::kC));
+  cut.o_groups = ceil_divide(k.g.channels, S::kO);
+  cut.c_groups = ceil_divide(k.x.channels, S::kC);
   cut.shares = S::kThreads / cut.pairs();
-  const int quads = static_cast<int>(divide_up(k.g.width, kQuad));
-  cut.tiles_across = static_cast<int>(divide_up(quads, kWidest));
-  cut.quads = static_cast<int>(divide_up(quads, cut.tiles_across));
-  int rows = k.g.height;
-  for (;;) {
-    cut.tiles_down = static_cast<int>(divide_up(k.g.height, rows));
-    set_tile<S>(&cut, static_cast<int>(divide_up(k.g.height, cut.tiles_down)));
-    const bool fits = shared_bytes<S>(cut) <= kSharedBytes;
+  const int quads = ceil_divide(k.g.width, kQuad);
+  cut.tiles_across = ceil_divide(quads, kWidest);
+  cut.quads = ceil_divide(quads, cut.tiles_across);
+  for (int rows = k.g.height;; rows = rows > 2 * kLowest ? (rows + 1) / 2 : rows - 1) {
+    set_tile<S>(&cut, k, rows);
+    const bool fits = shared_bytes<S>(cut) <= kMostShared;
     const bool enough = 2 * cut.tiles(k.g.count) >= wanted || rows <= kLowest;
     if ((fits && enough) || rows == 1) break;
-    rows = rows > 2 * kLowest ? (rows + 1) / 2 : rows - 1;
   }
+  set_strips(&cut);
   cut.blocks = std::min(cut.tiles(k.g.count), wanted);
+  cut.by_pairs = FastDivide(cut.pairs());
+  cut.by_o_groups = FastDivide(cut.o_groups);
+  cut.by_quads = FastDivide(cut.quads);
   return cut;
 }
 
@@ -240,8 +317,14 @@ template <class S>
 int32_t run(const dt_stream* stream, const Convolution& c, float* partials) {
   const WeightGradient k = gradient_of(c);
   const Cut cut = cut_for<S>(stream, k);
-  const int32_t result = launch(stream, weight_partials<S>, cut.blocks, S::kThreads,
-                                shared_bytes<S>(cut), k, cut, partials);
+  const int bytes = shared_bytes<S>(cut);
+  if (bytes > kSharedBytes) {
+    const cudaError_t error = cudaFuncSetAttribute(
+        weight_partials<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (error) return check(error, "cudaFuncSetAttribute", stream->fault);
+  }
+  const int32_t result =
+      launch(stream, weight_partials<S>, cut.blocks, S::kThreads, bytes, k, cut, partials);
   if (result != DT_KERNEL_OK) return result;
   const int outputs = outputs_of(c), window = S::kTaps * S::kTaps;
   const auto* s = c.w.strides;

@@ -84,6 +84,7 @@ __device__ __forceinline__ void for_each_of_thread(int64_t total, const Body& bo
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_bias_kernel(T* y, Strides strides, const T* bias,
                                                             int64_t bias_stride, Walk walk) {
+  begin_kernel();
   for_each_of_thread(walk.total, [&](int64_t index) {
     const Dims at = walk(index);
     y[strides(at)] += bias[at.c * bias_stride];
@@ -137,6 +138,7 @@ ChannelSum channel_sum(const dt_stream* stream, const Images& y) {
 template <class T, int kLanes>
 __global__ __launch_bounds__(kThreads) void channel_sums(const T* y, Strides strides, T* sums,
                                                          ChannelSum s) {
+  begin_kernel();
   constexpr int kRows = kThreads / kLanes;
   __shared__ T parts[kRows][kLanes + 1];
   const int lane = threadIdx.x % kLanes, row = threadIdx.x / kLanes;
@@ -159,6 +161,7 @@ __global__ __launch_bounds__(kThreads) void channel_sums(const T* y, Strides str
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_chunks(const T* sums, T* gradient,
                                                        int64_t gradient_stride, ChannelSum s) {
+  begin_kernel();
   const int64_t channel = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (channel >= s.channels) return;
   T sum = 0;

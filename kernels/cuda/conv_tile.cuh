@@ -1,79 +1,134 @@
 // What the kernels for few channels share: pieces of images in shared memory.
 #pragma once
 
+#include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/offsets.cuh"
 
 namespace dt::cuda {
 
-constexpr int kQuad = 4;  // neighbouring pixels of a row, which one thread computes together
-
-// A tensor of floats as kernels see it. Sizes are small enough for int.
+// A tensor of floats as kernels see it. Offsets within an image are small enough for int; the
+// stride of a dimension without neighbours, which may be anything, becomes 0.
 struct Plane {
   float* data;
-  int64_t n, c, h, w;  // strides
+  int64_t n;  // strides
+  int c, h, w;
   int count, channels, height, width;
 
   explicit Plane(const Images& x)
       : data(static_cast<float*>(x.data)),
         n(x.strides[0]),
-        c(x.strides[1]),
-        h(x.strides[2]),
-        w(x.strides[3]),
+        c(stride(x, 1)),
+        h(stride(x, 2)),
+        w(stride(x, 3)),
         count(static_cast<int>(x.sizes[0])),
         channels(static_cast<int>(x.sizes[1])),
         height(static_cast<int>(x.sizes[2])),
         width(static_cast<int>(x.sizes[3])) {}
+
+ private:
+  static int stride(const Images& x, int d) {
+    return x.sizes[d] > 1 ? static_cast<int>(x.strides[d]) : 0;
+  }
 };
 
-// A box of one image: some channels, rows and columns from (c0, h0, w0), and where it lies in
-// shared memory.
+// Whether rows can be moved in accesses of `floats` floats.
+inline bool has_vectors(const Plane& x, int floats) {
+  return x.w == 1 && x.width % floats == 0 && x.h % floats == 0 && x.c % floats == 0 &&
+         x.n % floats == 0 && reinterpret_cast<uintptr_t>(x.data) % (floats * sizeof(float)) == 0;
+}
+
+// Rows and columns of one image, of some channels, in shared memory.
 struct Box {
-  int c0, h0, w0, channels, rows, cols;
-  int row_pitch, plane_pitch;
+  int rows, row_pitch, plane_pitch;
 };
 
-// Copies a box to shared memory, with zeros where it reaches out of the image. A warp takes a row
-// at a time, so what depends on the row is computed once.
-__device__ __forceinline__ void stage(const Plane& x, int n, const Box& box, float* to) {
-  const int lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
-  const float* image = x.data + n * x.n;
-#pragma unroll 4
-  for (int line = threadIdx.x / kWarp; line < box.channels * box.rows; line += warps) {
-    const int c = line / box.rows, r = line % box.rows;
-    const int h = box.h0 + r;
-    const bool row_inside = box.c0 + c < x.channels && h >= 0 && h < x.height;
-    const float* row = image + (box.c0 + c) * x.c + h * x.h;
-    float* target = to + c * box.plane_pitch + r * box.row_pitch;
-    for (int col = lane; col < box.cols; col += kWarp) {
-      const int w = box.w0 + col;
-      target[col] = row_inside && w >= 0 && w < x.width ? __ldg(row + w * x.w) : 0.0f;
+// How the threads of a block copy such boxes out of a tensor. Rows are copied in pieces; a thread
+// keeps its piece and takes every `lines`-th row of all channels, so that it divides once and then
+// adds: a step, or a wrap when it passes the end of a channel.
+struct Walk {
+  FastDivide by_pieces, by_rows;
+  Box box;
+  int lines, row_step, source_step, source_wrap, target_step, target_wrap;
+
+  Walk() = default;
+  Walk(const Plane& x, const Box& to, int pieces, int threads)
+      : by_pieces(pieces), by_rows(to.rows), box(to), lines(threads / pieces) {
+    const int channel_step = lines / box.rows;
+    row_step = lines % box.rows;
+    source_step = channel_step * x.c + row_step * x.h;
+    source_wrap = source_step + x.c - box.rows * x.h;
+    target_step = channel_step * box.plane_pitch + row_step * box.row_pitch;
+    target_wrap = target_step + box.plane_pitch - box.rows * box.row_pitch;
+  }
+};
+
+// Starts to copy `channels` channels of a box, whose first element is (c0, h0, w0) of an image, to
+// shared memory, kFloats floats at a time. What is beyond the rows and columns of the image is
+// zero.
+template <int kFloats>
+__device__ __forceinline__ void stage_by(const Plane& x, const float* image, int c0, int h0, int w0,
+                                         int channels, const Walk& walk, float* to) {
+  constexpr int kBatch = 4;  // copies between two branches
+  const int line = walk.by_pieces.divide(threadIdx.x);
+  if (line >= walk.lines) return;
+  const int column = (threadIdx.x - line * walk.by_pieces.divisor) * kFloats, w = w0 + column;
+  const int channel = walk.by_rows.divide(line), row = line - channel * walk.box.rows;
+  const bool column_inside = static_cast<unsigned>(w) < static_cast<unsigned>(x.width);
+  const int h_end = h0 + walk.box.rows;
+  int h = h0 + row;
+  const float* from = image + (c0 + channel) * x.c + h * x.h + w * x.w;
+  float* target = to + channel * walk.box.plane_pitch + row * walk.box.row_pitch + column;
+  const float* const end = to + channels * walk.box.plane_pitch;
+  while (target < end) {
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const bool row_inside = static_cast<unsigned>(h) < static_cast<unsigned>(x.height);
+      if (target < end)
+        copy_async<kFloats * sizeof(float)>(target, from, row_inside && column_inside);
+      h += walk.row_step;
+      const bool wraps = h >= h_end;
+      from += wraps ? walk.source_wrap : walk.source_step;
+      target += wraps ? walk.target_wrap : walk.target_step;
+      h -= wraps ? walk.box.rows : 0;
     }
   }
 }
 
-// The kQuad + kTaps - 1 inputs that a quad of outputs reads in one row. `from` is 16-byte aligned.
-template <int kTaps>
-__device__ __forceinline__ void read_row(const float* from, float (&to)[kQuad + kTaps - 1]) {
-  const float4 head = *reinterpret_cast<const float4*>(from);
-  to[0] = head.x, to[1] = head.y, to[2] = head.z, to[3] = head.w;
-#pragma unroll
-  for (int i = 0; i < kTaps - 1; i += 2) {
-    const float2 tail = *reinterpret_cast<const float2*>(from + kQuad + i);
-    to[kQuad + i] = tail.x, to[kQuad + i + 1] = tail.y;
-  }
+// The same for 1, 2 or 4 floats at a time: all addresses are multiples of so many.
+__device__ __forceinline__ void stage(const Plane& x, const float* image, int c0, int h0, int w0,
+                                      int channels, const Walk& walk, int floats, float* to) {
+  if (floats == 4)
+    stage_by<4>(x, image, c0, h0, w0, channels, walk, to);
+  else if (floats == 2)
+    stage_by<2>(x, image, c0, h0, w0, channels, walk, to);
+  else
+    stage_by<1>(x, image, c0, h0, w0, channels, walk, to);
 }
 
-// Columns of a staged row for `quads` quads, so that every row starts at a multiple of 16 bytes.
+// Columns that lie in shared memory before those that are read. With the usual padding of
+// kTaps / 2, column 0 of the image then lies at a multiple of 16 bytes, as it does in the image.
 template <int kTaps>
-constexpr int row_pitch(int quads) {
-  return (quads * kQuad + kTaps - 1 + 3) / 4 * 4;
+constexpr int kLead = 4 - kTaps / 2;
+
+// How many floats a copy can move, if boxes begin `before` columns before multiples of `tile`
+// columns.
+inline int floats_of_copies(const Plane& x, int before, int tile) {
+  for (int floats : {4, 2}) {
+    if (before % floats == 0 && tile % floats == 0 && has_vectors(x, floats)) return floats;
+  }
+  return 1;
+}
+
+inline int ceil_divide(int a, int b) {
+  return (a + b - 1) / b;
 }
 
 inline int round_up(int value, int multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-constexpr size_t kSharedBytes = 48 * 1024;  // what every device gives without being asked
+constexpr int kSharedBytes = 48 * 1024;  // what every device gives without being asked
 
 }  // namespace dt::cuda

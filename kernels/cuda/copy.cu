@@ -95,6 +95,7 @@ __device__ __forceinline__ To converted(From x) {
 template <class To, class From>
 __global__ void __launch_bounds__(kConvertThreads)
     convert_kernel(To* y, const From* x, int64_t packets, int64_t n) {
+  begin_kernel();
   constexpr int kPackets = 2;
   const int64_t first = int64_t{blockIdx.x} * (kConvertThreads * kPackets) + threadIdx.x;
   Packet<From, kConvertWidth> in[kPackets];
@@ -162,6 +163,7 @@ struct Transpose {
 template <class T>
 __global__ void __launch_bounds__(kTileThreads)
     transpose_kernel(const __grid_constant__ Transpose call) {
+  begin_kernel();
   __shared__ T tile[kTile][kTilePitch<T>];
   const uint32_t batch = call.tiles.divide(blockIdx.x);
   const uint32_t in_matrix = blockIdx.x - batch * call.tiles.divisor;

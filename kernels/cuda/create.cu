@@ -48,6 +48,7 @@ struct Line {
 template <class Values>
 __global__ void __launch_bounds__(kThreads)
     range_kernel(void* y, int32_t dtype, int64_t stride, int64_t n, Values values) {
+  begin_kernel();
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < n) store_as(y, dtype, i * stride, values.at(i));
 }
@@ -99,6 +100,7 @@ struct Triangle {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) triangle_kernel(const __grid_constant__ Triangle call) {
+  begin_kernel();
   const uint32_t element = blockIdx.x * kThreads + threadIdx.x;
   if (element >= call.count) return;
   const uint32_t line = call.by_columns.divide(element);

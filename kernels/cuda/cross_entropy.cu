@@ -130,6 +130,7 @@ __device__ T row_loss(const Loss<T>& loss, const RowSums<T>& sums, int64_t targe
 template <class T, class Threads, class Row, bool kSmooth>
 __global__ void __launch_bounds__(Threads::block)
     cross_entropy_rows(T* y, int64_t y_stride, T* lse, int64_t lse_stride, Loss<T> loss) {
+  begin_kernel();
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
   const bool exists = number < loss.rows, leads = exists && Threads::rank() == 0;
   const T* x = loss.x + (exists ? number : 0) * loss.classes;
@@ -163,6 +164,7 @@ constexpr int kSumThreads = 1024;
 
 template <class T>
 __global__ void __launch_bounds__(kSumThreads) sum_weights(T* total, const T* weight, int64_t n) {
+  begin_kernel();
   T sum = 0;
   for (int64_t i = threadIdx.x; i < n; i += kSumThreads) sum += weight[i];
   sum = team_reduce<kSumThreads>(sum, [](T a, T b) { return a + b; });
@@ -211,6 +213,7 @@ struct RowScalars {
 template <class T, class Threads>
 __global__ void __launch_bounds__(Threads::block)
     cross_entropy_backward_rows(T* gx, Loss<T> loss, RowScalars<T> scalars) {
+  begin_kernel();
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
   if (number >= loss.rows) return;
   const T* x = loss.x + number * loss.classes;

@@ -91,7 +91,7 @@ struct Plan {
   lt::MatmulDesc* desc = nullptr;
   lt::MatrixLayout *a = nullptr, *b = nullptr, *c = nullptr, *y = nullptr;
   // What follows changes once, when the choice is made; then candidates[0] is the chosen one.
-  bool chosen = false;
+  bool chosen = false, rival_wins = false;
   int n_candidates = 0;
   Candidate candidates[kCandidates];
 
@@ -237,7 +237,7 @@ Plan& plan_for(const dt_stream* stream, const Product& p) {
     propose(call, handle, p, &plan);
   if (plan.n_candidates == 0) trace("cuda: matmul by an own kernel: cuBLASLt has no algorithm");
   const double work = static_cast<double>(p.batch) * p.m * p.n * p.k;
-  plan.chosen = plan.n_candidates <= 1 || work < kWorthTiming;
+  plan.chosen = plan.n_candidates == 0 || work < kWorthTiming;
   return plan;
 }
 
@@ -278,10 +278,17 @@ struct Run {
 };
 
 // Keeps the fastest candidate. y is not an input, so computing it several times does no harm.
-void choose(const Run& run, Plan* plan) {
-  const int best = fastest(native_stream(run.stream), plan->n_candidates,
-                           [&](int i) { return run(plan->candidates[i]) == lt::kSuccess; });
-  if (best > 0) plan->candidates[0] = plan->candidates[best];
+void choose(const Run& run, const Rival& rival, Plan* plan) {
+  const int own = plan->n_candidates;
+  const int best = fastest(native_stream(run.stream), rival ? own + 1 : own, [&](int i) {
+    return i == own ? rival() == DT_KERNEL_OK : run(plan->candidates[i]) == lt::kSuccess;
+  });
+  plan->rival_wins = rival && best == own;
+  trace("cuda: matmul " + std::to_string(run.p.m) + "x" + std::to_string(run.p.k) + "x" +
+        std::to_string(run.p.n) + ": " +
+        (plan->rival_wins ? "own tiles" : "cuBLASLt's proposal " + std::to_string(best + 1)) +
+        " of " + std::to_string(own) + (rival ? " and own tiles" : ""));
+  if (best > 0 && best < own) plan->candidates[0] = plan->candidates[best];
   if (best < 0) plan->n_candidates = 0;
   plan->chosen = true;
 }
@@ -306,13 +313,15 @@ int64_t cublaslt_workspace(const dt_stream* stream, const Product& p) {
   return plan_for(stream, p).workspace();
 }
 
-int32_t cublaslt_multiply(const dt_stream* stream, const Product& p, void* workspace) {
+int32_t cublaslt_multiply(const dt_stream* stream, const Product& p, void* workspace,
+                          const Rival& rival) {
   std::unique_lock<std::mutex> lock(cache().mutex);
   Plan& plan = plan_for(stream, p);
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
   const Run run{stream, p, plan, handle_for(stream->device), workspace};
-  if (!plan.chosen && !is_capturing(native_stream(stream))) choose(run, &plan);
+  if (!plan.chosen && !is_capturing(native_stream(stream))) choose(run, rival, &plan);
+  if (plan.rival_wins) return lock.unlock(), rival();
   if (plan.n_candidates == 0) return DT_KERNEL_UNSUPPORTED;
   const Candidate candidate = plan.candidates[0];
   lock.unlock();

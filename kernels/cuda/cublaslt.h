@@ -1,6 +1,8 @@
 // Matrix products by cuBLASLt, which is opened when the first one is asked for.
 #pragma once
 
+#include <functional>
+
 #include "kernels/cuda/matmul.h"
 
 namespace dt::cuda {
@@ -13,9 +15,12 @@ bool cublaslt_can_add(const Product& product);
 
 // Bytes of scratch memory for cublaslt_multiply.
 int64_t cublaslt_workspace(const dt_stream* stream, const Product& product);
+// Another way to compute the same product on the call's stream, with the same scratch memory.
+using Rival = std::function<int32_t()>;
 // DT_KERNEL_UNSUPPORTED, with nothing computed, if the library knows no algorithm. The first
-// product of a shape times the algorithms that the library proposes, unless the stream is being
-// captured.
-int32_t cublaslt_multiply(const dt_stream* stream, const Product& product, void* workspace);
+// product of a shape times the algorithms that the library proposes, and the rival if there is one,
+// unless the stream is being captured; the fastest serves from then on.
+int32_t cublaslt_multiply(const dt_stream* stream, const Product& product, void* workspace,
+                          const Rival& rival);
 
 }  // namespace dt::cuda

@@ -37,6 +37,7 @@ cudaError_t make_ready(int32_t number) {
   if (!error && major < kMinMajor) error = cudaErrorNoKernelImageForDevice;
   if (!error)
     error = cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
+  if (!error) error = kernels_wait(&device.kernels_wait);
   if (!error)
     error = cudaDeviceGetAttribute(&device.shared_memory,
                                    cudaDevAttrMaxSharedMemoryPerMultiprocessor, number);

@@ -11,6 +11,7 @@ constexpr int kPerThread = 4;  // elements whose addresses and values are under 
 template <class T, int kSelectors, class Index>
 __global__ void __launch_bounds__(kBlock)
     read_elements(T* plain, const T* indexed, IndexPlan plan, Complaint complaint, Index count) {
+  begin_kernel();
   const Index first = static_cast<Index>(blockIdx.x) * (kBlock * kPerThread) + threadIdx.x;
   int64_t to[kPerThread], from[kPerThread];
   T value[kPerThread];
@@ -31,6 +32,7 @@ __global__ void __launch_bounds__(kBlock)
 
 // Only complains: there is nothing to choose from.
 __global__ void complain(const int64_t* index, Complaint complaint) {
+  begin_kernel();
   complaint.checked(*index, 0);
 }
 

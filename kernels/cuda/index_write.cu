@@ -36,6 +36,7 @@ struct AddTo {
 template <class T, class Op, int kSelectors, class Index>
 __global__ void __launch_bounds__(kBlock) write_elements(T* y, Values<T> values, IndexPlan plan,
                                                          Complaint complaint, Op op, Index count) {
+  begin_kernel();
   const Index position = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
   if (position >= count) return;
   int64_t from, to;
@@ -128,6 +129,7 @@ template <int kSelectors, class Word>
 __global__ void __launch_bounds__(kBlock)
     make_keys(Word* keys, Word* order, IndexPlan positions, int64_t lowest, Complaint complaint,
               Word count) {
+  begin_kernel();
   const Word position = static_cast<Word>(blockIdx.x) * kBlock + threadIdx.x;
   if (position >= count) return;
   int64_t plain, key;

@@ -18,7 +18,55 @@ int32_t check(cudaError_t error, const char* what, dt_fault* fault);
 // How many multiprocessors the device has: grids of persistent blocks are sized by it.
 int multiprocessors(int32_t device);
 
+// ---- starting before the predecessor has finished
+
+// The gap between two kernels of a captured step is longer than many of the kernels: the next one
+// is only sent to the multiprocessors when the last one is done. Hopper can hide it ("programmatic
+// dependent launch"): blocks of the next kernel come as soon as every block of this one has said
+// that they may, and wait where they are until this one is done and its memory can be seen.
+//
+// What makes that safe: every kernel of ours waits before it touches memory, so it sees what its
+// predecessor wrote, and that one had waited for its own predecessor: when it is done, so is all
+// that was sent before. scripts/lint.py sees to it that no kernel forgets. Kernels of libraries
+// are started in the ordinary way, and so wait for ours as a whole.
+
+// A grid of more blocks starts in the ordinary way: blocks that come early are put where there is
+// room, many on one multiprocessor, and a kernel that fills the device runs longer for it.
+constexpr int64_t kFewBlocks = 32;
+
+// Whether the next kernel on the stream may start early (capture.cpp).
+bool may_start_early(int32_t device, cudaStream_t stream);
+// Whether the code that the device runs contains begin_kernel's instructions (launch.cu): the code
+// for sm_80, and what a driver makes of it for other devices, does not.
+cudaError_t kernels_wait(bool* wait);
+
 #ifdef __CUDACC__
+// The first statement of every kernel. The kernel lets its own successor come at once: blocks of
+// the successor are placed only when no block of this kernel is left to place, so they take no room
+// from it, and waiting costs them no cycles.
+__device__ __forceinline__ void begin_kernel() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+#endif
+}
+
+template <class... Parameters, class... Arguments>
+cudaError_t start_early(cudaStream_t stream, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                        size_t shared, const Arguments&... arguments) {
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
 // Runs kernel<<<grid, block, shared>>>(arguments...) on the call's stream. An empty grid is no
 // work.
 template <class... Parameters, class... Arguments>
@@ -27,7 +75,11 @@ int32_t launch(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return DT_KERNEL_OK;
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
-  kernel<<<grid, block, shared, native_stream(stream)>>>(arguments...);
+  const cudaStream_t order = native_stream(stream);
+  if (int64_t{grid.x} * grid.y * grid.z <= kFewBlocks && may_start_early(stream->device, order))
+    return check(start_early(order, kernel, grid, block, shared, arguments...), "kernel launch",
+                 stream->fault);
+  kernel<<<grid, block, shared, order>>>(arguments...);
   return check(cudaGetLastError(), "kernel launch", stream->fault);
 }
 #endif

@@ -117,6 +117,7 @@ template <class Math, class T = typename Math::Value>
 __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
                              1) void small_product(Lines<T> left, Lines<T> right, Store<Math> store,
                                                    TileGrid grid) {
+  begin_kernel();
   __shared__ T slices[kSmallSlices][kSmallOutputs];
   const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
   const bool inside = index < grid.outputs();
@@ -159,6 +160,7 @@ constexpr int kThinThreads = 256;
 template <class T, int kCols, int kTeam, class Sink>
 __global__ __launch_bounds__(kThinThreads, 4) void thin_product(Lines<T> left, Lines<T> right,
                                                                 Sink sink, TileGrid grid) {
+  begin_kernel();
   constexpr int kTeams = kThinThreads / kTeam;
   const int64_t index = int64_t{blockIdx.x} * kTeams + threadIdx.x / kTeam;
   if (kTeam == kWarp && index >= grid.batch * grid.m) return;
@@ -278,28 +280,44 @@ int64_t tiled_workspace(const dt_stream* stream, const Product& p) {
 
 template <class T>
 __global__ __launch_bounds__(256) void add_scaled(Store<FloatMath<T>> target, TileGrid grid) {
+  begin_kernel();
   const int64_t index = int64_t{blockIdx.x} * 256 + threadIdx.x;
   if (index >= grid.outputs()) return;
   const Position at(grid, index);
   target(0, at.batch, at.i, at.j, target.at(at.batch, at.i, at.j));
 }
 
+// Libraries do not always cut k when there are few tiles, above all not with a bias: there the own
+// tiles are worth a try.
+constexpr double kRivalWork = 1 << 26;
+
+bool has_rival(const dt_stream* stream, const Product& p) {
+  const double work = static_cast<double>(p.batch) * p.m * p.n * p.k;
+  return work <= kRivalWork && !wants_large_tiles(stream->device, p) &&
+         tile_grid<SmallTile>(stream->device, p.batch, p.m, p.n, p.k, true).splits > 1;
+}
+
 template <class T>
 int32_t run_library(const dt_stream* stream, const Product& p, void* workspace) {
-  if (cublaslt_can_add(p)) return cublaslt_multiply(stream, p, workspace);
+  if (cublaslt_can_add(p)) {
+    const auto own = [&] { return run_tiled<T>(stream, p, workspace, true); };
+    return cublaslt_multiply(stream, p, workspace, has_rival(stream, p) ? Rival(own) : Rival());
+  }
   Product plain = p, added = p;
   plain.c.data = nullptr;
   added.alpha = 1;
-  if (const int32_t result = cublaslt_multiply(stream, plain, workspace)) return result;
+  if (const int32_t result = cublaslt_multiply(stream, plain, workspace, {})) return result;
   const TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
   return launch(stream, add_scaled<T>, static_cast<unsigned>(divide_up(grid.outputs(), 256)), 256,
                 0, Store<FloatMath<T>>(added), grid);
 }
 
+template <class T>
 int64_t library_workspace(const dt_stream* stream, const Product& p) {
   Product asked = p;
   if (!cublaslt_can_add(p)) asked.c.data = nullptr;
-  return cublaslt_workspace(stream, asked);
+  const int64_t own = has_rival(stream, p) ? tiled_workspace<T>(stream, p) : 0;
+  return std::max(own, cublaslt_workspace(stream, asked));
 }
 
 // ---- the choice
@@ -374,7 +392,7 @@ int64_t workspace_of(const dt_stream* stream, const Product& p) {
     case Way::kThin:
       return tile_workspace<T>(thin_grid(stream->device, thin_form(p), true));
     case Way::kLibrary:
-      return library_workspace(stream, p);
+      return library_workspace<T>(stream, p);
     case Way::kTiled:
       return tiled_workspace<T>(stream, p);
     default:

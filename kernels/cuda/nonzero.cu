@@ -57,6 +57,7 @@ __device__ __forceinline__ int64_t block_sum(int64_t value) {
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     count_chunks(const __grid_constant__ NonzeroCall<Index> call) {
+  begin_kernel();
   const int64_t begin = blockIdx.x * call.per_chunk;
   const int64_t end = min(call.n, begin + call.per_chunk);
   int64_t count = 0;
@@ -68,6 +69,7 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     add_counts(int64_t* total, const int64_t* counts, int32_t chunks) {
+  begin_kernel();
   int64_t sum = 0;
   for (int i = threadIdx.x; i < chunks; i += kThreads) sum += counts[i];
   sum = block_sum(sum);
@@ -76,6 +78,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // Turns counts into the sums of those before, in place.
 __global__ void __launch_bounds__(kMaxChunks) sum_counts(int64_t* counts, int32_t chunks) {
+  begin_kernel();
   __shared__ int64_t of_warp[kWarp];
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const int64_t mine = threadIdx.x < chunks ? counts[threadIdx.x] : 0;
@@ -95,6 +98,7 @@ __global__ void __launch_bounds__(kMaxChunks) sum_counts(int64_t* counts, int32_
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     write_chunks(const __grid_constant__ NonzeroCall<Index> call) {
+  begin_kernel();
   __shared__ int32_t of_warp[2][kWarps];  // two, so that a round need not wait for the last one
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const int64_t begin = blockIdx.x * call.per_chunk;

@@ -229,6 +229,7 @@ struct Sgd {
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     sgd_kernel(const __grid_constant__ Pack<2> pack, const __grid_constant__ Sgd<T> sgd) {
+  begin_kernel();
   const T lr = static_cast<T>(sgd.lr.get());
   const Place place = find_place(pack, kBlockElements<T>);
   update_block<T, 1>(pack, place, [&](T(&x)[2]) { x[0] -= lr * sgd.gradient(x[1], x[0]); });
@@ -238,6 +239,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     momentum_kernel(const __grid_constant__ Pack<3> pack, const __grid_constant__ Sgd<T> sgd) {
+  begin_kernel();
   const T lr = static_cast<T>(sgd.lr.get());
   const Place place = find_place(pack, kBlockElements<T>);
   update_block<T, 2>(pack, place, [&](T(&x)[3]) {
@@ -304,6 +306,7 @@ struct Steps {
 
 __global__ void __launch_bounds__(kMaxSteps)
     count_steps(const __grid_constant__ Steps steps, const __grid_constant__ Adam adam) {
+  begin_kernel();
   if (threadIdx.x >= steps.count) return;
   const float step = *steps.step[threadIdx.x] += 1.0f;
   adam.corrections[steps.index[threadIdx.x]] = adam.correct(step);
@@ -371,6 +374,7 @@ template <class T, bool kAmsgrad>
 __global__ void __launch_bounds__(kThreads)
     adam_kernel(const __grid_constant__ AdamPack<kAdamLists<kAmsgrad>> call,
                 const __grid_constant__ Adam adam) {
+  begin_kernel();
   const Place place = find_place(call.pack, kBlockElements<T>);
   const int tensor = place.tensor;
   const Corrections corrections = find_corrections<T>(adam, call.pack.numel[tensor],
@@ -451,6 +455,7 @@ int64_t adam_workspace(const dt_stream*, const dt_call* call) {
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     scale_kernel(const __grid_constant__ Pack<1> pack, const DeviceNumber factor) {
+  begin_kernel();
   const T by = static_cast<T>(factor.get());
   update_block<T, 1>(pack, find_place(pack, kBlockElements<T>), [by](T(&x)[1]) { x[0] *= by; });
 }

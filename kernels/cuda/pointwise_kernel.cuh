@@ -211,6 +211,7 @@ __device__ __forceinline__ void put_packets(const PointwiseCall& call, const Par
 template <class F, class T, int kWidth, int kPackets>
 __global__ void __launch_bounds__(kPointwiseThreads)
     vector_kernel(const __grid_constant__ PointwiseCall call) {
+  begin_kernel();
   const Parameters<T> p(call);
   const uint32_t first = blockIdx.x * (kPointwiseThreads * kPackets) + threadIdx.x;
   Inputs<F, T, kWidth> in[kPackets];
@@ -255,6 +256,7 @@ __device__ __forceinline__ void put_elements(const PointwiseCall& call, const Pa
 template <class F, class T, int kElements>
 __global__ void __launch_bounds__(kPointwiseThreads)
     general_kernel(const __grid_constant__ PointwiseCall call) {
+  begin_kernel();
   const Parameters<T> p(call);
   const uint32_t first = blockIdx.x * (kPointwiseThreads * kElements) + threadIdx.x;
   int32_t at[kMaxPointwise][kElements];

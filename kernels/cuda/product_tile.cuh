@@ -62,7 +62,7 @@ struct Position {
 template <class Tile>
 TileGrid tile_grid(int32_t device, int64_t batch, int64_t m, int64_t n, int64_t k, bool may_split) {
   TileGrid grid = {batch, m, n, k, k, 1, divide_up(m, Tile::kRows), divide_up(n, Tile::kCols)};
-  constexpr int64_t kShortest = 16 * Tile::kDepth;  // a shorter split is mostly prologue
+  constexpr int64_t kShortest = 64;  // a shorter split is mostly prologue
   constexpr int64_t kMostSplits = 256;
   const int64_t tiles = batch * grid.tiles_m * grid.tiles_n, wanted = 2 * multiprocessors(device);
   if (!may_split || tiles == 0 || 2 * tiles > wanted || k < 2 * kShortest) return grid;
@@ -143,6 +143,7 @@ struct Stager {
 template <class Math, class Tile, class Left, class Right, class Sink>
 __global__ __launch_bounds__(kTileThreads, 2) void tile_product(Left left, Right right, Sink sink,
                                                                 TileGrid grid) {
+  begin_kernel();
   using T = typename Math::Value;
   using LeftStager = Stager<T, Tile::kRows, Tile::kDepth>;
   using RightStager = Stager<T, Tile::kCols, Tile::kDepth>;
@@ -220,6 +221,7 @@ struct PartialSink {
 // Adds the splits of each output in order and hands the total to the sink.
 template <class T, class Sink>
 __global__ __launch_bounds__(256) void add_splits(const T* sums, Sink sink, TileGrid grid) {
+  begin_kernel();
   const int64_t outputs = grid.outputs();
   const int64_t index = int64_t{blockIdx.x} * 256 + threadIdx.x;
   if (index >= outputs) return;

@@ -153,6 +153,7 @@ struct State {
 template <class Maker>
 __global__ void __launch_bounds__(kThreads)
     random_kernel(void* y, int32_t dtype, bool packed, int64_t n, State state, Maker maker) {
+  begin_kernel();
   using T = typename Maker::Value;
   constexpr int kValues = kPerBlock<typename Maker::Bits>;
   const int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x, first = index * kValues;

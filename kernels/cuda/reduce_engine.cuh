@@ -171,6 +171,7 @@ __device__ __forceinline__ typename Op::Partial reduce_row(const ReduceCall& cal
 template <class Op, class Source>
 __global__ void __launch_bounds__(kReduceThreads)
     row_kernel(const __grid_constant__ ReduceCall call, const __grid_constant__ Op op) {
+  begin_kernel();
   const uint32_t output = blockIdx.x * (kReduceThreads / call.lanes) + threadIdx.x / call.lanes;
   const uint32_t begin = blockIdx.y * call.chunk_length;
   const uint32_t end = min(call.length, begin + call.chunk_length);
@@ -189,6 +190,7 @@ __global__ void __launch_bounds__(kReduceThreads)
 template <class Op, class Source>
 __global__ void __launch_bounds__(kReduceThreads)
     column_kernel(const __grid_constant__ ReduceCall call, const __grid_constant__ Op op) {
+  begin_kernel();
   using Packet = Elements<Source, typename Op::Value>;
   constexpr int kWidth = Packet::kWidth;
   const uint32_t column = threadIdx.x % call.lanes, row = threadIdx.x / call.lanes;
@@ -238,6 +240,7 @@ __global__ void __launch_bounds__(kReduceThreads)
 template <class Op>
 __global__ void __launch_bounds__(kReduceThreads)
     combine_kernel(const __grid_constant__ ReduceCall call, const __grid_constant__ Op op) {
+  begin_kernel();
   using Partial = typename Op::Partial;
   const uint32_t column = threadIdx.x % call.lanes, row = threadIdx.x / call.lanes;
   const uint32_t rows = kReduceThreads / call.lanes;

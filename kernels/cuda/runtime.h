@@ -22,6 +22,7 @@ constexpr int kMaxDevices = 64;
 struct Device {
   int32_t number;
   int multiprocessors;
+  bool kernels_wait;  // our kernels there wait for what was sent before: see launch.cuh
   int shared_memory;  // bytes of a multiprocessor
   cudaStream_t main_stream;
   ErrorWord* error_word;

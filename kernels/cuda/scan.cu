@@ -146,6 +146,7 @@ struct TileSums {
 // blockIdx.x: 8 / kWarps lines; blockIdx.y: a chunk of them.
 template <class Sum, class Source, int kWarps>
 __global__ void __launch_bounds__(kThreads) scan_rows(const __grid_constant__ ScanCall call) {
+  begin_kernel();
   using Line = Elements<Sum, Source>;
   constexpr int kLineThreads = kWarps * kWarp, kLines = kThreads / kLineThreads;
   __shared__ Sum shared[2][kWarp];  // two, so that a tile need not wait until the last one is read
@@ -188,6 +189,7 @@ __global__ void __launch_bounds__(kThreads) scan_rows(const __grid_constant__ Sc
 // The sum of a chunk, into totals [lines][chunks].
 template <class Sum, class Source>
 __global__ void __launch_bounds__(kThreads) sum_chunks(const __grid_constant__ ScanCall call) {
+  begin_kernel();
   using Line = Elements<Sum, Source>;
   constexpr int kWarps = kThreads / kWarp;
   __shared__ Sum of_warp[kWarps];
@@ -222,6 +224,7 @@ __global__ void __launch_bounds__(kThreads) sum_chunks(const __grid_constant__ S
 
 template <class Sum, class Source, bool kSumOnly>
 __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__ ScanCall call) {
+  begin_kernel();
   using Line = Elements<Sum, Source>;
   const uint32_t line = blockIdx.x * kThreads + threadIdx.x;
   if (line >= call.count) return;

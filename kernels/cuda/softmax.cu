@@ -49,6 +49,7 @@ __device__ __forceinline__ ExpSum<T> exp_sum(Packet<T, kWidth> (&x)[kPackets], b
 template <class T, class Shape, bool kLog>
 __global__ void __launch_bounds__(Shape::Threads::block)
     softmax_rows(T* y, const T* x, Lines lines) {
+  begin_kernel();
   using Threads = typename Shape::Threads;
   constexpr int kWidth = kPacketWidth<T>;
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
@@ -81,6 +82,7 @@ __global__ void __launch_bounds__(Shape::Threads::block)
 template <class T, class Shape, class Gradient>
 __global__ void __launch_bounds__(Shape::Threads::block)
     softmax_backward_rows(T* gx, const T* g, const T* y, Lines lines) {
+  begin_kernel();
   using Threads = typename Shape::Threads;
   constexpr int kWidth = kPacketWidth<T>;
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
@@ -139,6 +141,7 @@ struct LogSoftmaxGradient {
 
 template <class T, bool kLog>
 __global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T* x, Lines lines) {
+  begin_kernel();
   constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
   const int rank = threadIdx.x;
   int64_t offsets[kLineOperands];
@@ -170,6 +173,7 @@ __global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T*
 template <class T, class Gradient>
 __global__ void __launch_bounds__(kLongTeam<T>)
     softmax_backward_long_rows(T* gx, const T* g, const T* y, Lines lines) {
+  begin_kernel();
   constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
   int64_t offsets[kLineOperands];
   lines.at(blockIdx.x, offsets);
@@ -212,6 +216,7 @@ __device__ T column_reduce(T value, const Merge& merge) {
 
 template <class T, bool kLog>
 __global__ void softmax_columns(T* y, const T* x, Lines lines) {
+  begin_kernel();
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < lines.count;
   int64_t offsets[kLineOperands];
@@ -236,6 +241,7 @@ __global__ void softmax_columns(T* y, const T* x, Lines lines) {
 
 template <class T, class Gradient>
 __global__ void softmax_backward_columns(T* gx, const T* g, const T* y, Lines lines) {
+  begin_kernel();
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < lines.count;
   int64_t offsets[kLineOperands];

@@ -47,6 +47,7 @@ using KeyOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     make_pairs(KeyOf<T>* keys, uint32_t* positions, const T* x, int64_t n, bool descending) {
+  begin_kernel();
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= n) return;
   const KeyOf<T> key = order_of(x[i]);
@@ -56,6 +57,7 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     widen(int64_t* y, const uint32_t* positions, int64_t n) {
+  begin_kernel();
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < n) y[i] = positions[i];
 }

@@ -118,6 +118,7 @@ template <class T, class Word>
 __global__ void __launch_bounds__(kWriteThreads)
     write_last(T* y, Values<T> values, SortedPositions<Word> sorted, IndexPlan positions,
                Slice slice) {
+  begin_kernel();
   const int64_t all = static_cast<int64_t>(sorted.count) * slice.count;
   const int64_t step = int64_t{gridDim.x} * kWriteThreads;
   for (int64_t i = int64_t{blockIdx.x} * kWriteThreads + threadIdx.x; i < all; i += step) {
@@ -265,6 +266,7 @@ __device__ __forceinline__ void join_rows(const A& a, const RowRests<typename A:
 // `lanes`.
 template <class T, int kWidth, class Op, class Word>
 __global__ void __launch_bounds__(kWriteThreads) add_chunks(Addition<T, kWidth, Op, Word> a) {
+  begin_kernel();
   __shared__ RowRests<Packet<T, kWidth>> rests;
   const Word block_begin = static_cast<Word>(blockIdx.x) * a.block_positions();
   const Word begin = a.clamp(block_begin + static_cast<Word>(a.row()) * kRowPositions);
@@ -288,6 +290,7 @@ __global__ void __launch_bounds__(kWriteThreads) add_chunks(Addition<T, kWidth, 
 // heads, and the first adds up what they got.
 template <class T, int kWidth, class Op, class Word>
 __global__ void __launch_bounds__(kWriteThreads) join_chunks(Addition<T, kWidth, Op, Word> a) {
+  begin_kernel();
   __shared__ Packet<T, kWidth> sums[kWriteThreads];
   const Word span = a.block_positions(), begin = static_cast<Word>(blockIdx.x) * span;
   const Word last = a.clamp(begin + span) - 1;
@@ -323,6 +326,7 @@ constexpr int kClearSlices = 64;  // of a block
 template <class T, int kWidth, class Word>
 __global__ void __launch_bounds__(kWriteThreads)
     clear_rest(T* y, SortedPositions<Word> sorted, int64_t extent, int64_t parts) {
+  begin_kernel();
   __shared__ bool is_written[kClearSlices];
   const int64_t begin = int64_t{blockIdx.x} * kClearSlices;
   const int slices = static_cast<int>(min(int64_t{kClearSlices}, extent - begin));

@@ -186,6 +186,61 @@ static void test_absent_where_it_is_not_the_default(void) {
   CHECK(live() == 0);
 }
 
+static void test_memory_of_the_program(void) {
+  double numbers[] = {1, 2, 3, 4};
+  const double others[] = {5, 6, 7, 8};
+  double copy[4] = {0};
+  T_SCOPE {
+    dt_tensor* x = T_from_blob(numbers, sizeof numbers, T_DIMS(2, 2), DT_DTYPE_FLOAT64);
+    T_mul_(x, 2);
+    CHECK(numbers[3] == 8); /* the tensor looks at the array itself */
+    CHECK(T_read(x, copy, sizeof copy) == 0 && copy[2] == 6);
+    CHECK(T_write(x, others, sizeof others) == 0 && numbers[0] == 5);
+    CHECK(T_item_int(T_sum(T_LONGS(T_DIMS(3), 1, 2, 3))) == 6);
+    CHECK(T_dtype(T_LONGS(T_DIMS(1), 1)) == DT_DTYPE_INT64);
+    CHECK(T_item_int(T_sum(T_to(x, .device = T_CPU))) == 26);
+    CHECK(T_write(x, others, sizeof others - 1) == DT_STATUS_VALUE_ERROR);
+  }
+  T_clear();
+  CHECK(live() == 0);
+}
+
+static void test_modules_by_hand(void) {
+  T_SCOPE {
+    dt_module *outer = T_module_new("Block"), *inner = T_nn_linear(2, 2);
+    dt_tensor* scale = T_requires_grad_(T_ones(T_DIMS(2)));
+    T_module_register_parameter(outer, "scale", scale);
+    T_module_register_buffer(outer, "steps", T_zeros(T_NO_DIMS));
+    T_module_register_module(outer, "first", inner);
+    T_module_register_module(outer, "second", inner); /* tied: its parameters count once */
+    CHECK(T_module_children_len(outer) == 2);
+    CHECK(T_tensor_list_len(T_module_parameters(outer)) == 3);
+    dt_tensor_list* state = NULL;
+    dt_string_list* names = T_module_state_dict(outer, .tensors = &state);
+    CHECK(T_string_list_len(names) == 6);
+    CHECK(T_is_set_to(T_tensor_list_get_named(names, state, "second.weight"),
+                      T_tensor_list_get_named(names, state, "first.weight")));
+    T_module_train(outer, .mode = 0);
+    CHECK(!T_module_is_training(inner));
+    T_module_to(outer, .dtype = DT_DTYPE_FLOAT64);
+    CHECK(T_dtype(scale) == DT_DTYPE_FLOAT64);
+    dt_optimizer* sgd = T_optim_sgd(T_LIST(scale), .lr = 0.5);
+    T_optimizer_add_param_group(sgd, T_entries(T_module_parameters(inner)));
+    CHECK(T_optimizer_group_count(sgd) == 2);
+    T_optimizer_set(sgd, "lr", 0.25, .group = 1);
+    T_backward(T_add(T_sum(scale), T_sum(T_module_forward(
+                                       inner, T_ones(T_DIMS(1, 2), .dtype = DT_DTYPE_FLOAT64)))));
+    dt_tensor* bias = T_tensor_list_get(T_module_parameters(inner), 1);
+    const double before = T_item_double(T_sum(bias));
+    T_optimizer_step(sgd);
+    CHECK(T_item_double(T_sum(scale)) == 1);
+    CHECK(T_item_double(T_sum(bias)) - before + 0.5 < 1e-12);
+    T_module_zero_grad(outer);
+    CHECK(T_status() == 0);
+  }
+  CHECK(live() == 0);
+}
+
 static int dropped;
 static void count_drop(void* user_data) {
   (void)user_data;
@@ -239,6 +294,8 @@ int main(void) {
   test_lists_and_modules();
   test_module_files();
   test_absent_where_it_is_not_the_default();
+  test_memory_of_the_program();
+  test_modules_by_hand();
   test_callbacks();
   test_settings();
   test_results_outlive_their_scope(); /* leaves one handle: last */

@@ -582,7 +582,7 @@ void case_59() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_mask = make(dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0}, false);
-  const auto result = a_input.masked_fill(a_mask, 9.0);
+  const auto result = dt::masked_fill(a_input, a_mask, 9.0);
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.25, 9.0, 9.0, 9.0, 9.0, -0.25});
   result.sum().backward();
   expect(a_input.grad(), dt::DType::kFloat32, {2, 3}, {1.0, 0.0, 0.0, 0.0, 0.0, 1.0});

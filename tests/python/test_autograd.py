@@ -29,6 +29,57 @@ def test_backward_of_several(both, same):
     same(*both(run))
 
 
+def test_backward_begins_with_one(both, same):
+    """However the loss is looked at on the way, and whatever made it."""
+
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = t.tensor([3.0, 5.0])
+
+        def loss():
+            return t.nn.functional.mse_loss(x * 2, y)
+
+        found = []
+        seen = loss()
+        seen.register_hook(lambda g: found.append(g) or g * 3)
+        seen.backward()
+        kept = loss()
+        kept.retain_grad()
+        kept.backward()
+        twice = loss()
+        t.autograd.backward([twice, twice])
+        again = loss()
+        t.autograd.backward([again, again], [t.tensor(2.0), None])
+        found += t.autograd.grad(loss(), x)
+        last = loss()
+        found += t.autograd.grad(last, [last, x])
+        (slope,) = t.autograd.grad(loss(), x, create_graph=True)
+        found += t.autograd.grad(slope.sum(), x)
+        own = Doubled(t).apply(x.sum())
+        own.backward()
+        part = t.zeros(1)
+        part[0] = loss()
+        part.backward()
+        leaf = t.tensor(4.0, requires_grad=True)
+        leaf.backward()
+        return x.grad, kept.grad, leaf.grad, found
+
+    same(*both(run))
+
+
+def Doubled(t):
+    class Function(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return Function
+
+
 def test_backward_to_chosen_inputs():
     x, y = dt.ones(2, requires_grad=True), dt.ones(2, requires_grad=True)
     (x * y).sum().backward(inputs=[x])
@@ -328,3 +379,12 @@ def test_hooks_give_tensors(torch):
         with pytest.raises(TypeError, match="expected Variable, but hook returned 'int'"):
             x.sum().backward()
         assert x.grad is None
+
+
+def test_detach_in_place():
+    x = dt.ones(3, requires_grad=True)
+    y = x * 2
+    assert y.detach_() is y
+    assert y.is_leaf and not y.requires_grad and y.grad_fn is None
+    y.mul_(2)
+    assert y.tolist() == [4, 4, 4]

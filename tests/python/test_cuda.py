@@ -4,6 +4,7 @@ is said about it."""
 import threading
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 F = dt.nn.functional
@@ -228,6 +229,47 @@ def test_captured_steps_equal_eager_ones(optimizer, dropout):
 
 
 @needs_gpu
+def test_captured_kernels_wait_for_what_they_read():
+    """In a graph a kernel may start before the last one is done: tiny ones behind long ones that write what they read,
+    with copies, sorts and matrix products, which libraries start, between them."""
+
+    def work(x):
+        last = x[0, :1000]
+        for _ in range(5):
+            x = x * 0.5 + 1
+            last = last + x[-1, -1000:]
+            x = x.clone()
+            last = last.index_add(0, (last * 7).long() % 1000, x[0, :1000])
+            last = last @ x[:1000, :1000]
+            last = last / last.abs().sum()
+        return last * x[:, -1].sum()
+
+    inputs = [dt.randn(4096, 4096, device="cuda") for _ in range(8)]
+    captured = dt.capture(work, inputs[0])
+    for x in inputs:
+        assert captured(x).tolist() == work(x).tolist()
+
+
+@needs_gpu
+def test_a_capture_reuses_memory():
+    """What is freed while a graph is recorded serves its next kernels; what was there before stays untouched."""
+    x = dt.ones(1 << 20, device="cuda")
+    before = dt.cuda.memory_allocated()
+
+    def work():
+        y = x * 2 + x * 3
+        for _ in range(20):
+            y = y * 2 - 5
+        return y
+
+    captured = dt.capture(work, warmup=1)
+    assert dt.cuda.memory_allocated() - before <= 3 * x.numel() * 4
+    other = dt.full((1 << 20,), 7.0, device="cuda")
+    assert captured().tolist()[:3] == [5.0] * 3
+    assert other.sum().item() == 7 << 20
+
+
+@needs_gpu
 def test_what_a_capture_refuses():
     model = small_model()
     opt = dt.optim.Adam(model.parameters())
@@ -285,3 +327,89 @@ def test_gradients_of_chosen_slices(device, width, axis):
     x.index_select(axis, index.to(device)).backward(g.to(device))
     chosen = (dt.arange(n).unsqueeze(1) == index).float()
     assert dt.equal(x.grad.cpu(), chosen @ g)
+
+
+def results(t, f, arrays, device):
+    """f's results and the gradients of its first one with respect to its arguments."""
+    leaves = [t.tensor(a).to(device).requires_grad_() for a in arrays]
+    outputs = f(t, *leaves)
+    y = outputs[0] if isinstance(outputs, tuple) else outputs
+    y.backward(t.tensor(numbers(*y.shape)).to(device, y.dtype))
+    outputs = outputs if isinstance(outputs, tuple) else (y,)
+    return [v.detach().cpu().numpy() for v in (*outputs, *(leaf.grad for leaf in leaves))]
+
+
+def numbers(*sizes):
+    return np.random.default_rng(sum(sizes)).standard_normal(sizes).astype(np.float32)
+
+
+# Images, channels in, channels out, height, width, kernel, padding: whole images and tiles, several images in a block
+# and several blocks in an image, copies of 4, 8 and 16 bytes.
+FEW_CHANNELS = (
+    (1, 1, 8, 28, 28, 3, 1),
+    (70, 8, 16, 14, 14, 3, 1),
+    (3, 16, 8, 13, 15, 3, 0),
+    (2, 3, 16, 20, 131, 3, 1),
+    (1, 2, 4, 300, 132, 3, 1),
+    (300, 5, 7, 4, 3, 3, 2),
+    (2, 32, 8, 9, 9, 3, 4),
+    (9, 6, 16, 14, 14, 5, 0),
+    (2, 1, 6, 28, 28, 5, 2),
+    (1, 9, 21, 33, 70, 5, 2),
+)
+
+
+@needs_gpu
+@pytest.mark.parametrize("case", FEW_CHANNELS, ids=str)
+@pytest.mark.parametrize("channels_last", (False, True))
+def test_convolutions_of_few_channels(torch, case, channels_last):
+    n, c, o, height, width, kernel, padding = case
+
+    def convolve(t, x, w, b):
+        if channels_last:
+            x = x.contiguous(memory_format=t.channels_last)
+        return t.nn.functional.conv2d(x, w, b, padding=padding)
+
+    arrays = numbers(n, c, height, width), numbers(o, c, kernel, kernel), numbers(o)
+    mine = results(dt, convolve, arrays, "cuda")
+    again = results(dt, convolve, arrays, "cuda")
+    truth = results(torch, convolve, [a.astype(np.float64) for a in arrays], "cpu")
+    for got, repeated, right in zip(mine, again, truth, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=2e-6 * np.abs(right).max())
+        np.testing.assert_array_equal(got, repeated)
+
+
+# Odd rows, overlapping windows, and images so large that a thread takes several rows.
+POOLS = (
+    ((2, 3, 91, 91), {"kernel_size": 2}),
+    ((40, 8, 129, 129), {"kernel_size": 2}),
+    ((40, 8, 128, 132), {"kernel_size": 2}),
+    ((5, 4, 113, 112), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((11, 8, 225, 223), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((3, 8, 17, 19), {"kernel_size": 3, "stride": 1, "padding": 1}),
+    ((3, 2, 31, 40), {"kernel_size": (5, 2), "stride": (3, 1), "padding": (2, 1)}),
+)
+
+
+@needs_gpu
+@pytest.mark.parametrize("case", POOLS, ids=str)
+@pytest.mark.parametrize("channels_last", (False, True))
+def test_pools(torch, case, channels_last):
+    sizes, arguments = case
+
+    def pool(t, x):
+        if channels_last:
+            x = x.contiguous(memory_format=t.channels_last)
+        return t.nn.functional.max_pool2d(x, return_indices=True, **arguments)
+
+    def mean(t, x):
+        return t.nn.functional.avg_pool2d(x, **arguments)
+
+    x = numbers(*sizes)
+    mine, truth = results(dt, pool, [x], "cuda"), results(torch, pool, [x], "cpu")
+    for got, right in zip(mine[:2], truth[:2], strict=True):
+        np.testing.assert_array_equal(got, right)
+    np.testing.assert_allclose(mine[2], truth[2], rtol=1e-6, atol=1e-6)
+    mine, truth = results(dt, mean, [x], "cuda"), results(torch, mean, [x], "cpu")
+    for got, right in zip(mine, truth, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-6)

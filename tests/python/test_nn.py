@@ -429,3 +429,22 @@ def test_functional_variants(both, same):
         )
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("kernel", [(3, 3), (2, 5), (4, 2), (1, 1)])
+@pytest.mark.parametrize("dilation", [1, (2, 3)])
+def test_named_padding(torch, same, kernel, dilation):
+    for name in ("same", "valid"):
+        results = []
+        for t in (dt, torch):
+            x = t.linspace(-1, 1, 2 * 3 * 8 * 14).sin().reshape(2, 3, 8, 14).requires_grad_()
+            w = t.linspace(-1, 1, 6 * kernel[0] * kernel[1]).reshape(2, 3, *kernel)
+            y = t.nn.functional.conv2d(x, w, padding=name, dilation=dilation)
+            y.square().sum().backward()
+            layer = t.nn.Conv2d(3, 2, kernel, padding=name, dilation=dilation)
+            assert tuple(layer(x).shape) == tuple(y.shape) and layer.padding == name
+            results.append((y, x.grad, t.conv2d(x[0], w, None, 1, name)))
+        same(*results, rtol=1e-4, atol=1e-4)
+    for t in (dt, torch):
+        with pytest.raises(RuntimeError, match="not supported for strided"):
+            t.conv2d(t.ones(1, 1, 3, 3), t.ones(1, 1, 3, 3), None, 2, "same")

@@ -35,7 +35,8 @@ def assert_product(y, truth, magnitude, length):
     assert np.all(np.abs(y - truth) <= EPSILON * (4 + length**0.5) * magnitude)
 
 
-# Thin and square, panels that are not full, blocks along k, packed and in place.
+# Thin and square, panels that are not full, blocks along k, packed and in place; the last, cut for
+# three threads, has a smaller part that packs more at a time than the larger ones.
 SHAPES = (
     (1, 300, 200),
     (3, 70, 1000),
@@ -45,6 +46,7 @@ SHAPES = (
     (300, 45, 520),
     (130, 1000, 530),
     (500, 300, 257),
+    (744, 160, 512),
 )
 
 

@@ -195,7 +195,8 @@ static inline dt_module *T_do_nn_linear(
 /** T_nn_conv2d(in_channels: i64, out_channels: i64, kernel_size: i64[2], .stride: i64[2] = [1, 1],
  *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .groups: i64 = 1, .bias: bool = true,
  *     .padding_mode: str = zeros, .device: device? = absent, .dtype: dtype? = absent)
- * 2-d convolution of [batch, channels, height, width], or without the batch. The module. */
+ * 2-d convolution of [batch, in_channels, height, width], or without the batch;
+ * functional.conv2d has the formulas. The module. */
 typedef struct {
   T_Dims stride;
   T_Dims padding;
@@ -248,7 +249,8 @@ static inline dt_module *T_do_nn_conv2d(
 
 /** T_nn_max_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
  *     .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
- * Maximum of each window. The module. */
+ * Maximum of each window of [batch, channels, height, width], or without the batch;
+ * functional.max_pool2d has the output size. The module. */
 typedef struct {
   T_Dims stride;
   T_Dims padding;
@@ -289,7 +291,8 @@ static inline dt_module *T_do_nn_max_pool2d(
 
 /** T_nn_avg_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
  *     .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? = absent)
- * Mean of each window. The module. */
+ * Mean of each window of [batch, channels, height, width], or without the batch;
+ * functional.avg_pool2d has the output size. The module. */
 typedef struct {
   T_Dims stride;
   T_Dims padding;
@@ -330,8 +333,9 @@ static inline dt_module *T_do_nn_avg_pool2d(
 /** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
  *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
- * Normalises each channel of [batch, channels] or [batch, channels, length] over the batch
- * (arXiv 1502.03167). The module. */
+ * (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or
+ * [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of the
+ * batch, in evaluation the running ones. The module. */
 typedef struct {
   double eps;
   T_Number momentum;
@@ -371,8 +375,9 @@ static inline dt_module *T_do_nn_batch_norm1d(
 /** T_nn_batch_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
  *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
- * Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
- * The module. */
+ * (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, height,
+ * width] (arXiv 1502.03167). In training, mean and var are those of the batch, in evaluation the
+ * running ones. The module. */
 typedef struct {
   double eps;
   T_Number momentum;
@@ -411,7 +416,8 @@ static inline dt_module *T_do_nn_batch_norm2d(
 
 /** T_nn_layer_norm(normalized_shape: i64[1], .eps: f64 = 1e-05, .elementwise_affine: bool = true,
  *     .bias: bool = true, .device: device? = absent, .dtype: dtype? = absent)
- * Normalises over the last dimensions (arXiv 1607.06450). The module. */
+ * (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
+ * dimensions (arXiv 1607.06450). The module. */
 typedef struct {
   double eps;
   int elementwise_affine;
@@ -469,7 +475,7 @@ static inline dt_module *T_do_nn_dropout(const T_nn_dropout_options *options) {
 /** T_nn_embedding(num_embeddings: i64, embedding_dim: i64, .padding_idx: i64? = absent, .max_norm:
  *     f64? = absent, .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .sparse: bool =
  *     false, .device: device? = absent, .dtype: dtype? = absent)
- * A table of rows, looked up by integer indices. The module. */
+ * A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim]. The module. */
 typedef struct {
   T_Int padding_idx;
   T_Real max_norm;
@@ -608,7 +614,8 @@ static inline dt_module *T_do_nn_elu(const T_nn_elu_options *options) {
     T_do_nn_elu(&T_nn_elu_o), __VA_ARGS__)
 
 /** T_nn_softplus(.beta: f64 = 1.0, .threshold: f64 = 20.0)
- * log(1 + exp(beta * input)) / beta, a smooth ReLU. The module. */
+ * log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is above the
+ * threshold. The module. */
 typedef struct {
   double beta;
   double threshold;
@@ -631,27 +638,27 @@ static inline dt_module *T_do_nn_softplus(const T_nn_softplus_options *options) 
   T_OPTIONS_(nn_softplus, \
     T_do_nn_softplus(&T_nn_softplus_o), __VA_ARGS__)
 
-/** T_nn_g_elu(.approximate: approximate = none)
+/** T_nn_gelu(.approximate: approximate = none)
  * input times the normal distribution function of input (arXiv 1606.08415). The module. */
 typedef struct {
   dt_approximate approximate;
-} T_nn_g_elu_options;
-static inline T_nn_g_elu_options T_nn_g_elu_defaults(void) {
-  T_nn_g_elu_options options = {DT_APPROXIMATE_NONE};
+} T_nn_gelu_options;
+static inline T_nn_gelu_options T_nn_gelu_defaults(void) {
+  T_nn_gelu_options options = {DT_APPROXIMATE_NONE};
   return options;
 }
-static inline dt_module *T_do_nn_g_elu(const T_nn_g_elu_options *options) {
+static inline dt_module *T_do_nn_gelu(const T_nn_gelu_options *options) {
   dt_module *result = NULL;
-  dt_nn_g_elu_options c_options = DT_NN_G_ELU_OPTIONS_INIT;
+  dt_nn_gelu_options c_options = DT_NN_GELU_OPTIONS_INIT;
   c_options.approximate = options->approximate;
   if (T_stopped_()) return result;
-  T_check(dt_nn_g_elu(&c_options, &result));
+  T_check(dt_nn_gelu(&c_options, &result));
   return T_own_module_(result);
 }
-#define T_nn_g_elu(...) T_nn_g_elu_with_(__VA_ARGS__, )
-#define T_nn_g_elu_with_(...) \
-  T_OPTIONS_(nn_g_elu, \
-    T_do_nn_g_elu(&T_nn_g_elu_o), __VA_ARGS__)
+#define T_nn_gelu(...) T_nn_gelu_with_(__VA_ARGS__, )
+#define T_nn_gelu_with_(...) \
+  T_OPTIONS_(nn_gelu, \
+    T_do_nn_gelu(&T_nn_gelu_o), __VA_ARGS__)
 
 /** T_nn_silu(.inplace: bool = false)
  * input * sigmoid(input). The module. */
@@ -721,7 +728,7 @@ static inline dt_module *T_nn_log_softmax(int64_t dim) {
 }
 
 /** T_nn_mse_loss(.reduction: reduction = mean)
- * Squared error. The module. */
+ * (input - target) squared. The module. */
 typedef struct {
   dt_reduction reduction;
 } T_nn_mse_loss_options;
@@ -743,7 +750,7 @@ static inline dt_module *T_do_nn_mse_loss(const T_nn_mse_loss_options *options) 
     T_do_nn_mse_loss(&T_nn_mse_loss_o), __VA_ARGS__)
 
 /** T_nn_l1_loss(.reduction: reduction = mean)
- * Absolute error. The module. */
+ * |input - target|. The module. */
 typedef struct {
   dt_reduction reduction;
 } T_nn_l1_loss_options;
@@ -766,7 +773,7 @@ static inline dt_module *T_do_nn_l1_loss(const T_nn_l1_loss_options *options) {
 
 /** T_nn_nll_loss(.weight: tensor? = absent, .ignore_index: i64 = -100, .reduction: reduction =
  *     mean)
- * Minus the log-probability of the target class. The module. */
+ * -weight[target] * input[target], for log-probabilities [batch, classes, ...]. The module. */
 typedef struct {
   dt_tensor *weight;
   int64_t ignore_index;
@@ -793,7 +800,8 @@ static inline dt_module *T_do_nn_nll_loss(const T_nn_nll_loss_options *options) 
 
 /** T_nn_cross_entropy_loss(.weight: tensor? = absent, .ignore_index: i64 = -100, .reduction:
  *     reduction = mean, .label_smoothing: f64 = 0.0)
- * Minus the log of the softmax of the target class. The module. */
+ * NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
+ * probabilities of the same shape. The module. */
 typedef struct {
   dt_tensor *weight;
   int64_t ignore_index;
@@ -822,7 +830,8 @@ static inline dt_module *T_do_nn_cross_entropy_loss(
     T_do_nn_cross_entropy_loss(&T_nn_cross_entropy_loss_o), __VA_ARGS__)
 
 /** T_nn_bce_loss(.weight: tensor? = absent, .reduction: reduction = mean)
- * Cross-entropy of a probability and a target in [0, 1]. The module. */
+ * -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in [0,
+ * 1]. The module. */
 typedef struct {
   dt_tensor *weight;
   dt_reduction reduction;
@@ -2305,7 +2314,7 @@ static inline dt_tensor *T_matmul(dt_tensor *input, dt_tensor *other) {
 }
 
 /** T_mm(input: tensor, mat2: tensor)
- * Product of two matrices [n, k] and [k, m]. */
+ * Product of two matrices: [n, k] and [k, m] make [n, m]. */
 static inline dt_tensor *T_mm(dt_tensor *input, dt_tensor *mat2) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
@@ -2314,7 +2323,7 @@ static inline dt_tensor *T_mm(dt_tensor *input, dt_tensor *mat2) {
 }
 
 /** T_bmm(input: tensor, mat2: tensor)
- * Products of matrices [b, n, k] and [b, k, m]. */
+ * Products of matrices: [b, n, k] and [b, k, m] make [b, n, m]. */
 static inline dt_tensor *T_bmm(dt_tensor *input, dt_tensor *mat2) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
@@ -2323,7 +2332,7 @@ static inline dt_tensor *T_bmm(dt_tensor *input, dt_tensor *mat2) {
 }
 
 /** T_mv(input: tensor, vec: tensor)
- * Product of a matrix [n, k] and a vector. */
+ * Product of a matrix [n, k] and a vector [k]: [n]. */
 static inline dt_tensor *T_mv(dt_tensor *input, dt_tensor *vec) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
@@ -2332,7 +2341,7 @@ static inline dt_tensor *T_mv(dt_tensor *input, dt_tensor *vec) {
 }
 
 /** T_dot(input: tensor, tensor: tensor)
- * Inner product of two vectors. */
+ * Inner product of two vectors, 0-d. */
 static inline dt_tensor *T_dot(dt_tensor *input, dt_tensor *tensor) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
@@ -2365,7 +2374,7 @@ static inline dt_tensor *T_do_addmm(
     T_do_addmm(input, mat1, mat2, &T_addmm_o), __VA_ARGS__)
 
 /** T_mse_loss(input: tensor, target: tensor, .reduction: reduction = mean)
- * Squared error. */
+ * (input - target) squared. */
 typedef struct {
   dt_reduction reduction;
 } T_mse_loss_options;
@@ -2386,7 +2395,7 @@ static inline dt_tensor *T_do_mse_loss(
     T_do_mse_loss(input, target, &T_mse_loss_o), __VA_ARGS__)
 
 /** T_l1_loss(input: tensor, target: tensor, .reduction: reduction = mean)
- * Absolute error. */
+ * |input - target|. */
 typedef struct {
   dt_reduction reduction;
 } T_l1_loss_options;
@@ -2408,7 +2417,7 @@ static inline dt_tensor *T_do_l1_loss(
 
 /** T_nll_loss(input: tensor, target: tensor, .weight: tensor? = absent, .ignore_index: i64 = -100,
  *     .reduction: reduction = mean)
- * Negative log-likelihood: -input[target]. */
+ * Negative log-likelihood: -weight[target] * input[target]. */
 typedef struct {
   dt_tensor *weight;
   int64_t ignore_index;
@@ -2433,7 +2442,7 @@ static inline dt_tensor *T_do_nll_loss(
 
 /** T_cross_entropy(input: tensor, target: tensor, .weight: tensor? = absent, .ignore_index: i64 =
  *     -100, .reduction: reduction = mean, .label_smoothing: f64 = 0.0)
- * Negative log-likelihood of softmax(input). */
+ * Negative log-likelihood of log_softmax(input) over dimension 1. */
 typedef struct {
   dt_tensor *weight;
   int64_t ignore_index;
@@ -2567,7 +2576,8 @@ static inline int32_t T_module_is_training(dt_module *self) {
 }
 
 /** T_module_parameters(self: module)
- * The parameters of the module and of all below it. */
+ * The parameters of the module and of all below it; one that has several names (tied weights) is
+ * listed once. */
 static inline dt_tensor_list *T_module_parameters(dt_module *self) {
   dt_tensor_list *result = NULL;
   if (T_stopped_()) return result;
@@ -2576,7 +2586,8 @@ static inline dt_tensor_list *T_module_parameters(dt_module *self) {
 }
 
 /** T_module_named_parameters(self: module, .tensors: where this result goes)
- * The parameters with their names: 0.weight. */
+ * The parameters with their names: 0.weight. One that has several is listed once, under the
+ * first. */
 typedef struct {
   dt_tensor_list **tensors;
 } T_module_named_parameters_options;
@@ -2828,7 +2839,7 @@ static inline dt_status T_sequential_append(dt_module *self, dt_module *child) {
 }
 
 /** T_linear(input: tensor, weight: tensor, .bias: tensor? = absent)
- * input @ weight.T + bias. */
+ * input @ weight.T + bias: [..., out_features]. */
 typedef struct {
   dt_tensor *bias;
 } T_linear_options;
@@ -2850,8 +2861,9 @@ static inline dt_tensor *T_do_linear(
 
 /** T_conv2d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1, 1],
  *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .groups: i64 = 1)
- * 2-d convolution (cross-correlation, as everywhere in deep learning). Channels-last in gives
- * channels-last out. */
+ * 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+ * height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1)
+ * / stride + 1, rounded down. Channels-last in gives channels-last out. */
 typedef struct {
   dt_tensor *bias;
   T_Dims stride;
@@ -2889,7 +2901,8 @@ static inline dt_tensor *T_do_conv2d(
 
 /** T_max_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
  *     [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
- * Maximum of each window. */
+ * Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1)
+ * - 1) / stride + 1, rounded down, or up in ceil_mode. */
 typedef struct {
   T_Dims stride;
   T_Dims padding;
@@ -2971,7 +2984,8 @@ static inline dt_tensor *T_do_max_pool2d_with_indices(
 /** T_avg_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
  *     [0, 0], .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? =
  *     absent)
- * Mean of each window. */
+ * Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
+ * rounded down, or up in ceil_mode. */
 typedef struct {
   T_Dims stride;
   T_Dims padding;
@@ -3008,7 +3022,9 @@ static inline dt_tensor *T_do_avg_pool2d(
 /** T_batch_norm(input: tensor, running_mean: tensor?, running_var: tensor?, .weight: tensor? =
  *     absent, .bias: tensor? = absent, .training: bool = false, .momentum: f64 = 0.1, .eps: f64 =
  *     1e-05)
- * Normalises each channel over the batch. */
+ * (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
+ * training, mean and var are those of the batch, var without correction; what is added to
+ * running_var is corrected. */
 typedef struct {
   dt_tensor *weight;
   dt_tensor *bias;
@@ -3037,7 +3053,8 @@ static inline dt_tensor *T_do_batch_norm(
 
 /** T_layer_norm(input: tensor, normalized_shape: i64[1], .weight: tensor? = absent, .bias: tensor?
  *     = absent, .eps: f64 = 1e-05)
- * Normalises over the last dimensions. */
+ * (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
+ * last dimensions (arXiv 1607.06450). */
 typedef struct {
   dt_tensor *weight;
   dt_tensor *bias;
@@ -3145,7 +3162,7 @@ static inline dt_tensor *T_do_dropout_(dt_tensor *input, const T_dropout__option
 
 /** T_embedding(input: tensor, weight: tensor, .padding_idx: i64? = absent, .max_norm: f64? =
  *     absent, .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .sparse: bool = false)
- * Rows of a table: weight[input]. */
+ * Rows of a table: weight[input], of shape [input..., size]. */
 typedef struct {
   T_Int padding_idx;
   T_Real max_norm;
@@ -3388,7 +3405,8 @@ static inline dt_string_list *T_do_optimizer_state_dict(
     T_do_optimizer_state_dict(self, &T_optimizer_state_dict_o), __VA_ARGS__)
 
 /** T_optimizer_load_state_dict(self: optimizer, names: str[], tensors: tensor[])
- * Restores the state. */
+ * Replaces the state. Values are converted to the dtype and device of their parameter; a
+ * parameter that is not named starts anew. */
 static inline dt_status T_optimizer_load_state_dict(
     dt_optimizer *self, T_Strings names, T_Tensors tensors) {
   if (T_stopped_()) return T_status();
@@ -5054,14 +5072,14 @@ static inline dt_tensor *T_do_min_dim(
   T_OPTIONS_(min_dim, \
     T_do_min_dim(input, dim, &T_min_dim_o), __VA_ARGS__)
 
-/** T_amax(input: tensor, .dim: i64[1] = [], .keepdim: bool = false)
+/** T_amax(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false)
  * Largest element over dimensions. Equal elements share the gradient. */
 typedef struct {
   T_Dims dim;
   int keepdim;
 } T_amax_options;
 static inline T_amax_options T_amax_defaults(void) {
-  T_amax_options options = {{NULL, 0}, 0};
+  T_amax_options options = {{NULL, DT_ABSENT}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amax(dt_tensor *input, const T_amax_options *options) {
@@ -5075,14 +5093,14 @@ static inline dt_tensor *T_do_amax(dt_tensor *input, const T_amax_options *optio
   T_OPTIONS_(amax, \
     T_do_amax(input, &T_amax_o), __VA_ARGS__)
 
-/** T_amin(input: tensor, .dim: i64[1] = [], .keepdim: bool = false)
+/** T_amin(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false)
  * Smallest element over dimensions. Equal elements share the gradient. */
 typedef struct {
   T_Dims dim;
   int keepdim;
 } T_amin_options;
 static inline T_amin_options T_amin_defaults(void) {
-  T_amin_options options = {{NULL, 0}, 0};
+  T_amin_options options = {{NULL, DT_ABSENT}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amin(dt_tensor *input, const T_amin_options *options) {
@@ -5142,7 +5160,7 @@ static inline dt_tensor *T_do_argmin(dt_tensor *input, const T_argmin_options *o
 
 /** T_var(input: tensor, .dim: i64[1]? = absent, .correction: scalar? = absent, .keepdim: bool =
  *     false)
- * Variance of elements. */
+ * Variance: the sum of (input - mean) squared, divided by max(0, n - correction). */
 typedef struct {
   T_Dims dim;
   T_Number correction;
@@ -5167,7 +5185,7 @@ static inline dt_tensor *T_do_var(dt_tensor *input, const T_var_options *options
 
 /** T_std(input: tensor, .dim: i64[1]? = absent, .correction: scalar? = absent, .keepdim: bool =
  *     false)
- * Standard deviation of elements. */
+ * Standard deviation: the square root of var. */
 typedef struct {
   T_Dims dim;
   T_Number correction;
@@ -5192,7 +5210,8 @@ static inline dt_tensor *T_do_std(dt_tensor *input, const T_std_options *options
 
 /** T_norm(input: tensor, .p: scalar = 2, .dim: i64[1]? = absent, .keepdim: bool = false, .dtype:
  *     dtype? = absent)
- * Vector norm: (sum |x|^p)^(1/p). */
+ * Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p =
+ * 0 the number of nonzero elements. */
 typedef struct {
   T_Number p;
   T_Dims dim;
@@ -5217,7 +5236,7 @@ static inline dt_tensor *T_do_norm(dt_tensor *input, const T_norm_options *optio
     T_do_norm(input, &T_norm_o), __VA_ARGS__)
 
 /** T_any(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false)
- * Whether any element is nonzero. */
+ * Whether any element is nonzero. bool, but uint8 for a uint8 input. */
 typedef struct {
   T_Dims dim;
   int keepdim;
@@ -5238,7 +5257,7 @@ static inline dt_tensor *T_do_any(dt_tensor *input, const T_any_options *options
     T_do_any(input, &T_any_o), __VA_ARGS__)
 
 /** T_all(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false)
- * Whether all elements are nonzero. */
+ * Whether all elements are nonzero. bool, but uint8 for a uint8 input. */
 typedef struct {
   T_Dims dim;
   int keepdim;
@@ -5259,7 +5278,7 @@ static inline dt_tensor *T_do_all(dt_tensor *input, const T_all_options *options
     T_do_all(input, &T_all_o), __VA_ARGS__)
 
 /** T_logsumexp(input: tensor, dim: i64[1], .keepdim: bool = false)
- * log of the sum of exp, without overflow. */
+ * log(sum(exp(input))), without overflow. */
 typedef struct {
   int keepdim;
 } T_logsumexp_options;
@@ -5280,7 +5299,7 @@ static inline dt_tensor *T_do_logsumexp(
     T_do_logsumexp(input, dim, &T_logsumexp_o), __VA_ARGS__)
 
 /** T_cumsum(input: tensor, dim: i64, .dtype: dtype? = absent)
- * Running sum along a dimension. */
+ * Running sum along a dimension: result[i] = input[0] + ... + input[i]. */
 typedef struct {
   dt_dtype dtype;
 } T_cumsum_options;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* A new tensor with a copy of count elements of dtype, row-major. */
+/* A new tensor with a copy of the elements at data: row-major, bytes long in all. */
 static inline dt_tensor* T_from_data(const void* data, int64_t bytes, T_Dims size, dt_dtype dtype) {
   dt_tensor* result = NULL;
   if (T_stopped_()) return NULL;
@@ -40,6 +40,7 @@ static inline dt_status T_read(dt_tensor* self, void* data, int64_t bytes) {
   return T_status();
 }
 
+/* The other way round: the tensor's elements become those at data. */
 static inline dt_status T_write(dt_tensor* self, const void* data, int64_t bytes) {
   if (!T_stopped_()) T_check(dt_tensor_write(self, data, bytes));
   return T_status();
@@ -87,8 +88,8 @@ static inline T_Tensors T_entries(dt_tensor_list* list) {
   return all;
 }
 
-/* The tensor at the place that a name has in a list of names: what T_load_safetensors gives back.
- */
+/* The tensor at the place that a name has in a list of names. Such pairs of lists come from
+ * T_load_safetensors and the T_module_named functions. */
 static inline dt_tensor* T_tensor_list_get_named(dt_string_list* names, dt_tensor_list* tensors,
                                                  const char* name) {
   int64_t i, n = T_string_list_len(names);
@@ -116,6 +117,7 @@ static inline dt_module* T_sequential_(dt_module* const* modules, int64_t n) {
 }
 #endif
 
+/* For programs that define it before the include, and use these letters for nothing else. */
 #ifdef DT_SHORT_NAMES
 #define D T_DIMS
 #define L T_LIST

@@ -245,13 +245,13 @@ class Tensor {
   Tensor triu(int64_t diagonal = 0) const;
   // Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
   Tensor matmul(const Tensor& other) const;
-  // Product of two matrices [n, k] and [k, m].
+  // Product of two matrices: [n, k] and [k, m] make [n, m].
   Tensor mm(const Tensor& mat2) const;
-  // Products of matrices [b, n, k] and [b, k, m].
+  // Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
   Tensor bmm(const Tensor& mat2) const;
-  // Product of a matrix [n, k] and a vector.
+  // Product of a matrix [n, k] and a vector [k]: [n].
   Tensor mv(const Tensor& vec) const;
-  // Inner product of two vectors.
+  // Inner product of two vectors, 0-d.
   Tensor dot(const Tensor& tensor) const;
   // beta * input + alpha * (mat1 @ mat2).
   Tensor addmm(
@@ -475,32 +475,33 @@ class Tensor {
   // the first of them (int64).
   MinDimResult min(int64_t dim, bool keepdim = false) const;
   // Largest element over dimensions. Equal elements share the gradient.
-  Tensor amax(const Ints& dim = {}, bool keepdim = false) const;
+  Tensor amax(const Ints& dim = std::nullopt, bool keepdim = false) const;
   // Smallest element over dimensions. Equal elements share the gradient.
-  Tensor amin(const Ints& dim = {}, bool keepdim = false) const;
+  Tensor amin(const Ints& dim = std::nullopt, bool keepdim = false) const;
   // Position of the first largest element (int64).
   Tensor argmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
   // Position of the first smallest element (int64).
   Tensor argmin(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
-  // Variance of elements.
+  // Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
   Tensor var(
     const Ints& dim = std::nullopt, const Scalar& correction = std::nullopt,
     bool keepdim = false) const;
-  // Standard deviation of elements.
+  // Standard deviation: the square root of var.
   Tensor std(
     const Ints& dim = std::nullopt, const Scalar& correction = std::nullopt,
     bool keepdim = false) const;
-  // Vector norm: (sum |x|^p)^(1/p).
+  // Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p =
+  // 0 the number of nonzero elements.
   Tensor norm(
     const Scalar& p = 2, const Ints& dim = std::nullopt, bool keepdim = false,
     std::optional<DType> dtype = std::nullopt) const;
-  // Whether any element is nonzero.
+  // Whether any element is nonzero. bool, but uint8 for a uint8 input.
   Tensor any(const Ints& dim = std::nullopt, bool keepdim = false) const;
-  // Whether all elements are nonzero.
+  // Whether all elements are nonzero. bool, but uint8 for a uint8 input.
   Tensor all(const Ints& dim = std::nullopt, bool keepdim = false) const;
-  // log of the sum of exp, without overflow.
+  // log(sum(exp(input))), without overflow.
   Tensor logsumexp(const Ints& dim, bool keepdim = false) const;
-  // Running sum along a dimension.
+  // Running sum along a dimension: result[i] = input[0] + ... + input[i].
   Tensor cumsum(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
   // Whether both have the same shape and elements.
   bool equal(const Tensor& other) const;
@@ -697,9 +698,11 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   void train(bool mode = true) const;
   // Whether the module is in training mode.
   bool is_training() const;
-  // The parameters of the module and of all below it.
+  // The parameters of the module and of all below it; one that has several names (tied weights) is
+  // listed once.
   std::vector<Tensor> parameters() const;
-  // The parameters with their names: 0.weight.
+  // The parameters with their names: 0.weight. One that has several is listed once, under the
+  // first.
   ModuleNamedParametersResult named_parameters() const;
   // The buffers with their names: state that is not trained.
   ModuleNamedBuffersResult named_buffers() const;
@@ -753,7 +756,8 @@ class Optimizer : public detail::Shared<dt_optimizer, dt_optimizer_release> {
   // The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through all
   // groups.
   OptimizerStateDictResult state_dict() const;
-  // Restores the state.
+  // Replaces the state. Values are converted to the dtype and device of their parameter; a
+  // parameter that is not named starts anew.
   void load_state_dict(const Strings& names, const TensorRefs& tensors) const;
 };
 
@@ -1052,8 +1056,8 @@ struct NnSoftplusOptions {
   double threshold = 20.0;
 };
 
-// Named arguments of dt_nn_g_elu.
-struct NnGEluOptions {
+// Named arguments of dt_nn_gelu.
+struct NnGeluOptions {
   // none: the error function; tanh: a faster formula.
   Approximate approximate = Approximate::kNone;
 };
@@ -2816,7 +2820,8 @@ inline Module Linear(
   return dumbtorch::Module(out);
 }
 
-// 2-d convolution of [batch, channels, height, width], or without the batch. The module.
+// 2-d convolution of [batch, in_channels, height, width], or without the batch; functional.conv2d
+// has the formulas. The module.
 inline Module Conv2d(
     int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
     const NnConv2dOptions& options = {}) {
@@ -2843,7 +2848,8 @@ inline Module Conv2d(
   return dumbtorch::Module(out);
 }
 
-// Maximum of each window. The module.
+// Maximum of each window of [batch, channels, height, width], or without the batch;
+// functional.max_pool2d has the output size. The module.
 inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& options = {}) {
   const Ints kernel_size_all = Ints(kernel_size).repeated(2);
   dt_nn_max_pool2d_options options_c = DT_NN_MAX_POOL2D_OPTIONS_INIT;
@@ -2862,7 +2868,8 @@ inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& optio
   return dumbtorch::Module(out);
 }
 
-// Mean of each window. The module.
+// Mean of each window of [batch, channels, height, width], or without the batch;
+// functional.avg_pool2d has the output size. The module.
 inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& options = {}) {
   const Ints kernel_size_all = Ints(kernel_size).repeated(2);
   dt_nn_avg_pool2d_options options_c = DT_NN_AVG_POOL2D_OPTIONS_INIT;
@@ -2880,8 +2887,9 @@ inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& optio
   return dumbtorch::Module(out);
 }
 
-// Normalises each channel of [batch, channels] or [batch, channels, length] over the batch (arXiv
-// 1502.03167). The module.
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
+// channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+// evaluation the running ones. The module.
 inline Module BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& options = {}) {
   dt_nn_batch_norm1d_options options_c = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_c.eps = options.eps;
@@ -2899,8 +2907,9 @@ inline Module BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& opti
   return dumbtorch::Module(out);
 }
 
-// Normalises each channel of [batch, channels, height, width] over the batch (arXiv 1502.03167).
-// The module.
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, height,
+// width] (arXiv 1502.03167). In training, mean and var are those of the batch, in evaluation the
+// running ones. The module.
 inline Module BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& options = {}) {
   dt_nn_batch_norm2d_options options_c = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   options_c.eps = options.eps;
@@ -2918,7 +2927,8 @@ inline Module BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& opti
   return dumbtorch::Module(out);
 }
 
-// Normalises over the last dimensions (arXiv 1607.06450). The module.
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
+// dimensions (arXiv 1607.06450). The module.
 inline Module LayerNorm(const Ints& normalized_shape, const NnLayerNormOptions& options = {}) {
   dt_nn_layer_norm_options options_c = DT_NN_LAYER_NORM_OPTIONS_INIT;
   options_c.eps = options.eps;
@@ -2942,7 +2952,7 @@ inline Module Dropout(const NnDropoutOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
-// A table of rows, looked up by integer indices. The module.
+// A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim]. The module.
 inline Module Embedding(
     int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options = {}) {
   dt_nn_embedding_options options_c = DT_NN_EMBEDDING_OPTIONS_INIT;
@@ -3005,7 +3015,8 @@ inline Module ELU(const NnEluOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
-// log(1 + exp(beta * input)) / beta, a smooth ReLU. The module.
+// log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is above the
+// threshold. The module.
 inline Module Softplus(const NnSoftplusOptions& options = {}) {
   dt_nn_softplus_options options_c = DT_NN_SOFTPLUS_OPTIONS_INIT;
   options_c.beta = options.beta;
@@ -3016,11 +3027,11 @@ inline Module Softplus(const NnSoftplusOptions& options = {}) {
 }
 
 // input times the normal distribution function of input (arXiv 1606.08415). The module.
-inline Module GELU(const NnGEluOptions& options = {}) {
-  dt_nn_g_elu_options options_c = DT_NN_G_ELU_OPTIONS_INIT;
+inline Module GELU(const NnGeluOptions& options = {}) {
+  dt_nn_gelu_options options_c = DT_NN_GELU_OPTIONS_INIT;
   options_c.approximate = static_cast<dt_approximate>(options.approximate);
   dt_module* out = nullptr;
-  detail::check(dt_nn_g_elu(&options_c, &out));
+  detail::check(dt_nn_gelu(&options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -3068,7 +3079,7 @@ inline Module LogSoftmax(int64_t dim) {
   return dumbtorch::Module(out);
 }
 
-// Squared error. The module.
+// (input - target) squared. The module.
 inline Module MSELoss(const NnMseLossOptions& options = {}) {
   dt_nn_mse_loss_options options_c = DT_NN_MSE_LOSS_OPTIONS_INIT;
   options_c.reduction = static_cast<dt_reduction>(options.reduction);
@@ -3077,7 +3088,7 @@ inline Module MSELoss(const NnMseLossOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
-// Absolute error. The module.
+// |input - target|. The module.
 inline Module L1Loss(const NnL1LossOptions& options = {}) {
   dt_nn_l1_loss_options options_c = DT_NN_L1_LOSS_OPTIONS_INIT;
   options_c.reduction = static_cast<dt_reduction>(options.reduction);
@@ -3086,7 +3097,7 @@ inline Module L1Loss(const NnL1LossOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
-// Minus the log-probability of the target class. The module.
+// -weight[target] * input[target], for log-probabilities [batch, classes, ...]. The module.
 inline Module NLLLoss(const NnNllLossOptions& options = {}) {
   dt_nn_nll_loss_options options_c = DT_NN_NLL_LOSS_OPTIONS_INIT;
   options_c.weight = options.weight.handle();
@@ -3097,7 +3108,8 @@ inline Module NLLLoss(const NnNllLossOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
-// Minus the log of the softmax of the target class. The module.
+// NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
+// probabilities of the same shape. The module.
 inline Module CrossEntropyLoss(const NnCrossEntropyLossOptions& options = {}) {
   dt_nn_cross_entropy_loss_options options_c = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT;
   options_c.weight = options.weight.handle();
@@ -3109,7 +3121,8 @@ inline Module CrossEntropyLoss(const NnCrossEntropyLossOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
-// Cross-entropy of a probability and a target in [0, 1]. The module.
+// -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in [0, 1].
+// The module.
 inline Module BCELoss(const NnBceLossOptions& options = {}) {
   dt_nn_bce_loss_options options_c = DT_NN_BCE_LOSS_OPTIONS_INIT;
   options_c.weight = options.weight.handle();
@@ -3834,6 +3847,10 @@ inline Tensor where(const Tensor& condition, const Operand& input, const Operand
   return Tensor(out);
 }
 
+inline Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
+  return input.masked_fill(mask, value);
+}
+
 // Uniform numbers in [0, 1).
 inline Tensor rand(
     const Ints& size, const Generator& generator = {}, std::optional<DType> dtype = std::nullopt,
@@ -3979,11 +3996,11 @@ inline MinDimResult min(const Tensor& input, int64_t dim, bool keepdim = false) 
   return input.min(dim, keepdim);
 }
 
-inline Tensor amax(const Tensor& input, const Ints& dim = {}, bool keepdim = false) {
+inline Tensor amax(const Tensor& input, const Ints& dim = std::nullopt, bool keepdim = false) {
   return input.amax(dim, keepdim);
 }
 
-inline Tensor amin(const Tensor& input, const Ints& dim = {}, bool keepdim = false) {
+inline Tensor amin(const Tensor& input, const Ints& dim = std::nullopt, bool keepdim = false) {
   return input.amin(dim, keepdim);
 }
 
@@ -4317,7 +4334,7 @@ inline Tensor one_hot(const Tensor& input, int64_t num_classes = -1) {
   return Tensor(out);
 }
 
-// Squared error.
+// (input - target) squared.
 inline Tensor mse_loss(
     const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
   dt_tensor* out = nullptr;
@@ -4326,7 +4343,7 @@ inline Tensor mse_loss(
   return Tensor(out);
 }
 
-// Absolute error.
+// |input - target|.
 inline Tensor l1_loss(
     const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
   dt_tensor* out = nullptr;
@@ -4335,7 +4352,7 @@ inline Tensor l1_loss(
   return Tensor(out);
 }
 
-// Negative log-likelihood: -input[target].
+// Negative log-likelihood: -weight[target] * input[target].
 inline Tensor nll_loss(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean) {
@@ -4346,7 +4363,7 @@ inline Tensor nll_loss(
   return Tensor(out);
 }
 
-// Negative log-likelihood of softmax(input).
+// Negative log-likelihood of log_softmax(input) over dimension 1.
 inline Tensor cross_entropy(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
     int64_t ignore_index = -100, Reduction reduction = Reduction::kMean,
@@ -4379,15 +4396,16 @@ inline Tensor binary_cross_entropy_with_logits(
   return Tensor(out);
 }
 
-// input @ weight.T + bias.
+// input @ weight.T + bias: [..., out_features].
 inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {}) {
   dt_tensor* out = nullptr;
   detail::check(dt_linear(input.handle(), weight.handle(), bias.handle(), &out));
   return Tensor(out);
 }
 
-// 2-d convolution (cross-correlation, as everywhere in deep learning). Channels-last in gives
-// channels-last out.
+// 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+// height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
+// stride + 1, rounded down. Channels-last in gives channels-last out.
 inline Tensor conv2d(
     const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1, 1},
     const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, int64_t groups = 1) {
@@ -4402,7 +4420,8 @@ inline Tensor conv2d(
   return Tensor(out);
 }
 
-// Maximum of each window.
+// Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
+// 1) / stride + 1, rounded down, or up in ceil_mode.
 inline Tensor max_pool2d(
     const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
     const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, bool ceil_mode = false) {
@@ -4436,7 +4455,8 @@ inline MaxPool2dWithIndicesResult max_pool2d_with_indices(
   return {Tensor(values), Tensor(indices)};
 }
 
-// Mean of each window.
+// Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
+// down, or up in ceil_mode.
 inline Tensor avg_pool2d(
     const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
     const Ints& padding = {0, 0}, bool ceil_mode = false, bool count_include_pad = true,
@@ -4452,7 +4472,9 @@ inline Tensor avg_pool2d(
   return Tensor(out);
 }
 
-// Normalises each channel over the batch.
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
+// training, mean and var are those of the batch, var without correction; what is added to
+// running_var is corrected.
 inline Tensor batch_norm(
     const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
     const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
@@ -4464,7 +4486,8 @@ inline Tensor batch_norm(
   return Tensor(out);
 }
 
-// Normalises over the last dimensions.
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
+// last dimensions (arXiv 1607.06450).
 inline Tensor layer_norm(
     const Tensor& input, const Ints& normalized_shape, const Tensor& weight = {},
     const Tensor& bias = {}, double eps = 1e-05) {
@@ -4488,7 +4511,7 @@ inline const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training
   return input;
 }
 
-// Rows of a table: weight[input].
+// Rows of a table: weight[input], of shape [input..., size].
 inline Tensor embedding(
     const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx = std::nullopt,
     std::optional<double> max_norm = std::nullopt, double norm_type = 2.0,
@@ -4596,7 +4619,7 @@ inline Optimizer AdamW(const TensorRefs& params, const AdamwOptions& opts = {}) 
 
 }  // namespace optim
 
-namespace lr_scheduler {
+namespace optim::lr_scheduler {
 
 // Multiplies the learning rate by gamma every step_size epochs.
 inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double gamma = 0.1) {
@@ -4613,7 +4636,7 @@ inline LrScheduler CosineAnnealingLR(
   return dumbtorch::LrScheduler(out);
 }
 
-}  // namespace lr_scheduler
+}  // namespace optim::lr_scheduler
 
 namespace nn::utils {
 

@@ -562,17 +562,17 @@ static int fn_nn_softplus(lua_State *L) {
   return 1;
 }
 
-static int fn_nn_g_elu(lua_State *L) {
+static int fn_nn_gelu(lua_State *L) {
   static const char *const names[] = {"approximate", NULL};
   dtl_call c = {L, "GELU", names};
   dt_approximate a_approximate = DT_APPROXIMATE_NONE;
-  dt_nn_g_elu_options o_options = DT_NN_G_ELU_OPTIONS_INIT;
+  dt_nn_gelu_options o_options = DT_NN_GELU_OPTIONS_INIT;
   void *r_out;
   dtl_arguments(&c);
   if (!dtl_absent(&c, 1)) a_approximate = dtl_enum_value(&c, 1, dtl_enum_approximate);
   o_options.approximate = a_approximate;
   r_out = dtl_new(L, &dtl_kind_module);
-  dtl_check(L, dt_nn_g_elu(&o_options, (dt_module **)r_out));
+  dtl_check(L, dt_nn_gelu(&o_options, (dt_module **)r_out));
   return 1;
 }
 
@@ -5025,7 +5025,7 @@ static int fn_amax(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", NULL};
   dtl_call c = {L, "amax", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, 0};
+  dtl_ints a_dim = {NULL, DT_ABSENT};
   int32_t a_keepdim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -5041,7 +5041,7 @@ static int fn_amin(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", NULL};
   dtl_call c = {L, "amin", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, 0};
+  dtl_ints a_dim = {NULL, DT_ABSENT};
   int32_t a_keepdim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -6746,7 +6746,7 @@ static const luaL_Reg functions_nn[] = {
     {"LeakyReLU", fn_nn_leaky_relu},
     {"ELU", fn_nn_elu},
     {"Softplus", fn_nn_softplus},
-    {"GELU", fn_nn_g_elu},
+    {"GELU", fn_nn_gelu},
     {"SiLU", fn_nn_silu},
     {"Sigmoid", fn_nn_sigmoid},
     {"LogSigmoid", fn_nn_log_sigmoid},
@@ -6890,6 +6890,7 @@ static const luaL_Reg functions_torch[] = {
     {"bitwise_xor", fn_bitwise_xor},
     {"bitwise_not", fn_bitwise_not},
     {"where", fn_where},
+    {"masked_fill", fn_masked_fill},
     {"rand", fn_rand},
     {"randn", fn_randn},
     {"randint", fn_randint},
@@ -7006,7 +7007,7 @@ static const luaL_Reg functions_optim[] = {
     {"AdamW", fn_optim_adamw},
     {NULL, NULL}};
 
-static const luaL_Reg functions_lr_scheduler[] = {
+static const luaL_Reg functions_optim_lr_scheduler[] = {
     {"StepLR", fn_step_lr},
     {"CosineAnnealingLR", fn_cosine_annealing_lr},
     {NULL, NULL}};
@@ -7022,6 +7023,6 @@ const dtl_namespace dtl_namespaces[] = {
     {"utils.data", functions_utils_data},
     {"functional", functions_functional},
     {"optim", functions_optim},
-    {"lr_scheduler", functions_lr_scheduler},
+    {"optim.lr_scheduler", functions_optim_lr_scheduler},
     {"nn.utils", functions_nn_utils},
     {NULL, NULL}};

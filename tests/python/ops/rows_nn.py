@@ -133,6 +133,21 @@ for reduction in ("mean", "sum", "none"):
             value(*sizes, low=0.1, high=0.9), fixed(*sizes, low=0.1, high=0.9), orders=2)  # fmt: skip
         row("binary_cross_entropy_with_logits", lambda t, x, y, k=k: F(t).binary_cross_entropy_with_logits(x, y, **k),
             value(*sizes), value(*sizes, low=0, high=1))  # fmt: skip
+    # Many elements, and operands that do not lie side by side.
+    row(
+        "mse_loss",
+        lambda t, x, y, k=k: F(t).mse_loss(x, y, **k),
+        value(300, 401),
+        value(300, 401),
+        orders=1,
+    )
+    row(
+        "mse_loss",
+        lambda t, x, y, k=k: F(t).mse_loss(x.T, y, **k),
+        value(3, 4),
+        value(4, 3),
+        orders=2,
+    )
     row("binary_cross_entropy", lambda t, x, y, w, k=k: F(t).binary_cross_entropy(x, y, w, **k),
         value(3, 4, low=0.1, high=0.9), fixed(3, 4, low=0.1, high=0.9), fixed(4), orders=2)  # fmt: skip
     row("binary_cross_entropy_with_logits",

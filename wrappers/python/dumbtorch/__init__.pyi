@@ -51,6 +51,7 @@ from ._overloads import randint_like as randint_like
 from ._overloads import normal as normal
 from ._overloads import max as max
 from ._overloads import min as min
+from ._overloads import conv2d as conv2d
 from ._overloads import split as split
 from ._overloads import var as var
 from ._overloads import std as std
@@ -84,7 +85,6 @@ from ._ops import bmm as bmm
 from ._ops import mv as mv
 from ._ops import dot as dot
 from ._ops import addmm as addmm
-from ._ops import conv2d as conv2d
 from ._ops import max_pool2d as max_pool2d
 from ._ops import layer_norm as layer_norm
 from ._ops import softmax as softmax
@@ -140,6 +140,7 @@ from ._ops import bitwise_and as bitwise_and
 from ._ops import bitwise_or as bitwise_or
 from ._ops import bitwise_xor as bitwise_xor
 from ._ops import bitwise_not as bitwise_not
+from ._ops import masked_fill as masked_fill
 from ._ops import rand as rand
 from ._ops import randn as randn
 from ._ops import randperm as randperm

@@ -184,12 +184,29 @@ def _from_values(data, dtype):
     if not set(map(type, flat)) <= {bool, int, float}:
         flat = [v.item() if hasattr(v, "item") else v for v in flat]
     kind = _kind(flat, dtype)
+    if dtype is not None and kind is not dtype:
+        _check_fits(flat, dtype)
     try:
         packed = array.array(_CODES[kind], flat)
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
     size = packed.itemsize * len(packed)
     return wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), kind.number))
+
+
+_RANGES = {"uint8": (0, 2**8 - 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+
+
+def _check_fits(flat, dtype) -> None:
+    """Refuses numbers that an integer dtype cannot hold; as in C, negative ones wrap in uint8."""
+    name = DTYPE.value(DTYPE[dtype]).name
+    if name not in _RANGES:
+        return
+    low, high = _RANGES[name]
+    if not low and not any(isinstance(v, float) for v in flat):
+        low = -high
+    if not all(low - 1 < v < high + 1 for v in flat):  # what is cut off is below 1; NaN is nowhere
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
 _MAX_DIMS = 16
@@ -223,17 +240,18 @@ def _flatten(data, shape: list[int], dim: int = 0) -> list:
     return [v for row in data for v in _flatten(row, shape, dim + 1)]
 
 
+_FLOATS = (float32, float64, float)
+
+
 def _kind(flat, dtype):
     """bool, int64 or a float by the kinds of the numbers, as PyTorch infers it."""
     kinds = set(map(type, flat))
     if kinds <= {bool} and kinds:
         return bool_
-    if kinds <= {bool, int} and kinds:
-        return int64
     for k in kinds:
         if not issubclass(k, (bool, int, float)):
             raise _not_a_number(k)
-    if kinds and all(issubclass(k, int) for k in kinds):
+    if kinds and all(issubclass(k, int) for k in kinds) and dtype not in _FLOATS:
         return int64
     return float64 if dtype in (float64, float) else _float_kind(dtype)
 

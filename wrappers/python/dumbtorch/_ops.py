@@ -100,7 +100,8 @@ def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
 
 
 def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
-    """2-d convolution of [batch, channels, height, width], or without the batch.
+    """2-d convolution of [batch, in_channels, height, width], or without the batch;
+    functional.conv2d has the formulas.
 
     Args:
         in_channels: Channels of the input.
@@ -131,7 +132,8 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
 
 
 def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window.
+    """Maximum of each window of [batch, channels, height, width], or without the batch;
+    functional.max_pool2d has the output size.
 
     Args:
         kernel_size: Height and width of the window.
@@ -155,7 +157,8 @@ def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
 
 
 def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """Mean of each window.
+    """Mean of each window of [batch, channels, height, width], or without the batch;
+    functional.avg_pool2d has the output size.
 
     Args:
         kernel_size: Height and width of the window.
@@ -179,8 +182,9 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
 
 
 def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True, device=None, dtype=None):
-    """Normalises each channel of [batch, channels] or [batch, channels, length] over the batch
-    (arXiv 1502.03167).
+    """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels]
+    or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
+    the batch, in evaluation the running ones.
 
     Args:
         num_features: Size of dimension 1.
@@ -206,8 +210,9 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
 
 
 def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True, device=None, dtype=None):
-    """Normalises each channel of [batch, channels, height, width] over the batch (arXiv
-    1502.03167).
+    """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels,
+    height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+    evaluation the running ones.
 
     Args:
         num_features: Size of dimension 1.
@@ -233,7 +238,8 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
 
 
 def nn_layer_norm(normalized_shape, *, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
-    """Normalises over the last dimensions (arXiv 1607.06450).
+    """(input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
+    dimensions (arXiv 1607.06450).
 
     Args:
         normalized_shape: The last dimensions, which are normalised together.
@@ -273,7 +279,7 @@ def nn_dropout(*, p=0.5, inplace=False):
 
 
 def nn_embedding(num_embeddings, embedding_dim, *, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False, device=None, dtype=None):
-    """A table of rows, looked up by integer indices.
+    """A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 
     Args:
         num_embeddings: Number of rows.
@@ -379,7 +385,8 @@ def nn_elu(*, alpha=1.0, inplace=False):
 
 
 def nn_softplus(*, beta=1.0, threshold=20.0):
-    """log(1 + exp(beta * input)) / beta, a smooth ReLU.
+    """log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is
+    above the threshold.
 
     Args:
         beta: Sharpness of the bend.
@@ -395,7 +402,7 @@ def nn_softplus(*, beta=1.0, threshold=20.0):
     return Module.own(out)
 
 
-def nn_g_elu(*, approximate='none'):
+def nn_gelu(*, approximate='none'):
     """input times the normal distribution function of input (arXiv 1606.08415).
 
     Args:
@@ -405,7 +412,7 @@ def nn_g_elu(*, approximate='none'):
         The module.
     """
     try:
-        out = lib.py_nn_g_elu(APPROXIMATE[approximate])
+        out = lib.py_nn_gelu(APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
         raise complain(error, "GELU", "approximate:enum", approximate) from None
     return Module.own(out)
@@ -499,7 +506,7 @@ def nn_log_softmax(dim):
 
 
 def nn_mse_loss(*, reduction='mean'):
-    """Squared error.
+    """(input - target) squared.
 
     Args:
         reduction: How the elements' losses are joined.
@@ -515,7 +522,7 @@ def nn_mse_loss(*, reduction='mean'):
 
 
 def nn_l1_loss(*, reduction='mean'):
-    """Absolute error.
+    """|input - target|.
 
     Args:
         reduction: How the elements' losses are joined.
@@ -531,7 +538,7 @@ def nn_l1_loss(*, reduction='mean'):
 
 
 def nn_nll_loss(*, weight=None, ignore_index=-100, reduction='mean'):
-    """Minus the log-probability of the target class.
+    """-weight[target] * input[target], for log-probabilities [batch, classes, ...].
 
     Args:
         weight: A factor for each class, or absent.
@@ -549,7 +556,8 @@ def nn_nll_loss(*, weight=None, ignore_index=-100, reduction='mean'):
 
 
 def nn_cross_entropy_loss(*, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0):
-    """Minus the log of the softmax of the target class.
+    """NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
+    probabilities of the same shape.
 
     Args:
         weight: A factor for each class, or absent.
@@ -568,7 +576,8 @@ def nn_cross_entropy_loss(*, weight=None, ignore_index=-100, reduction='mean', l
 
 
 def nn_bce_loss(*, weight=None, reduction='mean'):
-    """Cross-entropy of a probability and a target in [0, 1].
+    """-(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in
+    [0, 1].
 
     Args:
         weight: A factor for each element, or absent.
@@ -1722,7 +1731,7 @@ def matmul(input, other):
 
 
 def mm(input, mat2):
-    """Product of two matrices [n, k] and [k, m].
+    """Product of two matrices: [n, k] and [k, m] make [n, m].
 
     Args:
         mat2: The second factor.
@@ -1735,7 +1744,7 @@ def mm(input, mat2):
 
 
 def bmm(input, mat2):
-    """Products of matrices [b, n, k] and [b, k, m].
+    """Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 
     Args:
         mat2: The second factor.
@@ -1748,7 +1757,7 @@ def bmm(input, mat2):
 
 
 def mv(input, vec):
-    """Product of a matrix [n, k] and a vector.
+    """Product of a matrix [n, k] and a vector [k]: [n].
 
     Args:
         vec: A vector [k].
@@ -1761,7 +1770,7 @@ def mv(input, vec):
 
 
 def dot(input, tensor):
-    """Inner product of two vectors.
+    """Inner product of two vectors, 0-d.
 
     Args:
         tensor: A vector of the same length.
@@ -1792,7 +1801,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 
 def mse_loss(input, target, *, reduction='mean'):
-    """Squared error.
+    """(input - target) squared.
 
     Args:
         target: What they should be.
@@ -1806,7 +1815,7 @@ def mse_loss(input, target, *, reduction='mean'):
 
 
 def l1_loss(input, target, *, reduction='mean'):
-    """Absolute error.
+    """|input - target|.
 
     Args:
         target: What they should be.
@@ -1820,7 +1829,7 @@ def l1_loss(input, target, *, reduction='mean'):
 
 
 def nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean'):
-    """Negative log-likelihood: -input[target].
+    """Negative log-likelihood: -weight[target] * input[target].
 
     Args:
         target: int64 classes [batch, ...].
@@ -1836,7 +1845,7 @@ def nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean')
 
 
 def cross_entropy(input, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0):
-    """Negative log-likelihood of softmax(input).
+    """Negative log-likelihood of log_softmax(input) over dimension 1.
 
     Args:
         target: int64 classes [batch, ...], or probabilities of the input's shape.
@@ -1907,7 +1916,7 @@ def nn_sequential():
 
 
 def linear(input, weight, bias=None):
-    """input @ weight.T + bias.
+    """input @ weight.T + bias: [..., out_features].
 
     Args:
         weight: [out_features, in_features].
@@ -1921,8 +1930,10 @@ def linear(input, weight, bias=None):
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """2-d convolution (cross-correlation, as everywhere in deep learning). Channels-last in
-    gives channels-last out.
+    """2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+    out_channels, height, width], where height and width are (size + 2 * padding - dilation
+    * (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last
+    out.
 
     Args:
         weight: [out_channels, channels / groups, height, width].
@@ -1943,7 +1954,8 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window.
+    """Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel
+    - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 
     Args:
         kernel_size: The window: height, width.
@@ -1991,7 +2003,8 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """Mean of each window.
+    """Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
+    rounded down, or up in ceil_mode.
 
     Args:
         kernel_size: The window: height, width.
@@ -2012,7 +2025,9 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
-    """Normalises each channel over the batch.
+    """(input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167).
+    When training, mean and var are those of the batch, var without correction; what is
+    added to running_var is corrected.
 
     Args:
         running_mean: [channels]: used when not training, updated when training; or absent.
@@ -2031,7 +2046,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
-    """Normalises over the last dimensions.
+    """(input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
+    over the last dimensions (arXiv 1607.06450).
 
     Args:
         normalized_shape: The last dimensions, over which is normalised.
@@ -2110,7 +2126,7 @@ def dropout_(input, p=0.5, training=True):
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """Rows of a table: weight[input].
+    """Rows of a table: weight[input], of shape [input..., size].
 
     Args:
         weight: [rows, size].
@@ -3881,7 +3897,7 @@ def min_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return min_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def amax(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
+def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Largest element over dimensions. Equal elements share the gradient.
 
     Args:
@@ -3893,14 +3909,14 @@ def amax(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
     if keepdims is not None:
         keepdim = keepdims
     try:
-        dim_c = int_list(dim, 1)
-        out = lib.py_amax(input._h, dim_c, len(dim_c), keepdim)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_amax(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amax", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "amax", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
-def amin(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
+def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """Smallest element over dimensions. Equal elements share the gradient.
 
     Args:
@@ -3912,10 +3928,10 @@ def amin(input, dim=(), keepdim=False, *, axis=None, keepdims=None):
     if keepdims is not None:
         keepdim = keepdims
     try:
-        dim_c = int_list(dim, 1)
-        out = lib.py_amin(input._h, dim_c, len(dim_c), keepdim)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_amin(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amin", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "amin", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -3956,7 +3972,7 @@ def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
 
 
 def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None):
-    """Variance of elements.
+    """Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
@@ -3978,7 +3994,7 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
 
 
 def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None):
-    """Standard deviation of elements.
+    """Standard deviation: the square root of var.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
@@ -4000,7 +4016,8 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
 
 
 def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
-    """Vector norm: (sum |x|^p)^(1/p).
+    """Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|,
+    for p = 0 the number of nonzero elements.
 
     Args:
         p: The exponent; inf, -inf and 0 are the largest, the smallest and the count of
@@ -4023,7 +4040,7 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
 
 
 def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
-    """Whether any element is nonzero.
+    """Whether any element is nonzero. bool, but uint8 for a uint8 input.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
@@ -4042,7 +4059,7 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
 
 
 def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
-    """Whether all elements are nonzero.
+    """Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
@@ -4061,7 +4078,7 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
 
 
 def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
-    """log of the sum of exp, without overflow.
+    """log(sum(exp(input))), without overflow.
 
     Args:
         dim: The dimensions to reduce; absent or an empty list means all.
@@ -4080,7 +4097,7 @@ def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
 
 
 def cumsum(input, dim=None, *, dtype=None, axis=None):
-    """Running sum along a dimension.
+    """Running sum along a dimension: result[i] = input[0] + ... + input[i].
 
     Args:
         dim: The dimension.
@@ -5387,7 +5404,9 @@ class Module(Handle):
         return out != 0
 
     def parameters(self):
-        """The parameters of the module and of all below it."""
+        """The parameters of the module and of all below it; one that has several names (tied
+        weights) is listed once.
+        """
         try:
             out = lib.py_module_parameters(self._h)
         except BAD_ARGUMENTS as error:
@@ -5395,7 +5414,9 @@ class Module(Handle):
         return take_tensors(out)
 
     def named_parameters(self):
-        """The parameters with their names: 0.weight."""
+        """The parameters with their names: 0.weight. One that has several is listed once, under
+        the first.
+        """
         try:
             out = ffi_new("int64_t[2]")
             status = lib.py_module_named_parameters(self._h, out)
@@ -5689,7 +5710,8 @@ class Optimizer(Handle):
         return optimizer_state_dict_result((take_texts(out[0]), take_tensors(out[1])))
 
     def load_state_dict(self, names, tensors):
-        """Restores the state.
+        """Replaces the state. Values are converted to the dtype and device of their parameter; a
+        parameter that is not named starts anew.
 
         Args:
             names: The names that optimizer_state_dict gave.
@@ -6059,10 +6081,6 @@ NAMESPACES = {
         "silu": silu,
         "gelu": gelu,
     },
-    "lr_scheduler": {
-        "StepLR": step_lr,
-        "CosineAnnealingLR": cosine_annealing_lr,
-    },
     "nn": {
         "Linear": nn_linear,
         "Conv2d": nn_conv2d,
@@ -6079,7 +6097,7 @@ NAMESPACES = {
         "LeakyReLU": nn_leaky_relu,
         "ELU": nn_elu,
         "Softplus": nn_softplus,
-        "GELU": nn_g_elu,
+        "GELU": nn_gelu,
         "SiLU": nn_silu,
         "Sigmoid": nn_sigmoid,
         "LogSigmoid": nn_log_sigmoid,
@@ -6101,6 +6119,10 @@ NAMESPACES = {
         "SGD": optim_sgd,
         "Adam": optim_adam,
         "AdamW": optim_adamw,
+    },
+    "optim.lr_scheduler": {
+        "StepLR": step_lr,
+        "CosineAnnealingLR": cosine_annealing_lr,
     },
     "torch": {
         "empty": empty,
@@ -6189,6 +6211,7 @@ NAMESPACES = {
         "bitwise_xor": bitwise_xor,
         "bitwise_not": bitwise_not,
         "where": where,
+        "masked_fill": masked_fill,
         "rand": rand,
         "randn": randn,
         "randint": randint,

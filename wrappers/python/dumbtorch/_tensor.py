@@ -185,13 +185,13 @@ class Tensor(TensorBase):
         return _bool(self.item())
 
     def __float__(self) -> float:
-        return _float(self.item())
+        return _float(_only_element(self))
 
     def __int__(self) -> int:
-        return _int(self.item())
+        return _int(_only_element(self))
 
     def __index__(self) -> int:
-        value = self.item()
+        value = self.item() if _ops.tensor_numel(self) == 1 else 0.0
         if isinstance(value, _float):
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return _int(value)
@@ -353,6 +353,12 @@ class _ArrayView:
             "typestr": tensor.dtype.typestr,
             "data": (tensor.data_ptr(), False),
         }
+
+
+def _only_element(x: Tensor):
+    if _ops.tensor_numel(x) != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return x.item()
 
 
 def _read(tensor: Tensor) -> bytearray:

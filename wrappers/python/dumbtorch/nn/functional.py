@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import _ops
+from .. import _ops, _overloads
 
 globals().update(_ops.NAMESPACES["functional"])
 
@@ -29,6 +29,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return (_ops.dropout_ if inplace else _ops.dropout)(input, p, training)
 
 
+conv2d = _overloads.conv2d
 leaky_relu = _variant(_ops.leaky_relu, _ops.leaky_relu_)
 elu = _variant(_ops.elu, _ops.elu_)
 

@@ -47,7 +47,8 @@ class Linear(Module):
 
 
 class Conv2d(Module):
-    """2-d convolution of [batch, channels, height, width], or without the batch.
+    """2-d convolution of [batch, in_channels, height, width], or without the batch;
+    functional.conv2d has the formulas.
 
     Args:
         in_channels: Channels of the input.
@@ -104,7 +105,8 @@ class Conv2d(Module):
 
 
 class MaxPool2d(Module):
-    """Maximum of each window.
+    """Maximum of each window of [batch, channels, height, width], or without the batch;
+    functional.max_pool2d has the output size.
 
     Args:
         kernel_size: Height and width of the window.
@@ -130,7 +132,8 @@ class MaxPool2d(Module):
 
 
 class AvgPool2d(Module):
-    """Mean of each window.
+    """Mean of each window of [batch, channels, height, width], or without the batch;
+    functional.avg_pool2d has the output size.
 
     Args:
         kernel_size: Height and width of the window.
@@ -158,8 +161,9 @@ class AvgPool2d(Module):
 
 
 class BatchNorm1d(Module):
-    """Normalises each channel of [batch, channels] or [batch, channels, length] over the batch
-    (arXiv 1502.03167).
+    """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels]
+    or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
+    the batch, in evaluation the running ones.
 
     Args:
         num_features: Size of dimension 1.
@@ -216,8 +220,9 @@ class BatchNorm1d(Module):
 
 
 class BatchNorm2d(Module):
-    """Normalises each channel of [batch, channels, height, width] over the batch (arXiv
-    1502.03167).
+    """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels,
+    height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+    evaluation the running ones.
 
     Args:
         num_features: Size of dimension 1.
@@ -274,7 +279,8 @@ class BatchNorm2d(Module):
 
 
 class LayerNorm(Module):
-    """Normalises over the last dimensions (arXiv 1607.06450).
+    """(input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
+    dimensions (arXiv 1607.06450).
 
     Args:
         normalized_shape: The last dimensions, which are normalised together.
@@ -334,7 +340,7 @@ class Dropout(Module):
 
 
 class Embedding(Module):
-    """A table of rows, looked up by integer indices.
+    """A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 
     Args:
         num_embeddings: Number of rows.
@@ -460,7 +466,8 @@ class ELU(Module):
 
 
 class Softplus(Module):
-    """log(1 + exp(beta * input)) / beta, a smooth ReLU.
+    """log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is
+    above the threshold.
 
     Args:
         beta: Sharpness of the bend.
@@ -579,7 +586,7 @@ class LogSoftmax(Module):
 
 
 class MSELoss(Module):
-    """Squared error.
+    """(input - target) squared.
 
     Args:
         reduction: How the elements' losses are joined.
@@ -594,7 +601,7 @@ class MSELoss(Module):
 
 
 class L1Loss(Module):
-    """Absolute error.
+    """|input - target|.
 
     Args:
         reduction: How the elements' losses are joined.
@@ -609,7 +616,7 @@ class L1Loss(Module):
 
 
 class NLLLoss(Module):
-    """Minus the log-probability of the target class.
+    """-weight[target] * input[target], for log-probabilities [batch, classes, ...].
 
     Args:
         weight: A factor for each class, or absent.
@@ -628,7 +635,8 @@ class NLLLoss(Module):
 
 
 class CrossEntropyLoss(Module):
-    """Minus the log of the softmax of the target class.
+    """NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
+    probabilities of the same shape.
 
     Args:
         weight: A factor for each class, or absent.
@@ -649,7 +657,8 @@ class CrossEntropyLoss(Module):
 
 
 class BCELoss(Module):
-    """Cross-entropy of a probability and a target in [0, 1].
+    """-(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in
+    [0, 1].
 
     Args:
         weight: A factor for each element, or absent.

@@ -18,18 +18,23 @@ class Conv2d(layers.Conv2d):
         kernel_size, stride, dilation = (
             tuple(int_list(x, 2)) for x in (kernel_size, stride, dilation)
         )
-        name = padding if isinstance(padding, str) else None
-        if name is not None:
-            padding = _named_padding(name, kernel_size, stride, dilation)
-        padding = tuple(int_list(padding, 2))
+        if isinstance(padding, str):
+            _check_named_padding(padding, stride)
+        else:
+            padding = tuple(int_list(padding, 2))
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
                          bias, padding_mode, device, dtype)  # fmt: skip
-        self.padding_name = name
+
+    def forward(self, input):
+        p = self._parameters
+        return functional.conv2d(
+            input, p["weight"], p["bias"], self.stride, self.padding, self.dilation, self.groups
+        )
 
     def extra_repr(self):
         parts = [super().extra_repr()]
-        if self.padding_name or self.padding != (0, 0):
-            parts.append(f"padding={self.padding_name or self.padding}")
+        if self.padding != (0, 0):
+            parts.append(f"padding={self.padding}")
         if self.dilation != (1, 1):
             parts.append(f"dilation={self.dilation}")
         if self.groups != 1:
@@ -39,17 +44,11 @@ class Conv2d(layers.Conv2d):
         return ", ".join(parts)
 
 
-def _named_padding(name: str, kernel_size: tuple, stride: tuple, dilation: tuple) -> tuple:
-    if name == "valid":
-        return (0, 0)
-    if name != "same":
+def _check_named_padding(name: str, stride: tuple) -> None:
+    if name not in ("valid", "same"):
         raise ValueError(f"Invalid padding string {name!r}, should be one of {{'valid', 'same'}}")
-    if any(s != 1 for s in stride):
+    if name == "same" and any(s != 1 for s in stride):
         raise ValueError("padding='same' is not supported for strided convolutions")
-    total = [d * (k - 1) for k, d in zip(kernel_size, dilation, strict=True)]
-    if any(t % 2 for t in total):
-        raise NotImplementedError("padding='same' needs an odd dilation * (kernel_size - 1) + 1")
-    return tuple(t // 2 for t in total)
 
 
 class MaxPool2d(layers.MaxPool2d):

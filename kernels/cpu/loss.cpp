@@ -1,0 +1,65 @@
+// Losses that are reduced while they are computed.
+#include "kernels/cpu/lanes.h"
+#include "kernels/cpu/register.h"
+#include "kernels/cpu/rows.h"
+
+namespace dt::cpu {
+namespace {
+
+constexpr int64_t kTile = 1024;         // elements that are summed in their own type
+constexpr int64_t kGroup = 16 * kTile;  // of one thread
+
+// The squared errors of a tile lie in L1 before they are summed; tiles add up without rounding that
+// matters.
+template <class T>
+double squared_errors(const T* x, const T* target, int64_t n) {
+  double sum = 0;
+  T squares[kTile];
+  for (int64_t first = 0; first < n; first += kTile) {
+    const int64_t count = min(kTile, n - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const T error = x[first + i] - target[first + i];
+      squares[i] = error * error;
+    }
+    sum += static_cast<double>(reduce_span<Sum<T>>(squares, count));
+  }
+  return sum;
+}
+
+// The groups' sums are added in order, whoever computed them.
+template <class T>
+double grouped_squared_errors(const dt_stream* stream, const dt_call* call, int64_t n) {
+  const T *x = data<const T>(call->in[0]), *target = data<const T>(call->in[1]);
+  if (n <= kGroup) return squared_errors(x, target, n);
+  double* sums = static_cast<double*>(call->workspace);
+  const int64_t groups = ceil_div(n, kGroup);
+  parallel_for(stream, groups, n, [&](int64_t group) {
+    const int64_t first = group * kGroup;
+    sums[group] = squared_errors(x + first, target + first, min(kGroup, n - first));
+  });
+  double sum = 0;
+  for (int64_t group = 0; group < groups; ++group) sum += sums[group];
+  return sum;
+}
+
+struct SquaredErrorSum {
+  template <class T>
+  static int32_t run(const dt_stream* stream, const dt_call* call) {
+    const double sum = grouped_squared_errors<T>(stream, call, call->in[0].sizes[0]);
+    *data<T>(call->out[0]) = static_cast<T>(sum / call->floats[0]);
+    return DT_KERNEL_OK;
+  }
+};
+
+int64_t squared_error_sum_workspace(const dt_stream*, const dt_call* call) {
+  const int64_t groups = ceil_div(call->in[0].sizes[0], kGroup);
+  return groups > 1 ? groups * static_cast<int64_t>(sizeof(double)) : 0;
+}
+
+}  // namespace
+
+void register_loss(dt_registry* registry) {
+  add(registry, "squared_error_sum", run_floating<SquaredErrorSum>, squared_error_sum_workspace);
+}
+
+}  // namespace dt::cpu

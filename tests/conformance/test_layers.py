@@ -1,0 +1,240 @@
+"""The layers and optimizers of the core, which C, C++ and Lua share, against PyTorch's: the same
+constructor, state and input, run by a Lua program. (Python has classes of its own.)"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import dumbtorch
+import pytest
+
+torch = pytest.importorskip("torch")
+files = pytest.importorskip("safetensors.torch")
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
+MODULE = BUILD / "lua5.4" / "dumbtorch.so"
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which("lua5.4") or not MODULE.exists(), reason="the Lua module was not built"
+)
+
+
+def lua(value) -> str:
+    """A Python argument as Lua writes it; absent is `false`."""
+    if value is None or isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "{" + ", ".join(map(lua, value)) + "}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k} = {lua(v)}" for k, v in value.items()) + "}"
+    return repr(value)
+
+
+def constructor(row) -> str:
+    name, args, kwargs, _ = row
+    return f"{name}({', '.join([*map(lua, args), *([lua(kwargs)] if kwargs else [])])})"
+
+
+def run_lua(program: str, folder: Path) -> None:
+    script = folder / "program.lua"
+    script.write_text(program)
+    result = subprocess.run(
+        ["lua5.4", str(script)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"LUA_CPATH": f"{MODULE.parent}/?.so;;"},
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def numbers(*sizes: int) -> torch.Tensor:
+    return torch.sin(torch.arange(1.0, torch.Size(sizes).numel() + 1) * 12.9898).reshape(sizes)
+
+
+IMAGES = numbers(2, 4, 5, 6)
+ROWS = numbers(3, 4)
+CLASSES = torch.tensor([1, 0, 3])
+SHARES = torch.sigmoid(ROWS)
+
+# name, positional arguments, named arguments, inputs
+LAYERS = [
+    ("Linear", (4, 3), {}, [ROWS]),
+    ("Linear", (4, 3), {"bias": False}, [numbers(2, 3, 4)]),
+    ("Conv2d", (4, 6, 3), {}, [IMAGES]),
+    (
+        "Conv2d",
+        (4, 6, (3, 2)),
+        {"stride": 2, "padding": (1, 0), "dilation": (1, 2), "groups": 2, "bias": False},
+        [IMAGES],
+    ),
+    ("MaxPool2d", (2,), {}, [IMAGES]),
+    ("MaxPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True}, [IMAGES]),
+    ("AvgPool2d", ((3, 2),), {"padding": (1, 0), "count_include_pad": False}, [IMAGES]),
+    ("AvgPool2d", (2,), {"stride": 1, "divisor_override": 3}, [IMAGES]),
+    ("BatchNorm1d", (4,), {}, [ROWS]),
+    ("BatchNorm1d", (4,), {"momentum": None, "eps": 0.1}, [numbers(2, 4, 3)]),
+    ("BatchNorm2d", (4,), {"momentum": 0.3}, [IMAGES]),
+    ("BatchNorm2d", (4,), {"affine": False, "track_running_stats": False}, [IMAGES]),
+    ("LayerNorm", ([4],), {}, [ROWS]),
+    ("LayerNorm", ([5, 6],), {"elementwise_affine": False, "eps": 0.01}, [IMAGES]),
+    ("LayerNorm", ([6],), {"bias": False}, [IMAGES]),
+    ("Dropout", (), {"p": 0.0}, [ROWS]),
+    ("Embedding", (5, 3), {"padding_idx": 1}, [CLASSES]),
+    ("Flatten", (), {}, [IMAGES]),
+    ("Flatten", (), {"start_dim": 2, "end_dim": -1}, [IMAGES]),
+    ("Identity", (), {}, [ROWS]),
+    ("ReLU", (), {}, [ROWS]),
+    ("LeakyReLU", (), {"negative_slope": 0.2}, [ROWS]),
+    ("ELU", (), {"alpha": 0.5}, [ROWS]),
+    ("Softplus", (), {"beta": 2, "threshold": 1}, [ROWS]),
+    ("GELU", (), {}, [ROWS]),
+    ("GELU", (), {"approximate": "tanh"}, [ROWS]),
+    ("SiLU", (), {}, [ROWS]),
+    ("Sigmoid", (), {}, [ROWS]),
+    ("LogSigmoid", (), {}, [ROWS]),
+    ("Tanh", (), {}, [ROWS]),
+    ("Softmax", (), {"dim": 0}, [ROWS]),
+    ("LogSoftmax", (), {"dim": -1}, [ROWS]),
+    ("MSELoss", (), {}, [ROWS, SHARES]),
+    ("L1Loss", (), {"reduction": "sum"}, [ROWS, SHARES]),
+    ("NLLLoss", (), {"ignore_index": 0}, [ROWS, CLASSES]),
+    ("CrossEntropyLoss", (), {"label_smoothing": 0.1}, [ROWS, CLASSES]),
+    ("CrossEntropyLoss", (), {"reduction": "none"}, [ROWS, SHARES]),
+    ("BCELoss", (), {"reduction": "none"}, [SHARES, SHARES]),
+    ("BCEWithLogitsLoss", (), {}, [ROWS, SHARES]),
+]
+
+# In training mode, then in evaluation; the output, the gradients and the state of each are saved.
+LAYER_PROGRAM = """
+local dt = require("dumbtorch")
+local layer = dt.nn.{layer}
+layer:load("state.safetensors")
+local inputs = {{}}
+local names, tensors = dt.load_safetensors("inputs.safetensors")
+for i, name in ipairs(names) do inputs[tonumber(name)] = tensors[i] end
+for _, mode in ipairs({{"train", "eval"}}) do
+  layer:train(mode == "train")
+  layer:zero_grad()
+  local x = inputs[1]:clone()
+  x.requires_grad = x.dtype == dt.float32
+  local y = layer(x, inputs[2])
+  if y.requires_grad then y:square():sum():backward() end
+  local names, found = {{"y"}}, {{y:detach()}}
+  local function add(name, tensor)
+    if tensor then names[#names + 1], found[#found + 1] = name, tensor end
+  end
+  add("x.grad", x.grad)
+  local names_of, parameters = layer:named_parameters()
+  for i, name in ipairs(names_of) do add(name .. ".grad", parameters[i].grad) end
+  names_of, parameters = layer:state_dict()
+  for i, name in ipairs(names_of) do add(name, parameters[i]:detach()) end
+  dt.save_safetensors(mode .. ".safetensors", names, found)
+end
+"""
+
+
+def expected(layer, inputs) -> dict[str, torch.Tensor]:
+    layer.zero_grad()
+    x = inputs[0].clone().requires_grad_(inputs[0].is_floating_point())
+    y = layer(x, *inputs[1:])
+    if y.requires_grad:
+        y.square().sum().backward()
+    found = {"y": y.detach(), "x.grad": x.grad}
+    found |= {f"{name}.grad": p.grad for name, p in layer.named_parameters()}
+    found |= layer.state_dict()
+    return {name: x for name, x in found.items() if x is not None}
+
+
+def identity(row) -> str:
+    return f"{row[0]}({', '.join([*map(str, row[1]), *(f'{k}={v}' for k, v in row[2].items())])})"
+
+
+@pytest.mark.parametrize("row", LAYERS, ids=map(identity, LAYERS))
+def test_layer(row, tmp_path):
+    name, args, kwargs, inputs = row
+    layer = getattr(torch.nn, name)(*args, **kwargs)
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.copy_(numbers(*p.shape))
+    files.save_file(layer.state_dict(), tmp_path / "state.safetensors")
+    numbered = {str(i): x.clone() for i, x in enumerate(inputs, start=1)}
+    files.save_file(numbered, tmp_path / "inputs.safetensors")
+    run_lua(LAYER_PROGRAM.format(layer=constructor(row)), tmp_path)
+    for mode in ("train", "eval"):
+        layer.train(mode == "train")
+        got = files.load_file(tmp_path / f"{mode}.safetensors")
+        torch.testing.assert_close(got, expected(layer, inputs), rtol=1e-4, atol=1e-5)
+
+
+SEEDED_PROGRAM = """
+local dt = require("dumbtorch")
+dt.manual_seed(7)
+dt.nn.{layer}:save("state.safetensors")
+"""
+
+SEEDED = [row for row in LAYERS if row[0] in ("Linear", "Conv2d", "Embedding", "BatchNorm2d")]
+
+
+@pytest.mark.parametrize("row", SEEDED, ids=map(identity, SEEDED))
+def test_same_initial_values_as_python(row, tmp_path):
+    name, args, kwargs, _ = row
+    dumbtorch.manual_seed(7)
+    wanted = getattr(dumbtorch.nn, name)(*args, **kwargs).state_dict()
+    run_lua(SEEDED_PROGRAM.format(layer=constructor(row)), tmp_path)
+    got = files.load_file(tmp_path / "state.safetensors")
+    assert got.keys() == wanted.keys()
+    for key, x in wanted.items():
+        assert got[key].tolist() == x.tolist(), key
+
+
+OPTIMIZERS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("Adam", {"lr": 0.1}),
+    ("Adam", {"lr": 0.1, "weight_decay": 0.1, "amsgrad": True}),
+    ("AdamW", {"lr": 0.1, "weight_decay": 0.1}),
+]
+
+OPTIMIZER_PROGRAM = """
+local dt = require("dumbtorch")
+local layer = dt.nn.Linear(4, 3)
+layer:load("state.safetensors")
+local _, inputs = dt.load_safetensors("inputs.safetensors")
+local optimizer = dt.optim.{optimizer}(layer:parameters(), {settings})
+local schedule = dt.optim.lr_scheduler.StepLR(optimizer, 2, {{gamma = 0.5}})
+for step = 1, 6 do
+  optimizer:zero_grad()
+  layer(inputs[1]):square():sum():backward()
+  dt.nn.utils.clip_grad_norm_(layer:parameters(), 5.0)
+  optimizer:step()
+  schedule:step()
+end
+layer:save("trained.safetensors")
+"""
+
+
+@pytest.mark.parametrize("name, settings", OPTIMIZERS, ids=map(str, OPTIMIZERS))
+def test_optimizer(name, settings, tmp_path):
+    layer = torch.nn.Linear(4, 3)
+    with torch.no_grad():
+        for p in layer.parameters():
+            p.copy_(numbers(*p.shape))
+    files.save_file(layer.state_dict(), tmp_path / "state.safetensors")
+    files.save_file({"x": ROWS}, tmp_path / "inputs.safetensors")
+    run_lua(OPTIMIZER_PROGRAM.format(optimizer=name, settings=lua(settings)), tmp_path)
+
+    optimizer = getattr(torch.optim, name)(layer.parameters(), **settings)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
+    for _ in range(6):
+        optimizer.zero_grad()
+        layer(ROWS).square().sum().backward()
+        torch.nn.utils.clip_grad_norm_(layer.parameters(), 5.0)
+        optimizer.step()
+        schedule.step()
+    got = files.load_file(tmp_path / "trained.safetensors")
+    torch.testing.assert_close(got, dict(layer.state_dict()), rtol=1e-4, atol=1e-5)
