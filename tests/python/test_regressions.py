@@ -265,3 +265,27 @@ def test_max_pool2d_windows_in_the_padding(torch):
     for t in (dt, torch):
         with pytest.raises(RuntimeError, match="pad should be smaller than or equal to half of"):
             t.nn.functional.max_pool2d(t.ones(1, 1, 2, 12), **options)
+
+
+def test_index_add_to_a_number():
+    """It counted as one slice, whatever the number of indices: as many were read beyond the source."""
+    for n in (0, 2, 1000):
+        x = dt.tensor(4.0)
+        with pytest.raises(RuntimeError, match=rf"Number of indices \({n}\)"):
+            x.index_add_(0, dt.zeros(n, dtype=dt.int64), dt.tensor(1.0))
+        assert x.item() == 4
+
+
+def test_integers_have_no_gradient(torch):
+    for t in (dt, torch):
+        x = t.zeros(3, dtype=t.int64)
+        w = t.tensor([1.0, 2.5, -3.0], requires_grad=True)
+        x.copy_(w)
+        assert x.tolist() == [1, 2, -3] and not x.requires_grad and x.is_leaf
+
+
+def test_whole_indices_make_views(torch):
+    for t in (dt, torch):
+        x = t.ones(3, requires_grad=True)
+        for y in (x[...], x[:], x[()], x.sum()[...], x.sum()[()]):
+            assert not y.is_leaf and y.grad_fn is not None
