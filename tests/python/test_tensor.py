@@ -347,3 +347,15 @@ def test_generators():
     a = dt.rand(3)
     dt.set_rng_state(state)
     assert dt.rand(3).equal(a)
+
+
+def test_print_breaks_before_what_would_not_fit(torch):
+    """What follows the numbers moves to a line of its own in the very column where PyTorch's does."""
+    for columns in range(4, 13):
+        for rows in (1, 2):
+            for dtype in ("float32", "float64"):
+                texts = [
+                    str(t.ones(rows, columns, dtype=getattr(t, dtype), requires_grad=True))
+                    for t in (dt, torch)
+                ]
+                assert texts[0] == texts[1]
