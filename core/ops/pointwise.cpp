@@ -219,7 +219,7 @@ class PointwiseNode final : public Node {
   }
 
   void release_saved() override {
-    if (!row_.saves_input && !row_.saves_result) return;
+    if (!reads_) return;
     for (Saved& s : input_) s.reset();
     result_.reset();
     released_ = true;
