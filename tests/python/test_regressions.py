@@ -289,3 +289,30 @@ def test_whole_indices_make_views(torch):
         x = t.ones(3, requires_grad=True)
         for y in (x[...], x[:], x[()], x.sum()[...], x.sum()[()]):
             assert not y.is_leaf and y.grad_fn is not None
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_gradients_that_are_kept_can_be_written(torch):
+    """They were shared along the graph, or one number shown many times."""
+    for t in (dt, torch):
+        x = t.ones(3, requires_grad=True)
+        y = x * 1
+        z = y + 1
+        y.retain_grad()
+        z.retain_grad()
+        z.sum().backward()
+        y.grad.mul_(2)
+        assert (x.grad.tolist(), y.grad.tolist(), z.grad.tolist()) == (
+            [1.0] * 3,
+            [2.0] * 3,
+            [1.0] * 3,
+        )
+        for reduce in (t.sum, t.mean):
+            x = t.ones(4, requires_grad=True)
+            reduce(x).backward(create_graph=True)
+            x.grad.detach().zero_()
+            assert x.grad.tolist() == [0.0] * 4
+        x, g = t.ones(2, requires_grad=True), t.ones(2)
+        x.backward(g, create_graph=True)
+        x.grad.detach().zero_()
+        assert g.tolist() == [1.0, 1.0]
