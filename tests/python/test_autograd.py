@@ -388,3 +388,33 @@ def test_detach_in_place():
     assert y.is_leaf and not y.requires_grad and y.grad_fn is None
     y.mul_(2)
     assert y.tolist() == [4, 4, 4]
+
+
+SECOND = {
+    "cat": lambda t, x: t.cat([x, x]), "stack": lambda t, x: t.stack([x, x]), "repeat": lambda t, x: x.repeat(2, 1),
+    "flip": lambda t, x: x.flip([0]), "sum": lambda t, x: x.sum(0), "mean": lambda t, x: x.mean(),
+    "% 2": lambda t, x: x % 2,
+    "+ 1": lambda t, x: x + 1, "clone": lambda t, x: x.clone(), "permute": lambda t, x: x.permute(1, 0),
+    "* 2": lambda t, x: x * 2, "/ 2": lambda t, x: x / 2, "square": lambda t, x: x * x, "exp": lambda t, x: x.exp(),
+    "index": lambda t, x: x[t.tensor([0, 1])], "mask": lambda t, x: x.masked_fill(x > 0, 1),
+    "matmul": lambda t, x: x @ x.t(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_second_backward_where_nothing_was_kept(name, both):
+    """An op that kept no tensor can be gone through again."""
+
+    def run(t):
+        x = t.tensor([[0.5, -1.0, 2.0], [1.5, 3.0, -0.25]], requires_grad=True)
+        y = SECOND[name](t, x)
+        y.backward(t.ones_like(y))
+        try:
+            y.backward(t.ones_like(y))
+        except RuntimeError as error:
+            assert "second time" in str(error)
+            return None
+        return x.grad.tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs
