@@ -42,11 +42,19 @@ class CosineAnnealingLr final : public LrScheduler {
 
 }  // namespace
 
+LrScheduler::LrScheduler(Ref<Optimizer> optimizer) : optimizer_(std::move(optimizer)) {
+  for (int64_t i = 0; i < optimizer_->group_count(); ++i) {
+    ParamGroup& g = optimizer_->group(i);
+    if (!g.initial_lr) g.initial_lr = g.get("lr");
+  }
+}
+
 void LrScheduler::step() {
   ++epoch_;
   for (int64_t i = 0; i < optimizer_->group_count(); ++i) {
     ParamGroup& g = optimizer_->group(i);
-    g.set("lr", next_lr(epoch_, g.get("lr"), g.initial_lr));
+    if (!g.initial_lr) g.initial_lr = g.get("lr");  // a group that was added since
+    g.set("lr", next_lr(epoch_, g.get("lr"), *g.initial_lr));
   }
 }
 

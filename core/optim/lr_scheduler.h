@@ -8,7 +8,8 @@ namespace dt {
 // Stepped once per epoch, after the optimizer.
 class LrScheduler : public RefCounted {
  public:
-  explicit LrScheduler(Ref<Optimizer> optimizer) : optimizer_(std::move(optimizer)) {}
+  // The rates of now are what the schedule starts from, unless another one came before.
+  explicit LrScheduler(Ref<Optimizer> optimizer);
   virtual ~LrScheduler() = default;
   static void destroy(LrScheduler* s) { delete s; }
 

@@ -49,7 +49,6 @@ Optimizer::Optimizer(TensorList params, std::vector<Hyper> hyper,
   DT_CHECK(!params.empty(), kValueError, "optimizer got an empty parameter list");
   ParamGroup first;
   first.hyper = std::move(hyper);
-  first.initial_lr = first.get("lr");
   groups_.push_back(std::move(first));
   fill(groups_[0], params);
 }
@@ -68,7 +67,8 @@ void Optimizer::fill(ParamGroup& group, TensorList params) const {
 }
 
 void Optimizer::add_param_group(TensorList params) {
-  ParamGroup group{{}, groups_[0].hyper, groups_[0].initial_lr, {}};
+  ParamGroup group;
+  group.hyper = groups_[0].hyper;
   fill(group, params);
   groups_.push_back(std::move(group));
 }

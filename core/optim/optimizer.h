@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,7 +27,7 @@ struct ParamState {
 struct ParamGroup {
   std::vector<ParamState> params;
   std::vector<Hyper> hyper;
-  double initial_lr;      // what schedulers start from
+  std::optional<double> initial_lr;  // "lr" when the first schedule of it was made
   Tensor rate_on_device;  // "lr" as a step on a GPU reads it; undefined before the first one
 
   double get(const char* name) const;

@@ -41,8 +41,17 @@ SizeClass size_class(int64_t bytes) {
   return {4 + (log - 8) * 4 + quarter - 1, rounded};
 }
 
+// The bytes of the blocks of a size class.
+int64_t class_bytes(int index) {
+  if (index < 4) return (index + 1) * kAlignment;
+  const int log = 8 + (index - 4) / 4, quarter = 1 + (index - 4) % 4;
+  return (int64_t{1} << (log - 2)) * (4 + quarter);
+}
+
+// Few sizes, so that one block serves many requests, and little waste: whole huge pages, but where
+// one would be a large part of the block, eighths of it.
 int64_t large_bytes(int64_t bytes) {
-  const int64_t granule = bytes < 16 * kHugePage ? 256 << 10 : kHugePage;
+  const int64_t granule = bytes < 16 * kHugePage ? kHugePage / 8 : kHugePage;
   return (bytes + granule - 1) / granule * granule;
 }
 
@@ -277,11 +286,9 @@ void cpu_empty_cache() {
   s.large.clear();
   s.large_cached = 0;
   for (int c = 0; c < kSmallClasses; ++c) {
-    const int64_t bytes =
-        c < 4 ? (c + 1) * kAlignment : (int64_t{1} << (8 + (c - 4) / 4)) / 4 * (5 + (c - 4) % 4);
     while (void* block = s.small[c].pop()) {
       std::free(block);
-      s.reserved.fetch_sub(bytes, std::memory_order_relaxed);
+      s.reserved.fetch_sub(class_bytes(c), std::memory_order_relaxed);
     }
   }
 }

@@ -65,9 +65,8 @@ uint64_t capture_of(cudaStream_t stream) {
 
 // In a graph only a kernel can let its successor come: not a copy, nor several branches at once.
 bool may_start_early(int32_t device, cudaStream_t stream) {
-  if (kEarlyStart == EarlyStart::kNever) return false;
-  if (kEarlyStart == EarlyStart::kCaptured && of_thread == 0) return false;
   if (!find_device(device)->kernels_wait) return false;
+  if (underway == 0) return true;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaGraphNode_t* before = nullptr;
   const cudaGraphEdgeData* edges = nullptr;
@@ -76,7 +75,7 @@ bool may_start_early(int32_t device, cudaStream_t stream) {
       cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &before, &edges, &count);
   ignore(error);
   if (error) return false;
-  if (status == cudaStreamCaptureStatusNone) return kEarlyStart == EarlyStart::kAlways;
+  if (status == cudaStreamCaptureStatusNone) return true;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   if (count == 1) ignore(cudaGraphNodeGetType(before[0], &type));
   return type == cudaGraphNodeTypeKernel;

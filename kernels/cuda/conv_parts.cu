@@ -2,7 +2,9 @@
 // format that the library wants.
 #include <algorithm>
 
+#include "kernels/cuda/axes.cuh"
 #include "kernels/cuda/conv.h"
+#include "kernels/cuda/copy.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/types.cuh"
@@ -17,7 +19,7 @@ struct Dims {
   int64_t n, c, h, w;
 };
 
-// ---- elementwise: bias and copies
+// ---- the bias
 
 // Elements are numbered in the order of `order`'s memory, channels-last or not, so that
 // neighbouring threads touch neighbouring elements of it.
@@ -86,16 +88,6 @@ __global__ __launch_bounds__(kThreads) void add_bias_kernel(T* y, Strides stride
   for_each_of_thread(walk.total, [&](int64_t index) {
     const Dims at = walk(index);
     y[strides(at)] += bias[at.c * bias_stride];
-  });
-}
-
-template <class T>
-__global__ __launch_bounds__(kThreads) void copy_kernel(T* to, Strides to_strides, const T* from,
-                                                        Strides from_strides, Walk walk) {
-  begin_kernel();
-  for_each_of_thread(walk.total, [&](int64_t index) {
-    const Dims at = walk(index);
-    to[to_strides(at)] = from[from_strides(at)];
   });
 }
 
@@ -219,13 +211,20 @@ int32_t bias_gradient(const dt_stream* stream, const Convolution& c, void* works
 }
 
 int32_t copy_images(const dt_stream* stream, int32_t dtype, const Images& to, const Images& from) {
-  return visit_floating(dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    const Walk walk(to);
-    return launch(stream, copy_kernel<T>, blocks_for(walk.total), kThreads, 0,
-                  static_cast<T*>(to.data), Strides(to), static_cast<const T*>(from.data),
-                  Strides(from), walk);
-  });
+  Axes<2> axes;
+  for (int d = 0; d < 4; ++d) {
+    if (to.sizes[d] != 1) axes.insert_by_stride(to.sizes[d], {to.strides[d], from.strides[d]});
+  }
+  axes.coalesce();
+  dt_view y = {}, x = {};
+  y.data = to.data, x.data = from.data;
+  y.dtype = x.dtype = dtype;
+  y.ndim = x.ndim = axes.n;
+  for (int d = 0; d < axes.n; ++d) {
+    y.sizes[d] = x.sizes[d] = axes.size[d];
+    y.strides[d] = axes.stride[d][0], x.strides[d] = axes.stride[d][1];
+  }
+  return copy_view(stream, y, x);
 }
 
 }  // namespace dt::cuda

@@ -4,6 +4,8 @@
 // identity. Two patterns have kernels of their own: a transpose, whose reads or writes would
 // otherwise be scattered, goes through tiles in shared memory; and a dense conversion moves packets
 // on both sides.
+#include "kernels/cuda/copy.h"
+
 #include "kernels/cuda/pointwise_kernel.cuh"
 
 namespace dt::cuda {
@@ -257,6 +259,16 @@ int32_t copy(const dt_stream* stream, const dt_call* call) {
 }
 
 }  // namespace
+
+int32_t copy_view(const dt_stream* stream, const dt_view& to, const dt_view& from) {
+  dt_view y = to, x = from;
+  dt_call call = {};
+  call.op = "copy";
+  call.n_out = call.n_in = 1;
+  call.out = &y;
+  call.in = &x;
+  return copy(stream, &call);
+}
 
 void register_copy(dt_registry* registry) {
   add(registry, "copy", copy);

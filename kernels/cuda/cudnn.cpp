@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,8 +18,7 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int64_t kWorkspaceLimit = int64_t{1} << 30;
-constexpr size_t kCandidates = 4;  // engines that are timed
+constexpr size_t kCandidates = 8;  // engines that are timed, in each memory format
 
 struct Cudnn {
   dnn::Functions call = {};
@@ -103,13 +103,17 @@ class Descriptor {
 
 // ---- memory formats
 
-// Engines want all three tensors dense and in one memory format: that of the larger ones, the
-// images. Those that differ are copied.
+// Engines want all three tensors dense and in one memory format. Those that differ are copied.
+//
+// The tensor cores' engines are made for channels-last memory. Given planes of channels, the
+// library transposes all operands inside its engines, slower than our copies do: so both formats
+// are tried, and what the copies take counts.
 bool is_channels_last(const Images& x) {
   return x.sizes[1] > 1 && x.strides[1] == 1 && (x.sizes[2] > 1 || x.sizes[3] > 1);
 }
 
-bool wants_channels_last(const Convolution& c) {
+// The format of the larger tensors, the images, which takes the fewest copies.
+bool given_channels_last(const Convolution& c) {
   return is_channels_last(c.x) && is_channels_last(c.y);
 }
 
@@ -145,13 +149,12 @@ struct Operands {
   int64_t copy_bytes = 0;
 
   // Copies begin at `workspace`.
-  Operands(const Convolution& c, void* workspace) {
-    const bool last = wants_channels_last(c);
+  Operands(const Convolution& c, bool channels_last, void* workspace) {
     const Images* given[kOperands] = {&c.x, &c.w, &c.y};
     Operand* made[kOperands] = {&x, &w, &y};
     for (int i = 0; i < kOperands; ++i) {
       const Images& g = *given[i];
-      *made[i] = {g, dense(g, last, g.data), false};
+      *made[i] = {g, dense(g, channels_last, g.data), false};
       if (same_memory(g, made[i]->seen)) continue;
       made[i]->copied = true;
       made[i]->seen.data = static_cast<char*>(workspace) + copy_bytes;
@@ -251,18 +254,18 @@ struct Graph {
 
 struct Engine {
   Descriptor config, plan;
-  int64_t workspace;
+  bool channels_last;
+  int64_t workspace;  // for the copies of operands and for the engine itself
 };
 
 struct Plan {
-  bool chosen = false;  // after the choice only engines[0] counts
+  bool chosen = false;  // after the choice there is one engine at most
   std::vector<Engine> engines;
 
   // Enough for whichever is chosen between this question and the convolution.
   int64_t workspace() const {
     int64_t bytes = 0;
-    for (size_t i = 0; i < (chosen ? std::min<size_t>(engines.size(), 1) : engines.size()); ++i)
-      bytes = std::max(bytes, engines[i].workspace);
+    for (const Engine& engine : engines) bytes = std::max(bytes, engine.workspace);
     return bytes;
   }
 };
@@ -319,52 +322,79 @@ std::vector<Descriptor> proposals(const Descriptor& graph, dnn::Heuristic mode) 
   return configs;
 }
 
-// Turns proposals into plans until there are enough.
-void collect(dnn::Handle handle, const Convolution& c, bool may_round, const Descriptor& graph,
-             dnn::Heuristic mode, std::vector<Engine>* engines) {
-  for (Descriptor& config : proposals(graph, mode)) {
-    if (engines->size() == kCandidates) return;
-    if (!is_allowed(config, c.dtype, may_round)) continue;
-    Descriptor plan(dnn::kExecutionPlan);
-    plan.set(dnn::kPlanHandle, dnn::kTypeHandle, &handle).set(dnn::kPlanConfig, config).finalize();
-    int64_t bytes = 0;
-    if (!plan.fine() || plan.get(dnn::kPlanWorkspace, dnn::kTypeInt64, 1, &bytes) != 1) continue;
-    if (bytes <= kWorkspaceLimit) engines->push_back({std::move(config), std::move(plan), bytes});
-  }
-}
-
 dnn::Handle handle_for(int32_t device) {
   dnn::Handle& handle = cache().handles[device];
   if (handle == nullptr && cudnn().call.Create(&handle) != dnn::kSuccess) handle = nullptr;
   return handle;
 }
 
-PlanKey key_of(const dt_stream* stream, const Convolution& c, const Operands& operands) {
+// Copies and transforms of the operands take about as much as these.
+int64_t workspace_limit(const Convolution& c) {
+  constexpr int64_t kLeast = int64_t{1} << 30, kMost = int64_t{1} << 32;
+  int64_t elements = 0;
+  for (const Images* x : {&c.x, &c.w, &c.y})
+    elements += x->sizes[0] * x->sizes[1] * x->sizes[2] * x->sizes[3];
+  return std::clamp(elements * item_bytes(c) * 3 / 2, kLeast, kMost);
+}
+
+// Adds plans for a memory format until there are enough.
+void collect(const dt_stream* stream, const Convolution& c, bool channels_last,
+             std::vector<Engine>* engines) {
+  const dnn::Handle handle = handle_for(stream->device);
+  const Operands operands(c, channels_last, nullptr);
+  const Graph graph(c, operands, handle);
+  const size_t enough = engines->size() + kCandidates, before = engines->size();
+  // Copies that the given format needs are no choice, so they do not count.
+  const bool is_given = channels_last == given_channels_last(c);
+  const int64_t limit = workspace_limit(c) - (is_given ? 0 : operands.copy_bytes);
+  // The fallback engines are few and slow, but they take what the better ones refuse.
+  for (const dnn::Heuristic mode : {dnn::kHeuristicA, dnn::kHeuristicB, dnn::kHeuristicFallback}) {
+    if (engines->size() > before) return;
+    for (Descriptor& config : proposals(graph.graph, mode)) {
+      if (engines->size() == enough) return;
+      if (!is_allowed(config, c.dtype, tf32(stream))) continue;
+      Descriptor plan(dnn::kExecutionPlan);
+      plan.set(dnn::kPlanHandle, dnn::kTypeHandle, &handle).set(dnn::kPlanConfig, config);
+      plan.finalize();
+      int64_t bytes = 0;
+      if (plan.get(dnn::kPlanWorkspace, dnn::kTypeInt64, 1, &bytes) != 1) continue;
+      if (bytes > limit) continue;
+      bytes += operands.copy_bytes;
+      engines->push_back({std::move(config), std::move(plan), channels_last, bytes});
+    }
+  }
+}
+
+// How an operand lies in memory, as far as plans are concerned.
+int64_t layout_of(const Images& x) {
+  const bool planes = same_memory(x, dense(x, false, x.data));
+  const bool channels_last = same_memory(x, dense(x, true, x.data));
+  return 2 * planes + channels_last;
+}
+
+PlanKey key_of(const dt_stream* stream, const Convolution& c) {
   PlanKey key;
-  key.add({stream->device, c.dtype, tf32(stream), static_cast<int64_t>(c.pass)});
-  key.add({wants_channels_last(c), c.groups, c.stride[0], c.stride[1]});
-  key.add({c.padding[0], c.padding[1], c.dilation[0], c.dilation[1]});
-  for (const Images* x : {&operands.x.seen, &operands.w.seen, &operands.y.seen})
-    key.add({x->sizes[0], x->sizes[1], x->sizes[2], x->sizes[3],
-             std::min<int64_t>(alignment(x->data), 16)});
+  key.add({stream->device, c.dtype, tf32(stream), static_cast<int64_t>(c.pass), c.groups});
+  key.add({c.stride[0], c.stride[1], c.padding[0], c.padding[1], c.dilation[0], c.dilation[1]});
+  for (const Images* x : {&c.x, &c.w, &c.y}) {
+    key.add({x->sizes[0], x->sizes[1], x->sizes[2], x->sizes[3]});
+    key.add({layout_of(*x), std::min<int64_t>(alignment(x->data), 16)});
+  }
   return key;
 }
 
 // The plan of a convolution, made at the first request. The cache's mutex is held.
-Plan& plan_for(const dt_stream* stream, const Convolution& c, const Operands& operands) {
-  const auto [place, is_new] = cache().plans.try_emplace(key_of(stream, c, operands));
+Plan& plan_for(const dt_stream* stream, const Convolution& c) {
+  const auto [place, is_new] = cache().plans.try_emplace(key_of(stream, c));
   Plan& plan = place->second;
   if (!is_new) return plan;
   // The library allocates memory and loads kernels: none of that ends up in a graph.
   const AllowUnsafeCalls allow;
-  if (set_device(stream->device) != cudaSuccess) return plan;
-  const dnn::Handle handle = handle_for(stream->device);
-  if (handle == nullptr) return plan;
-  const Graph graph(c, operands, handle);
-  // The fallback engines are few and slow, but they take what the better ones refuse.
-  for (const dnn::Heuristic mode : {dnn::kHeuristicA, dnn::kHeuristicB, dnn::kHeuristicFallback}) {
-    if (plan.engines.empty()) collect(handle, c, tf32(stream), graph.graph, mode, &plan.engines);
-  }
+  if (set_device(stream->device) != cudaSuccess || handle_for(stream->device) == nullptr)
+    return plan;
+  const bool channels_last = given_channels_last(c);
+  collect(stream, c, channels_last, &plan.engines);
+  if (c.dtype == DT_FLOAT32 && tf32(stream)) collect(stream, c, !channels_last, &plan.engines);
   if (plan.engines.empty()) trace("cuda: conv2d by an own kernel: cuDNN has no engine");
   plan.chosen = plan.engines.size() <= 1;
   return plan;
@@ -389,17 +419,6 @@ dnn::Status execute(const dt_stream* stream, const Engine& engine, const Operand
   return cudnn().call.BackendExecute(handle, engine.plan.handle(), pack.handle());
 }
 
-// Keeps the fastest engine. The result is not an input, so computing it several times does no harm.
-void choose(const dt_stream* stream, const Operands& operands, void* workspace, Plan* plan) {
-  const int count = static_cast<int>(plan->engines.size());
-  const int best = fastest(native_stream(stream), count, [&](int i) {
-    return execute(stream, plan->engines[i], operands, workspace) == dnn::kSuccess;
-  });
-  if (best > 0) std::swap(plan->engines[0], plan->engines[best]);
-  plan->engines.erase(plan->engines.begin() + (best >= 0 ? 1 : 0), plan->engines.end());
-  plan->chosen = true;
-}
-
 int32_t copy_inputs(const dt_stream* stream, const Convolution& c, Operands* operands) {
   const Operand* result = &operands->result(c.pass);
   for (const Operand* o : {&operands->x, &operands->w, &operands->y}) {
@@ -409,18 +428,52 @@ int32_t copy_inputs(const dt_stream* stream, const Convolution& c, Operands* ope
   return DT_KERNEL_OK;
 }
 
-int32_t run_plan(const dt_stream* stream, const Operands& operands, const Convolution& c,
-                 void* workspace) {
-  const std::lock_guard<std::mutex> lock(cache().mutex);
-  Plan& plan = plan_for(stream, c, operands);
-  if (!plan.chosen && !is_capturing(native_stream(stream)))
-    choose(stream, operands, workspace, &plan);
-  if (plan.engines.empty()) return DT_KERNEL_UNSUPPORTED;
-  const dnn::Status status = execute(stream, plan.engines[0], operands, workspace);
-  if (status == dnn::kSuccess) return DT_KERNEL_OK;
-  std::snprintf(stream->fault->message, sizeof stream->fault->message, "cudnnBackendExecute: %s",
-                cudnn().call.GetErrorString(status));
-  return DT_KERNEL_DEVICE;
+// The convolution with the copies around it.
+int32_t run_engine(const dt_stream* stream, const Convolution& c, const Engine& engine,
+                   void* workspace) {
+  Operands operands(c, engine.channels_last, workspace);
+  if (const int32_t code = copy_inputs(stream, c, &operands)) return code;
+  void* const scratch = static_cast<char*>(workspace) + operands.copy_bytes;
+  const dnn::Status status = execute(stream, engine, operands, scratch);
+  if (status != dnn::kSuccess) {
+    std::snprintf(stream->fault->message, sizeof stream->fault->message, "cudnnBackendExecute: %s",
+                  cudnn().call.GetErrorString(status));
+    return DT_KERNEL_DEVICE;
+  }
+  const Operand& result = operands.result(c.pass);
+  return result.copied ? copy_images(stream, c.dtype, result.given, result.seen) : DT_KERNEL_OK;
+}
+
+std::string listed(const int64_t (&sizes)[4]) {
+  std::string list;
+  for (const int64_t size : sizes) list += (list.empty() ? "[" : ", ") + std::to_string(size);
+  return list + "]";
+}
+
+void trace_times(const Convolution& c, const Plan& plan, const std::vector<float>& milliseconds) {
+  constexpr const char* kPasses[] = {"forward", "backward input", "backward weight"};
+  const std::string work = std::string("cuda: conv2d ") + kPasses[static_cast<int>(c.pass)] + " " +
+                           listed(c.x.sizes) + " by " + listed(c.w.sizes);
+  for (size_t i = 0; i < plan.engines.size(); ++i) {
+    const Engine& engine = plan.engines[i];
+    trace(work + (engine.channels_last ? " in channels-last memory: " : " in planes: ") +
+          std::to_string(milliseconds[i]) + " ms with " + std::to_string(engine.workspace >> 20) +
+          " MiB");
+  }
+}
+
+// Keeps the fastest engine. The result is not an input, so computing it several times does no harm.
+void choose(const dt_stream* stream, const Convolution& c, void* workspace, Plan* plan) {
+  const int count = static_cast<int>(plan->engines.size());
+  std::vector<float> times(plan->engines.size());
+  const int best = fastest(
+      native_stream(stream), count,
+      [&](int i) { return run_engine(stream, c, plan->engines[i], workspace) == DT_KERNEL_OK; },
+      times.data());
+  trace_times(c, *plan, times);
+  if (best > 0) std::swap(plan->engines[0], plan->engines[best]);
+  plan->engines.erase(plan->engines.begin() + (best >= 0 ? 1 : 0), plan->engines.end());
+  plan->chosen = true;
 }
 
 }  // namespace
@@ -435,20 +488,18 @@ bool cudnn_can(const Convolution& c) {
 }
 
 int64_t cudnn_workspace(const dt_stream* stream, const Convolution& c) {
-  const Operands operands(c, nullptr);
   const std::lock_guard<std::mutex> lock(cache().mutex);
-  return operands.copy_bytes + plan_for(stream, c, operands).workspace();
+  return plan_for(stream, c).workspace();
 }
 
 int32_t cudnn_convolve(const dt_stream* stream, const Convolution& c, void* workspace) {
-  Operands operands(c, workspace);
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
-  if (const int32_t code = copy_inputs(stream, c, &operands)) return code;
-  void* const scratch = static_cast<char*>(workspace) + operands.copy_bytes;
-  if (const int32_t code = run_plan(stream, operands, c, scratch)) return code;
-  const Operand& result = operands.result(c.pass);
-  return result.copied ? copy_images(stream, c.dtype, result.given, result.seen) : DT_KERNEL_OK;
+  const std::lock_guard<std::mutex> lock(cache().mutex);
+  Plan& plan = plan_for(stream, c);
+  if (!plan.chosen && !is_capturing(native_stream(stream))) choose(stream, c, workspace, &plan);
+  if (plan.engines.empty()) return DT_KERNEL_UNSUPPORTED;
+  return run_engine(stream, c, plan.engines[0], workspace);
 }
 
 }  // namespace dt::cuda

@@ -18,21 +18,21 @@ int32_t check(cudaError_t error, const char* what, dt_fault* fault);
 // How many multiprocessors the device has: grids of persistent blocks are sized by it.
 int multiprocessors(int32_t device);
 
-// ---- Starting before the predecessor has finished
-// ------------------------------------------------- The gap between two kernels of a captured step
-// is longer than many of the kernels: the next one is only sent to the multiprocessors when the
-// last one is done. Hopper can hide it ("programmatic dependent launch"): blocks of the next kernel
-// come as soon as every block of this one has said that they may, and wait where they are until
-// this one is done and its memory can be seen.
+// ---- starting before the predecessor has finished
+
+// The gap between two kernels of a captured step is longer than many of the kernels: the next one
+// is only sent to the multiprocessors when the last one is done. Hopper can hide it ("programmatic
+// dependent launch"): blocks of the next kernel come as soon as every block of this one has said
+// that they may, and wait where they are until this one is done and its memory can be seen.
 //
 // What makes that safe: every kernel of ours waits before it touches memory, so it sees what its
 // predecessor wrote, and that one had waited for its own predecessor: when it is done, so is all
 // that was sent before. scripts/lint.py sees to it that no kernel forgets. Kernels of libraries
 // are started in the ordinary way, and so wait for ours as a whole.
 
-// Which kernels start early. In an eager step the GPU mostly waits for the host.
-enum class EarlyStart { kNever, kCaptured, kAlways };
-constexpr EarlyStart kEarlyStart = EarlyStart::kCaptured;
+// A grid of more blocks starts in the ordinary way: blocks that come early are put where there is
+// room, many on one multiprocessor, and a kernel that fills the device runs longer for it.
+constexpr int64_t kFewBlocks = 32;
 
 // Whether the next kernel on the stream may start early (capture.cpp).
 bool may_start_early(int32_t device, cudaStream_t stream);
@@ -76,7 +76,7 @@ int32_t launch(const dt_stream* stream, void (*kernel)(Parameters...), dim3 grid
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
   const cudaStream_t order = native_stream(stream);
-  if (may_start_early(stream->device, order))
+  if (int64_t{grid.x} * grid.y * grid.z <= kFewBlocks && may_start_early(stream->device, order))
     return check(start_early(order, kernel, grid, block, shared, arguments...), "kernel launch",
                  stream->fault);
   kernel<<<grid, block, shared, order>>>(arguments...);

@@ -13,221 +13,267 @@ namespace {
 
 constexpr int kBlock = 256;
 
-unsigned blocks_for(int64_t threads) {
-  return static_cast<unsigned>(divide_up(threads, kBlock));
+// body(pixel) for the pixels of a thread.
+template <class Int, class Body>
+__device__ __forceinline__ void for_each_pixel(const PixelOrder<Int>& order, const Body& body) {
+  const auto i = static_cast<std::make_unsigned_t<Int>>(blockIdx.x) * kBlock + threadIdx.x;
+  if (i >= order.count) return;
+  Pixel<Int> at = order.at(i);
+  const Int end = min(at.h + order.rows, order.height);
+#pragma unroll 1
+  for (; at.h < end; ++at.h) body(at);
 }
 
 // ---- max_pool2d
 
 // The largest element of a window: the first of equals; a NaN is larger than anything.
-template <class T>
+template <class T, class Int>
 struct Best {
   static constexpr T kLowest = std::numeric_limits<T>::has_infinity
                                    ? -std::numeric_limits<T>::infinity()
                                    : std::numeric_limits<T>::lowest();
 
   T value = kLowest;  // of a window whose taps all lie in the padding, which never wins
-  int64_t position = 0;
+  Int position = 0;
 
-  __device__ __forceinline__ void take(T x, int64_t at, bool is_first) {
-    if (is_first || x > value || x != x) value = x, position = at;
+  __device__ __forceinline__ void take(T x, Int at) {
+    if (x > value || x != x) value = x, position = at;
   }
 };
 
-template <class T, int kWidth, class Index>
+template <class T, int kWidth, int kTaps, class Int>
 __global__ void __launch_bounds__(kBlock)
-    max_pool(Images<T> y, Images<int64_t> indices, Images<const T> x, Pool pool,
-             PixelOrder<Index> order, Index count) {
+    max_pool(Images<T, Int> y, Images<int64_t, Int> indices, Images<const T, Int> x, Pool<Int> pool,
+             PixelOrder<Int> order) {
   begin_kernel();
-  const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= count) return;
-  const Pixel o = order.at(i);
-  const int64_t row_begin = pool.rows.first_tap(o.h), row_end = pool.rows.end_tap(o.h),
-                col_begin = pool.cols.first_tap(o.w), col_end = pool.cols.end_tap(o.w);
-  Best<T> best[kWidth];
-  for (int64_t r = row_begin; r < row_end; ++r) {
-    for (int64_t s = col_begin; s < col_end; ++s) {
-      const int64_t h = pool.rows.start(o.h) + r * pool.rows.dilation,
-                    w = pool.cols.start(o.w) + s * pool.cols.dilation;
-      const auto values = load_packet<kWidth>(x.at(o.n, o.c, h, w));
+  for_each_pixel(order, [&](const Pixel<Int>& o) {
+    const Range<Int> rows = pool.rows.taps(o.h), cols = pool.cols.taps(o.w);
+    Best<T, Int> best[kWidth];
+    if (rows.first < rows.end && cols.first < cols.end) {
+      // The first tap wins if all are the lowest.
 #pragma unroll
-      for (int v = 0; v < kWidth; ++v)
-        best[v].take(values.value[v], h * pool.cols.in + w, r == row_begin && s == col_begin);
+      for (int v = 0; v < kWidth; ++v) best[v].position = rows.first * pool.cols.in + cols.first;
     }
-  }
-  Packet<T, kWidth> value;
-  Packet<int64_t, kWidth> position;
+    for_each_cell<kTaps>(
+        rows, cols, [&](Int h, Int w) { return load_packet<kWidth>(x.at(o.n, o.c, h, w)); },
+        [&](Int h, Int w, const Packet<T, kWidth>& values) {
 #pragma unroll
-  for (int v = 0; v < kWidth; ++v)
-    value.value[v] = best[v].value, position.value[v] = best[v].position;
-  store_packet(y.at(o.n, o.c, o.h, o.w), value);
-  store_packet(indices.at(o.n, o.c, o.h, o.w), position);
+          for (int v = 0; v < kWidth; ++v) best[v].take(values.value[v], h * pool.cols.in + w);
+        });
+    Packet<T, kWidth> value;
+    Packet<int64_t, kWidth> position;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v)
+      value.value[v] = best[v].value, position.value[v] = best[v].position;
+    store_packet(y.at(o.n, o.c, o.h, o.w), value);
+    store_packet(indices.at(o.n, o.c, o.h, o.w), position);
+  });
 }
 
 // The usual windows, 2 x 2 side by side in dense rows: a thread takes kOutputs neighbouring windows
 // with one access to each of their two rows.
 template <class T, int kOutputs>
 __global__ void __launch_bounds__(kBlock)
-    halve(Images<T> y, Images<int64_t> indices, Images<const T> x, PixelOrder<uint32_t> order,
-          uint32_t count) {
+    halve(Images<T, int32_t> y, Images<int64_t, int32_t> indices, Images<const T, int32_t> x,
+          PixelOrder<int32_t> order) {
   begin_kernel();
-  const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
-  if (i >= count) return;
-  const Pixel o = order.at(i);  // its width is counted in groups of kOutputs
-  const int64_t h = 2 * o.h, w = 2 * kOutputs * o.w, in = order.width * int64_t{2 * kOutputs};
-  const T* corner = x.at(o.n, o.c, h, w);
-  const auto above = load_packet<2 * kOutputs>(corner),
-             below = load_packet<2 * kOutputs>(corner + x.h_step);
-  Packet<T, kOutputs> value;
-  Packet<int64_t, kOutputs> position;
+  // The width is counted in groups of kOutputs.
+  for_each_pixel(order, [&](const Pixel<int32_t>& o) {
+    const int h = 2 * o.h, w = 2 * kOutputs * o.w, in = order.width * 2 * kOutputs;
+    const T* corner = x.at(o.n, o.c, h, w);
+    const auto above = load_packet<2 * kOutputs>(corner),
+               below = load_packet<2 * kOutputs>(corner + x.h_step);
+    Packet<T, kOutputs> value;
+    Packet<int64_t, kOutputs> position;
 #pragma unroll
-  for (int k = 0; k < kOutputs; ++k) {
-    const int64_t first = h * in + w + 2 * k;
-    Best<T> best = {above.value[2 * k], first};
-    best.take(above.value[2 * k + 1], first + 1, false);
-    best.take(below.value[2 * k], first + in, false);
-    best.take(below.value[2 * k + 1], first + in + 1, false);
-    value.value[k] = best.value;
-    position.value[k] = best.position;
-  }
-  store_packet(y.at(o.n, o.c, o.h, kOutputs * o.w), value);
-  store_packet(indices.at(o.n, o.c, o.h, kOutputs * o.w), position);
+    for (int k = 0; k < kOutputs; ++k) {
+      const int first = h * in + w + 2 * k;
+      Best<T, int> best = {above.value[2 * k], first};
+      best.take(above.value[2 * k + 1], first + 1);
+      best.take(below.value[2 * k], first + in);
+      best.take(below.value[2 * k + 1], first + in + 1);
+      value.value[k] = best.value;
+      position.value[k] = best.position;
+    }
+    store_packet(y.at(o.n, o.c, o.h, kOutputs * o.w), value);
+    store_packet(indices.at(o.n, o.c, o.h, kOutputs * o.w), position);
+  });
 }
 
-template <class T, int kWidth, class Index>
+template <class T, int kWidth>
+struct Chosen {
+  Packet<int64_t, kWidth> position;
+  Packet<T, kWidth> gradient;
+};
+
+template <class T, int kWidth, int kOverlap, class Int>
 __global__ void __launch_bounds__(kBlock)
-    max_pool_backward(Images<T> gx, Images<const T> g, Images<const int64_t> indices, Pool pool,
-                      PixelOrder<Index> order, Index count) {
+    max_pool_backward(Images<T, Int> gx, Images<const T, Int> g, Images<const int64_t, Int> indices,
+                      Pool<Int> pool, PixelOrder<Int> order) {
   begin_kernel();
-  const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= count) return;
-  const Pixel o = order.at(i);
-  const int64_t here = o.h * pool.cols.in + o.w, row_end = pool.rows.end_window(o.h),
-                col_begin = pool.cols.first_window(o.w), col_end = pool.cols.end_window(o.w);
-  Packet<T, kWidth> sum = {};
-  for (int64_t p = pool.rows.first_window(o.h); p < row_end; ++p) {
-    for (int64_t q = col_begin; q < col_end; ++q) {
-      const auto chosen = load_packet<kWidth>(indices.at(o.n, o.c, p, q));
-      const auto grads = load_packet<kWidth>(g.at(o.n, o.c, p, q));
+  for_each_pixel(order, [&](const Pixel<Int>& o) {
+    const int64_t here = o.h * pool.cols.in + o.w;
+    Packet<T, kWidth> sum = {};
+    for_each_cell<kOverlap>(
+        pool.rows.windows(o.h), pool.cols.windows(o.w),
+        [&](Int p, Int q) {
+          return Chosen<T, kWidth>{load_packet<kWidth>(indices.at(o.n, o.c, p, q)),
+                                   load_packet<kWidth>(g.at(o.n, o.c, p, q))};
+        },
+        [&](Int, Int, const Chosen<T, kWidth>& window) {
 #pragma unroll
-      for (int v = 0; v < kWidth; ++v) {
-        if (chosen.value[v] == here) sum.value[v] += grads.value[v];
-      }
-    }
-  }
-  store_packet(gx.at(o.n, o.c, o.h, o.w), sum);
+          for (int v = 0; v < kWidth; ++v) {
+            if (window.position.value[v] == here) sum.value[v] += window.gradient.value[v];
+          }
+        });
+    store_packet(gx.at(o.n, o.c, o.h, o.w), sum);
+  });
 }
 
 // Of the usual windows, if they cover the image: each thread writes kOutputs of them.
 template <class T, int kOutputs>
 __global__ void __launch_bounds__(kBlock)
-    halve_backward(Images<T> gx, Images<const T> g, Images<const int64_t> indices,
-                   PixelOrder<uint32_t> order, uint32_t count) {
+    halve_backward(Images<T, int32_t> gx, Images<const T, int32_t> g,
+                   Images<const int64_t, int32_t> indices, PixelOrder<int32_t> order) {
   begin_kernel();
-  const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
-  if (i >= count) return;
-  const Pixel o = order.at(i);  // its width is counted in groups of kOutputs
-  const int64_t h = 2 * o.h, w = 2 * kOutputs * o.w, in = order.width * int64_t{2 * kOutputs};
-  const auto chosen = load_packet<kOutputs>(indices.at(o.n, o.c, o.h, kOutputs * o.w));
-  const auto grads = load_packet<kOutputs>(g.at(o.n, o.c, o.h, kOutputs * o.w));
-  Packet<T, 2 * kOutputs> above, below;
+  // The width is counted in groups of kOutputs.
+  for_each_pixel(order, [&](const Pixel<int32_t>& o) {
+    const int h = 2 * o.h, w = 2 * kOutputs * o.w, in = order.width * 2 * kOutputs;
+    const auto chosen = load_packet<kOutputs>(indices.at(o.n, o.c, o.h, kOutputs * o.w));
+    const auto grads = load_packet<kOutputs>(g.at(o.n, o.c, o.h, kOutputs * o.w));
+    Packet<T, 2 * kOutputs> above, below;
 #pragma unroll
-  for (int k = 0; k < 2 * kOutputs; ++k) {
-    const int64_t first = h * in + w + k;
-    above.value[k] = chosen.value[k / 2] == first ? grads.value[k / 2] : T(0);
-    below.value[k] = chosen.value[k / 2] == first + in ? grads.value[k / 2] : T(0);
-  }
-  T* corner = gx.at(o.n, o.c, h, w);
-  store_packet(corner, above);
-  store_packet(corner + gx.h_step, below);
+    for (int k = 0; k < 2 * kOutputs; ++k) {
+      const int64_t first = h * in + w + k;
+      above.value[k] = chosen.value[k / 2] == first ? grads.value[k / 2] : T(0);
+      below.value[k] = chosen.value[k / 2] == first + in ? grads.value[k / 2] : T(0);
+    }
+    T* corner = gx.at(o.n, o.c, h, w);
+    store_packet(corner, above);
+    store_packet(corner + gx.h_step, below);
+  });
 }
 
 // ---- avg_pool2d
 
+template <class Int>
 struct Average {
-  Pool pool;
+  Pool<Int> pool;
   bool count_padding;
   int64_t fixed_divisor;  // 0: none
 
-  __device__ __forceinline__ int64_t divisor(int64_t p, int64_t q) const {
-    if (fixed_divisor != 0) return fixed_divisor;
-    return pool.rows.extent(p, count_padding) * pool.cols.extent(q, count_padding);
+  template <class T>
+  __device__ __forceinline__ T divisor(Int p, Int q) const {
+    if (fixed_divisor != 0) return static_cast<T>(fixed_divisor);
+    const int64_t rows = pool.rows.count(p, count_padding);
+    return static_cast<T>(rows * pool.cols.count(q, count_padding));
   }
 };
 
-template <class T, int kWidth, class Index>
-__global__ void __launch_bounds__(kBlock) avg_pool(Images<T> y, Images<const T> x, Average average,
-                                                   PixelOrder<Index> order, Index count) {
+template <class T, int kWidth, int kTaps, class Int>
+__global__ void __launch_bounds__(kBlock) avg_pool(Images<T, Int> y, Images<const T, Int> x,
+                                                   Average<Int> average, PixelOrder<Int> order) {
   begin_kernel();
-  const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= count) return;
-  const Pixel o = order.at(i);
-  const Pool& pool = average.pool;
-  const int64_t row_end = pool.rows.end_tap(o.h), col_begin = pool.cols.first_tap(o.w),
-                col_end = pool.cols.end_tap(o.w);
-  Packet<T, kWidth> sum = {};
-  for (int64_t r = pool.rows.first_tap(o.h); r < row_end; ++r) {
-    for (int64_t s = col_begin; s < col_end; ++s) {
-      const auto values =
-          load_packet<kWidth>(x.at(o.n, o.c, pool.rows.start(o.h) + r, pool.cols.start(o.w) + s));
+  for_each_pixel(order, [&](const Pixel<Int>& o) {
+    Packet<T, kWidth> sum = {};
+    for_each_cell<kTaps>(
+        average.pool.rows.taps(o.h), average.pool.cols.taps(o.w),
+        [&](Int h, Int w) { return load_packet<kWidth>(x.at(o.n, o.c, h, w)); },
+        [&](Int, Int, const Packet<T, kWidth>& values) {
 #pragma unroll
-      for (int v = 0; v < kWidth; ++v) sum.value[v] += values.value[v];
-    }
-  }
-  const T divisor = static_cast<T>(average.divisor(o.h, o.w));
+          for (int v = 0; v < kWidth; ++v) sum.value[v] += values.value[v];
+        });
+    const T divisor = average.template divisor<T>(o.h, o.w);
 #pragma unroll
-  for (int v = 0; v < kWidth; ++v) sum.value[v] /= divisor;
-  store_packet(y.at(o.n, o.c, o.h, o.w), sum);
+    for (int v = 0; v < kWidth; ++v) sum.value[v] /= divisor;
+    store_packet(y.at(o.n, o.c, o.h, o.w), sum);
+  });
 }
 
-template <class T, int kWidth, class Index>
+template <class T, int kWidth, int kOverlap, class Int>
 __global__ void __launch_bounds__(kBlock)
-    avg_pool_backward(Images<T> gx, Images<const T> g, Average average, PixelOrder<Index> order,
-                      Index count) {
+    avg_pool_backward(Images<T, Int> gx, Images<const T, Int> g, Average<Int> average,
+                      PixelOrder<Int> order) {
   begin_kernel();
-  const Index i = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= count) return;
-  const Pixel o = order.at(i);
-  const Pool& pool = average.pool;
-  const int64_t row_end = pool.rows.end_window(o.h), col_begin = pool.cols.first_window(o.w),
-                col_end = pool.cols.end_window(o.w);
-  Packet<T, kWidth> sum = {};
-  for (int64_t p = pool.rows.first_window(o.h); p < row_end; ++p) {
-    for (int64_t q = col_begin; q < col_end; ++q) {
-      const auto grads = load_packet<kWidth>(g.at(o.n, o.c, p, q));
-      const T divisor = static_cast<T>(average.divisor(p, q));
+  for_each_pixel(order, [&](const Pixel<Int>& o) {
+    Packet<T, kWidth> sum = {};
+    for_each_cell<kOverlap>(
+        average.pool.rows.windows(o.h), average.pool.cols.windows(o.w),
+        [&](Int p, Int q) { return load_packet<kWidth>(g.at(o.n, o.c, p, q)); },
+        [&](Int p, Int q, const Packet<T, kWidth>& values) {
+          const T divisor = average.template divisor<T>(p, q);
 #pragma unroll
-      for (int v = 0; v < kWidth; ++v) sum.value[v] += grads.value[v] / divisor;
-    }
-  }
-  store_packet(gx.at(o.n, o.c, o.h, o.w), sum);
+          for (int v = 0; v < kWidth; ++v) sum.value[v] += values.value[v] / divisor;
+        });
+    store_packet(gx.at(o.n, o.c, o.h, o.w), sum);
+  });
 }
 
 // ---- launches
 
-// `i`: kernel, stride, padding and dilation, each for rows and columns; or as many without
-// dilation.
-Pool make_pool(const dt_view& x, const dt_view& y, const int64_t* i, bool dilates) {
-  return {{x.sizes[2], y.sizes[2], i[0], i[2], i[4], dilates ? i[6] : 1},
-          {x.sizes[3], y.sizes[3], i[1], i[3], i[5], dilates ? i[7] : 1}};
+struct Geometry {
+  Extent rows, cols;
+
+  // `i`: kernel, stride, padding and dilation, each for rows and columns; or as many without
+  // dilation.
+  Geometry(const dt_view& x, const dt_view& y, const int64_t* i, bool dilates)
+      : rows{x.sizes[2], y.sizes[2], i[0], i[2], i[4], dilates ? i[6] : 1},
+        cols{x.sizes[3], y.sizes[3], i[1], i[3], i[5], dilates ? i[7] : 1} {}
+
+  template <class Int>
+  Pool<Int> pool() const {
+    return {PoolDim<Int>(rows), PoolDim<Int>(cols)};
+  }
+  // Whether 32 bits do for coordinates.
+  bool is_small() const {
+    constexpr int64_t kLimit = int64_t{1} << 29;
+    return rows.is_below(kLimit) && cols.is_below(kLimit);
+  }
+  // The taps of square windows, and how many of them overlap; 0 where that is not one number.
+  int64_t taps() const { return rows.kernel == cols.kernel ? rows.kernel : 0; }
+  int64_t overlap() const { return rows.overlap() == cols.overlap() ? rows.overlap() : 0; }
+};
+
+template <class Int>
+Average<Int> make_average(const Geometry& geometry, const int64_t* i) {
+  return {geometry.pool<Int>(), i[6] != 0, i[7]};
 }
 
-Average make_average(const dt_view& x, const dt_view& y, const int64_t* i) {
-  return {make_pool(x, y, i, false), i[6] != 0, i[7]};
+// f(packet width, the most cells of a side if it is kFirst or kSecond, else 0, kind of integer).
+template <class T, int kFirst, int kSecond, class F>
+int32_t visit(bool small, bool packets, int64_t most, const F& f) {
+  if (!small) return f(Count<1>(), Count<0>(), int64_t());
+  const auto with = [&](auto width) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (most == kFirst) return f(width, Count<kFirst>(), int32_t());
+      if (most == kSecond) return f(width, Count<kSecond>(), int32_t());
+    }
+    return f(width, Count<0>(), int32_t());
+  };
+  if constexpr (std::is_floating_point_v<T>) {
+    if (packets) return with(Count<kPacketWidth<T>>());
+  }
+  return with(Count<1>());
 }
 
-// Whether rows can be moved in accesses of `width` elements.
-bool has_row_packets(const dt_view& v, int64_t width, int64_t bytes) {
-  const int64_t access = width * bytes < kPacketBytes ? width * bytes : kPacketBytes;
-  bool packets = v.strides[3] == 1 && v.sizes[3] % width == 0 && is_aligned(v.data, access);
-  for (int d = 0; d < 3; ++d) packets &= v.strides[d] % width == 0 || v.sizes[d] == 1;
-  return packets;
+// Whether neighbouring channels of all views can be moved together.
+template <class T>
+bool have_channel_packets(const dt_view& a, const dt_view& b) {
+  constexpr int kWidth = kPacketWidth<T>;
+  return has_channel_packets(a, kWidth, sizeof(T)) && has_channel_packets(b, kWidth, sizeof(T));
+}
+
+template <class T>
+bool have_channel_packets(const dt_view& a, const dt_view& b, const dt_view& indices) {
+  return have_channel_packets<T>(a, b) &&
+         has_channel_packets(indices, kPacketWidth<T>, sizeof(int64_t));
 }
 
 // How many of the usual windows a thread can take at once; 0: these are other windows.
-int outputs_at_once(const Pool& pool, const dt_view& x, const dt_view& y, const dt_view& indices) {
-  const bool covers = pool.rows.halves() && pool.cols.halves() && 2 * pool.cols.out == pool.cols.in;
-  if (!covers || numel(y) > kMaxIndex32) return 0;
+int outputs_at_once(const Geometry& geometry, const dt_view& x, const dt_view& y,
+                    const dt_view& indices) {
+  const Extent &rows = geometry.rows, &cols = geometry.cols;
+  if (!rows.halves() || !cols.halves() || 2 * cols.out != cols.in) return 0;
   const int64_t bytes = bytes_of(x.dtype);
   for (int outputs : {2, 1}) {
     if (has_row_packets(x, 2 * outputs, bytes) && has_row_packets(y, outputs, bytes) &&
@@ -237,95 +283,105 @@ int outputs_at_once(const Pool& pool, const dt_view& x, const dt_view& y, const 
   return 0;
 }
 
+// Several rows a thread, if threads enough remain to keep the device busy.
+template <class Int>
+PixelOrder<Int> order_of(const dt_stream* stream, const dt_view& v, int packet) {
+  constexpr int kRows = 4, kResident = 2048;
+  const int64_t threads = numel(v) / packet / kRows;
+  const bool many = threads >= int64_t{kResident} * multiprocessors(stream->device);
+  return PixelOrder<Int>(v, packet, many ? kRows : 1);
+}
+
 // The order of groups of `outputs` neighbouring outputs.
-PixelOrder<uint32_t> group_order(const dt_view& y, int outputs) {
+PixelOrder<int32_t> group_order(const dt_stream* stream, const dt_view& y, int outputs) {
   dt_view groups = y;
   groups.sizes[3] /= outputs;
   groups.strides[3] = 1;
-  return PixelOrder<uint32_t>(groups, 1);
+  return order_of<int32_t>(stream, groups, 1);
+}
+
+template <class Index>
+unsigned blocks_for(Index threads) {
+  return static_cast<unsigned>(divide_up(static_cast<int64_t>(threads), kBlock));
 }
 
 template <class T>
 int32_t run_max_pool(const dt_stream* stream, const dt_call* call) {
   const dt_view &y = call->out[0], &indices = call->out[1], &x = call->in[0];
-  const Pool pool = make_pool(x, y, call->ints, true);
-  const Images<T> to(y);
-  const Images<int64_t> at(indices);
-  const Images<const T> from(x);
-  if (const int outputs = outputs_at_once(pool, x, y, indices)) {
-    const auto count = static_cast<uint32_t>(numel(y) / outputs);
-    return launch(stream, outputs == 2 ? halve<T, 2> : halve<T, 1>, blocks_for(count), kBlock, 0,
-                  to, at, from, group_order(y, outputs), count);
+  const Geometry geometry(x, y, call->ints, true);
+  const bool small = is_small(x) && is_small(y) && is_small(indices) && geometry.is_small();
+  if (const int outputs = small ? outputs_at_once(geometry, x, y, indices) : 0) {
+    const PixelOrder<int32_t> order = group_order(stream, y, outputs);
+    return launch(stream, outputs == 2 ? halve<T, 2> : halve<T, 1>, blocks_for(order.count), kBlock,
+                  0, Images<T, int32_t>(y), Images<int64_t, int32_t>(indices),
+                  Images<const T, int32_t>(x), order);
   }
-  constexpr int kWidth = kPacketWidth<T>;
-  const bool packets = has_channel_packets(x, kWidth, sizeof(T)) &&
-                       has_channel_packets(y, kWidth, sizeof(T)) &&
-                       has_channel_packets(indices, kWidth, sizeof(int64_t));
-  return visit_pixels<T, std::is_floating_point_v<T>>(y, packets, [&](auto width, auto index) {
-    using Index = decltype(index);
-    constexpr int kPacket = decltype(width)::value;
-    const int64_t count = numel(y) / kPacket;
-    return launch(stream, max_pool<T, kPacket, Index>, blocks_for(count), kBlock, 0, to, at, from,
-                  pool, PixelOrder<Index>(y, kPacket), static_cast<Index>(count));
+  const bool packets = have_channel_packets<T>(x, y, indices);
+  return visit<T, 2, 3>(small, packets, geometry.taps(), [&](auto width, auto taps, auto integer) {
+    using Int = decltype(integer);
+    constexpr int kWidth = decltype(width)::value, kTaps = decltype(taps)::value;
+    const PixelOrder<Int> order = order_of<Int>(stream, y, kWidth);
+    return launch(stream, max_pool<T, kWidth, kTaps, Int>, blocks_for(order.count), kBlock, 0,
+                  Images<T, Int>(y), Images<int64_t, Int>(indices), Images<const T, Int>(x),
+                  geometry.pool<Int>(), order);
   });
 }
 
 template <class T>
 int32_t run_max_pool_backward(const dt_stream* stream, const dt_call* call) {
   const dt_view &gx = call->out[0], &g = call->in[0], &indices = call->in[1];
-  const Pool pool = make_pool(gx, g, call->ints, true);
-  const Images<T> to(gx);
-  const Images<const T> from(g);
-  const Images<const int64_t> at(indices);
-  const int outputs = outputs_at_once(pool, gx, g, indices);
-  if (outputs && 2 * pool.rows.out == pool.rows.in) {
-    const auto count = static_cast<uint32_t>(numel(g) / outputs);
+  const Geometry geometry(gx, g, call->ints, true);
+  const bool small = is_small(gx) && is_small(g) && is_small(indices) && geometry.is_small();
+  const int outputs = small ? outputs_at_once(geometry, gx, g, indices) : 0;
+  if (outputs && 2 * geometry.rows.out == geometry.rows.in) {
+    const PixelOrder<int32_t> order = group_order(stream, g, outputs);
     return launch(stream, outputs == 2 ? halve_backward<T, 2> : halve_backward<T, 1>,
-                  blocks_for(count), kBlock, 0, to, from, at, group_order(g, outputs), count);
+                  blocks_for(order.count), kBlock, 0, Images<T, int32_t>(gx),
+                  Images<const T, int32_t>(g), Images<const int64_t, int32_t>(indices), order);
   }
-  constexpr int kWidth = kPacketWidth<T>;
-  const bool packets = has_channel_packets(gx, kWidth, sizeof(T)) &&
-                       has_channel_packets(g, kWidth, sizeof(T)) &&
-                       has_channel_packets(indices, kWidth, sizeof(int64_t));
-  return visit_pixels<T, true>(gx, packets, [&](auto width, auto index) {
-    using Index = decltype(index);
-    constexpr int kPacket = decltype(width)::value;
-    const int64_t count = numel(gx) / kPacket;
-    return launch(stream, max_pool_backward<T, kPacket, Index>, blocks_for(count), kBlock, 0, to,
-                  from, at, pool, PixelOrder<Index>(gx, kPacket), static_cast<Index>(count));
-  });
+  const bool packets = have_channel_packets<T>(gx, g, indices);
+  return visit<T, 1, 2>(
+      small, packets, geometry.overlap(), [&](auto width, auto most, auto integer) {
+        using Int = decltype(integer);
+        constexpr int kWidth = decltype(width)::value, kOverlap = decltype(most)::value;
+        const PixelOrder<Int> order = order_of<Int>(stream, gx, kWidth);
+        return launch(stream, max_pool_backward<T, kWidth, kOverlap, Int>, blocks_for(order.count),
+                      kBlock, 0, Images<T, Int>(gx), Images<const T, Int>(g),
+                      Images<const int64_t, Int>(indices), geometry.pool<Int>(), order);
+      });
 }
 
 template <class T>
 int32_t run_avg_pool(const dt_stream* stream, const dt_call* call) {
   const dt_view &y = call->out[0], &x = call->in[0];
-  constexpr int kWidth = kPacketWidth<T>;
-  const bool packets =
-      has_channel_packets(x, kWidth, sizeof(T)) && has_channel_packets(y, kWidth, sizeof(T));
-  return visit_pixels<T, true>(y, packets, [&](auto width, auto index) {
-    using Index = decltype(index);
-    constexpr int kPacket = decltype(width)::value;
-    const int64_t count = numel(y) / kPacket;
-    return launch(stream, avg_pool<T, kPacket, Index>, blocks_for(count), kBlock, 0, Images<T>(y),
-                  Images<const T>(x), make_average(x, y, call->ints), PixelOrder<Index>(y, kPacket),
-                  static_cast<Index>(count));
+  const Geometry geometry(x, y, call->ints, false);
+  const bool small = is_small(x) && is_small(y) && geometry.is_small();
+  const bool packets = have_channel_packets<T>(x, y);
+  return visit<T, 2, 3>(small, packets, geometry.taps(), [&](auto width, auto taps, auto integer) {
+    using Int = decltype(integer);
+    constexpr int kWidth = decltype(width)::value, kTaps = decltype(taps)::value;
+    const PixelOrder<Int> order = order_of<Int>(stream, y, kWidth);
+    return launch(stream, avg_pool<T, kWidth, kTaps, Int>, blocks_for(order.count), kBlock, 0,
+                  Images<T, Int>(y), Images<const T, Int>(x),
+                  make_average<Int>(geometry, call->ints), order);
   });
 }
 
 template <class T>
 int32_t run_avg_pool_backward(const dt_stream* stream, const dt_call* call) {
   const dt_view &gx = call->out[0], &g = call->in[0];
-  constexpr int kWidth = kPacketWidth<T>;
-  const bool packets =
-      has_channel_packets(gx, kWidth, sizeof(T)) && has_channel_packets(g, kWidth, sizeof(T));
-  return visit_pixels<T, true>(gx, packets, [&](auto width, auto index) {
-    using Index = decltype(index);
-    constexpr int kPacket = decltype(width)::value;
-    const int64_t count = numel(gx) / kPacket;
-    return launch(stream, avg_pool_backward<T, kPacket, Index>, blocks_for(count), kBlock, 0,
-                  Images<T>(gx), Images<const T>(g), make_average(gx, g, call->ints),
-                  PixelOrder<Index>(gx, kPacket), static_cast<Index>(count));
-  });
+  const Geometry geometry(gx, g, call->ints, false);
+  const bool small = is_small(gx) && is_small(g) && geometry.is_small();
+  const bool packets = have_channel_packets<T>(gx, g);
+  return visit<T, 1, 2>(
+      small, packets, geometry.overlap(), [&](auto width, auto most, auto integer) {
+        using Int = decltype(integer);
+        constexpr int kWidth = decltype(width)::value, kOverlap = decltype(most)::value;
+        const PixelOrder<Int> order = order_of<Int>(stream, gx, kWidth);
+        return launch(stream, avg_pool_backward<T, kWidth, kOverlap, Int>, blocks_for(order.count),
+                      kBlock, 0, Images<T, Int>(gx), Images<const T, Int>(g),
+                      make_average<Int>(geometry, call->ints), order);
+      });
 }
 
 int32_t max_pool2d(const dt_stream* stream, const dt_call* call) {

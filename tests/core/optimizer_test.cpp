@@ -195,10 +195,9 @@ void check_state() {
 
 // The closed forms of the schedules, which step by recursion.
 void check_schedules() {
-  SgdOptions options;
-  options.lr = 0.4;
   const Tensor p = parameter();
-  const Ref<Optimizer> a = make_sgd({p}, options), b = make_sgd({p}, options);
+  const Ref<Optimizer> a = make_sgd({p}, {}), b = make_sgd({p}, {});
+  for (Optimizer* o : {a.get(), b.get()}) o->group(0).set("lr", 0.4);  // where schedules start
   const Ref<LrScheduler> steps = make_step_lr(a, 3, 0.5);
   const Ref<LrScheduler> cosine = make_cosine_annealing_lr(b, 10, 0.1);
   for (int epoch = 1; epoch <= 25; ++epoch) {

@@ -379,3 +379,12 @@ def test_hooks_give_tensors(torch):
         with pytest.raises(TypeError, match="expected Variable, but hook returned 'int'"):
             x.sum().backward()
         assert x.grad is None
+
+
+def test_detach_in_place():
+    x = dt.ones(3, requires_grad=True)
+    y = x * 2
+    assert y.detach_() is y
+    assert y.is_leaf and not y.requires_grad and y.grad_fn is None
+    y.mul_(2)
+    assert y.tolist() == [4, 4, 4]

@@ -4,6 +4,7 @@ is said about it."""
 import threading
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 F = dt.nn.functional
@@ -312,3 +313,89 @@ def test_the_first_loss_is_that_of_the_cpu():
         x, y = dt.randn(8, 20).to(device), dt.randint(0, 5, (8,)).to(device)
         losses.append(F.cross_entropy(model(x), y).item())
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def results(t, f, arrays, device):
+    """f's results and the gradients of its first one with respect to its arguments."""
+    leaves = [t.tensor(a).to(device).requires_grad_() for a in arrays]
+    outputs = f(t, *leaves)
+    y = outputs[0] if isinstance(outputs, tuple) else outputs
+    y.backward(t.tensor(numbers(*y.shape)).to(device, y.dtype))
+    outputs = outputs if isinstance(outputs, tuple) else (y,)
+    return [v.detach().cpu().numpy() for v in (*outputs, *(leaf.grad for leaf in leaves))]
+
+
+def numbers(*sizes):
+    return np.random.default_rng(sum(sizes)).standard_normal(sizes).astype(np.float32)
+
+
+# Images, channels in, channels out, height, width, kernel, padding: whole images and tiles, several images in a block
+# and several blocks in an image, copies of 4, 8 and 16 bytes.
+FEW_CHANNELS = (
+    (1, 1, 8, 28, 28, 3, 1),
+    (70, 8, 16, 14, 14, 3, 1),
+    (3, 16, 8, 13, 15, 3, 0),
+    (2, 3, 16, 20, 131, 3, 1),
+    (1, 2, 4, 300, 132, 3, 1),
+    (300, 5, 7, 4, 3, 3, 2),
+    (2, 32, 8, 9, 9, 3, 4),
+    (9, 6, 16, 14, 14, 5, 0),
+    (2, 1, 6, 28, 28, 5, 2),
+    (1, 9, 21, 33, 70, 5, 2),
+)
+
+
+@needs_gpu
+@pytest.mark.parametrize("case", FEW_CHANNELS, ids=str)
+@pytest.mark.parametrize("channels_last", (False, True))
+def test_convolutions_of_few_channels(torch, case, channels_last):
+    n, c, o, height, width, kernel, padding = case
+
+    def convolve(t, x, w, b):
+        if channels_last:
+            x = x.contiguous(memory_format=t.channels_last)
+        return t.nn.functional.conv2d(x, w, b, padding=padding)
+
+    arrays = numbers(n, c, height, width), numbers(o, c, kernel, kernel), numbers(o)
+    mine = results(dt, convolve, arrays, "cuda")
+    again = results(dt, convolve, arrays, "cuda")
+    truth = results(torch, convolve, [a.astype(np.float64) for a in arrays], "cpu")
+    for got, repeated, right in zip(mine, again, truth, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=2e-6 * np.abs(right).max())
+        np.testing.assert_array_equal(got, repeated)
+
+
+# Odd rows, overlapping windows, and images so large that a thread takes several rows.
+POOLS = (
+    ((2, 3, 91, 91), {"kernel_size": 2}),
+    ((40, 8, 129, 129), {"kernel_size": 2}),
+    ((40, 8, 128, 132), {"kernel_size": 2}),
+    ((5, 4, 113, 112), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((11, 8, 225, 223), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((3, 8, 17, 19), {"kernel_size": 3, "stride": 1, "padding": 1}),
+    ((3, 2, 31, 40), {"kernel_size": (5, 2), "stride": (3, 1), "padding": (2, 1)}),
+)
+
+
+@needs_gpu
+@pytest.mark.parametrize("case", POOLS, ids=str)
+@pytest.mark.parametrize("channels_last", (False, True))
+def test_pools(torch, case, channels_last):
+    sizes, arguments = case
+
+    def pool(t, x):
+        if channels_last:
+            x = x.contiguous(memory_format=t.channels_last)
+        return t.nn.functional.max_pool2d(x, return_indices=True, **arguments)
+
+    def mean(t, x):
+        return t.nn.functional.avg_pool2d(x, **arguments)
+
+    x = numbers(*sizes)
+    mine, truth = results(dt, pool, [x], "cuda"), results(torch, pool, [x], "cpu")
+    for got, right in zip(mine[:2], truth[:2], strict=True):
+        np.testing.assert_array_equal(got, right)
+    np.testing.assert_allclose(mine[2], truth[2], rtol=1e-6, atol=1e-6)
+    mine, truth = results(dt, mean, [x], "cuda"), results(torch, mean, [x], "cpu")
+    for got, right in zip(mine, truth, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-6)

@@ -121,7 +121,3 @@ class inference_mode(_GradMode):
     def __init__(self, mode=True):
         enabled = bool(lib.py_is_grad_enabled()) if not mode else False
         super().__init__(enabled)
-
-
-def is_inference_mode_enabled() -> bool:
-    return False

@@ -15,6 +15,23 @@ from .dataset import IterableDataset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 
+def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) -> None:
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
 class DataLoader:
     """Batches of a dataset, in order or shuffled; iterate over it once per epoch."""
 
@@ -36,39 +53,20 @@ class DataLoader:
         prefetch_factor=None,
         persistent_workers=False,
     ):
-        if num_workers < 0:
-            raise ValueError(
-                "num_workers option should be non-negative; use num_workers=0 to disable "
-                "multiprocessing."
-            )
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing."
-                "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to "
-                "None."
-            )
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
                     "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                    "sampler, and "
-                    "drop_last"
+                    "sampler, and drop_last"
                 )
             batch_size = None
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
-        self.num_workers, self.worker_init_fn, self.generator = (
-            num_workers,
-            worker_init_fn,
-            generator,
-        )
-        self.timeout, self.pin_memory = timeout, pin_memory
-        self.persistent_workers = persistent_workers
+        self.num_workers, self.worker_init_fn = num_workers, worker_init_fn
+        self.generator, self.timeout = generator, timeout
+        self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
         self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
         # The library's loader serves what needs no Python; it shuffles as RandomSampler does.
         self._plain = (
@@ -78,8 +76,8 @@ class DataLoader:
         )  # fmt: skip
         self._shuffle = bool(shuffle)
         self._set_samplers(sampler, batch_sampler)
-        convert = collate_fn or (default_collate if self.batch_sampler is not None else _unchanged)
-        self.collate_fn = convert
+        whole = default_collate if self.batch_sampler is not None else _unchanged
+        self.collate_fn = collate_fn or whole
 
     def _set_samplers(self, sampler, batch_sampler) -> None:
         if isinstance(self.dataset, IterableDataset):
