@@ -33,6 +33,7 @@ struct Products {
 constexpr int kRows = 4;      // sums of a thread: neighbours down a column, which share b
 constexpr int kColumns = 32;  // threads side by side read neighbouring columns of b
 constexpr int kSlices = 32;   // at most; threads above each other share k
+constexpr int kLoads = 4;     // steps of k that a thread asks for at once, however few there are
 
 template <class T>
 __global__ void __launch_bounds__(kColumns* kSlices)
@@ -54,11 +55,20 @@ __global__ void __launch_bounds__(kColumns* kSlices)
     const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
     const int length = (p.depth + static_cast<int>(blockDim.y) - 1) / static_cast<int>(blockDim.y);
     const int k0 = static_cast<int>(threadIdx.y) * length, k_end = min(p.depth, k0 + length);
-#pragma unroll 4
-    for (int k = k0; k < k_end; ++k) {
-      const T factor = is_sum ? T(1) : b[k * p.b_step];
+    for (int k = k0; k < k_end; k += kLoads) {
+      T value[kRows][kLoads], factor[kLoads];
 #pragma unroll
-      for (int q = 0; q < kRows; ++q) sums[q] = fma(a[q][k * p.a_step], factor, sums[q]);
+      for (int l = 0; l < kLoads; ++l) {
+        const bool is_left = k + l < k_end;
+        factor[l] = is_sum ? T(1) : is_left ? b[(k + l) * p.b_step] : T(0);
+#pragma unroll
+        for (int q = 0; q < kRows; ++q) value[q][l] = is_left ? a[q][(k + l) * p.a_step] : T(0);
+      }
+#pragma unroll
+      for (int l = 0; l < kLoads; ++l) {
+#pragma unroll
+        for (int q = 0; q < kRows; ++q) sums[q] = fma(value[q][l], factor[l], sums[q]);
+      }
     }
   }
 #pragma unroll
