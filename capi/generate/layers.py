@@ -27,7 +27,8 @@ _PLACE = (
 def snake_case(name: str) -> str:
     """Conv2d -> conv2d, BatchNorm1d -> batch_norm1d, MSELoss -> mse_loss, ReLU -> relu,
     BCEWithLogitsLoss -> bce_with_logits_loss."""
-    words = name.replace("LU", "lu")  # one word: ReLU, GELU, SiLU
+    # One word: ReLU, GELU, SiLU.
+    words = re.sub(r"(?<![A-Z])[A-Z]+[a-z]?LU$", lambda word: word[0].capitalize(), name)
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words).lower()
 
 

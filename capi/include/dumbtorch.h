@@ -453,13 +453,13 @@ typedef struct dt_nn_softplus_options {
 } dt_nn_softplus_options;
 #define DT_NN_SOFTPLUS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_softplus_options), 1.0, 20.0 }
 
-/** Named arguments of dt_nn_g_elu.
- * Start from DT_NN_G_ELU_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_g_elu_options {
+/** Named arguments of dt_nn_gelu.
+ * Start from DT_NN_GELU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gelu_options {
   int64_t struct_size;
   dt_approximate approximate; /**< none: the error function; tanh: a faster formula. Default: none. */
-} dt_nn_g_elu_options;
-#define DT_NN_G_ELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_g_elu_options), DT_APPROXIMATE_NONE }
+} dt_nn_gelu_options;
+#define DT_NN_GELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gelu_options), DT_APPROXIMATE_NONE }
 
 /** Named arguments of dt_nn_silu.
  * Start from DT_NN_SILU_OPTIONS_INIT; NULL means the same. */
@@ -729,8 +729,8 @@ DT_API dt_status dt_nn_softplus(
 /** input times the normal distribution function of input (arXiv 1606.08415).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_g_elu(
-    const dt_nn_g_elu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_nn_gelu(
+    const dt_nn_gelu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** input * sigmoid(input).
  * @param options Named arguments; NULL for the defaults.

@@ -170,12 +170,12 @@ dt_status dt_nn_softplus(const dt_nn_softplus_options *options, dt_module **out)
   });
 }
 
-dt_status dt_nn_g_elu(const dt_nn_g_elu_options *options, dt_module **out) noexcept {
+dt_status dt_nn_gelu(const dt_nn_gelu_options *options, dt_module **out) noexcept {
   clear_all(out);
-  return guard("nn_g_elu", [&] {
+  return guard("nn_gelu", [&] {
     const auto options_ = read(options, "options");
     need(out, "out");
-    put(out, dt::nn_g_elu(options_));
+    put(out, dt::nn_gelu(options_));
   });
 }
 

@@ -230,10 +230,10 @@ inline NnSoftplusOptions read(const dt_nn_softplus_options* given, const char* n
   return o;
 }
 
-inline NnGEluOptions read(const dt_nn_g_elu_options* given, const char* name) {
-  dt_nn_g_elu_options c = DT_NN_G_ELU_OPTIONS_INIT;
+inline NnGeluOptions read(const dt_nn_gelu_options* given, const char* name) {
+  dt_nn_gelu_options c = DT_NN_GELU_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
-  NnGEluOptions o;
+  NnGeluOptions o;
   o.approximate = enum_value<Approximate>(c.approximate, "approximate");
   return o;
 }

@@ -442,7 +442,7 @@ class Softplus final : public Module {
 
 class GELU final : public Module {
  public:
-  explicit GELU(const NnGEluOptions& options)
+  explicit GELU(const NnGeluOptions& options)
       : Module("GELU"),
         approximate(options.approximate) {
   }
@@ -714,7 +714,7 @@ Ref<Module> nn_softplus(const NnSoftplusOptions& options) {
   return Ref<Module>::adopt(new Softplus(options));
 }
 
-Ref<Module> nn_g_elu(const NnGEluOptions& options) {
+Ref<Module> nn_gelu(const NnGeluOptions& options) {
   return Ref<Module>::adopt(new GELU(options));
 }
 

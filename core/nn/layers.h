@@ -63,7 +63,7 @@ Ref<Module> nn_elu(const NnEluOptions& options);
 Ref<Module> nn_softplus(const NnSoftplusOptions& options);
 
 // input times the normal distribution function of input (arXiv 1606.08415).
-Ref<Module> nn_g_elu(const NnGEluOptions& options);
+Ref<Module> nn_gelu(const NnGeluOptions& options);
 
 // input * sigmoid(input).
 Ref<Module> nn_silu(const NnSiluOptions& options);

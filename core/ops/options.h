@@ -251,8 +251,8 @@ struct NnSoftplusOptions {
   double threshold = 20.0;
 };
 
-// Named arguments of dt_nn_g_elu.
-struct NnGEluOptions {
+// Named arguments of dt_nn_gelu.
+struct NnGeluOptions {
   // none: the error function; tanh: a faster formula.
   Approximate approximate = Approximate::kNone;
 };

@@ -82,9 +82,9 @@ static void test_nn_softplus(void) {
   EXPECT(NOT_IMPLEMENTED, "nn_softplus", dt_nn_softplus((const dt_nn_softplus_options *)&bad.size_newer, (dt_module **)&out.pointer));
 }
 
-static void test_nn_g_elu(void) {
-  EXPECT(VALUE_ERROR, "nn_g_elu", dt_nn_g_elu((const dt_nn_g_elu_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_g_elu", dt_nn_g_elu((const dt_nn_g_elu_options *)&bad.size_newer, (dt_module **)&out.pointer));
+static void test_nn_gelu(void) {
+  EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_zero, (dt_module **)&out.pointer));
+  EXPECT(NOT_IMPLEMENTED, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_newer, (dt_module **)&out.pointer));
 }
 
 static void test_nn_silu(void) {
@@ -154,7 +154,7 @@ int main(void) {
   test_nn_leaky_relu();
   test_nn_elu();
   test_nn_softplus();
-  test_nn_g_elu();
+  test_nn_gelu();
   test_nn_silu();
   test_nn_sigmoid();
   test_nn_log_sigmoid();

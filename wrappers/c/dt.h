@@ -638,27 +638,27 @@ static inline dt_module *T_do_nn_softplus(const T_nn_softplus_options *options) 
   T_OPTIONS_(nn_softplus, \
     T_do_nn_softplus(&T_nn_softplus_o), __VA_ARGS__)
 
-/** T_nn_g_elu(.approximate: approximate = none)
+/** T_nn_gelu(.approximate: approximate = none)
  * input times the normal distribution function of input (arXiv 1606.08415). The module. */
 typedef struct {
   dt_approximate approximate;
-} T_nn_g_elu_options;
-static inline T_nn_g_elu_options T_nn_g_elu_defaults(void) {
-  T_nn_g_elu_options options = {DT_APPROXIMATE_NONE};
+} T_nn_gelu_options;
+static inline T_nn_gelu_options T_nn_gelu_defaults(void) {
+  T_nn_gelu_options options = {DT_APPROXIMATE_NONE};
   return options;
 }
-static inline dt_module *T_do_nn_g_elu(const T_nn_g_elu_options *options) {
+static inline dt_module *T_do_nn_gelu(const T_nn_gelu_options *options) {
   dt_module *result = NULL;
-  dt_nn_g_elu_options c_options = DT_NN_G_ELU_OPTIONS_INIT;
+  dt_nn_gelu_options c_options = DT_NN_GELU_OPTIONS_INIT;
   c_options.approximate = options->approximate;
   if (T_stopped_()) return result;
-  T_check(dt_nn_g_elu(&c_options, &result));
+  T_check(dt_nn_gelu(&c_options, &result));
   return T_own_module_(result);
 }
-#define T_nn_g_elu(...) T_nn_g_elu_with_(__VA_ARGS__, )
-#define T_nn_g_elu_with_(...) \
-  T_OPTIONS_(nn_g_elu, \
-    T_do_nn_g_elu(&T_nn_g_elu_o), __VA_ARGS__)
+#define T_nn_gelu(...) T_nn_gelu_with_(__VA_ARGS__, )
+#define T_nn_gelu_with_(...) \
+  T_OPTIONS_(nn_gelu, \
+    T_do_nn_gelu(&T_nn_gelu_o), __VA_ARGS__)
 
 /** T_nn_silu(.inplace: bool = false)
  * input * sigmoid(input). The module. */

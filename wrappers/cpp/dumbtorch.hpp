@@ -1056,8 +1056,8 @@ struct NnSoftplusOptions {
   double threshold = 20.0;
 };
 
-// Named arguments of dt_nn_g_elu.
-struct NnGEluOptions {
+// Named arguments of dt_nn_gelu.
+struct NnGeluOptions {
   // none: the error function; tanh: a faster formula.
   Approximate approximate = Approximate::kNone;
 };
@@ -3027,11 +3027,11 @@ inline Module Softplus(const NnSoftplusOptions& options = {}) {
 }
 
 // input times the normal distribution function of input (arXiv 1606.08415). The module.
-inline Module GELU(const NnGEluOptions& options = {}) {
-  dt_nn_g_elu_options options_c = DT_NN_G_ELU_OPTIONS_INIT;
+inline Module GELU(const NnGeluOptions& options = {}) {
+  dt_nn_gelu_options options_c = DT_NN_GELU_OPTIONS_INIT;
   options_c.approximate = static_cast<dt_approximate>(options.approximate);
   dt_module* out = nullptr;
-  detail::check(dt_nn_g_elu(&options_c, &out));
+  detail::check(dt_nn_gelu(&options_c, &out));
   return dumbtorch::Module(out);
 }
 

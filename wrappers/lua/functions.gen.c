@@ -562,17 +562,17 @@ static int fn_nn_softplus(lua_State *L) {
   return 1;
 }
 
-static int fn_nn_g_elu(lua_State *L) {
+static int fn_nn_gelu(lua_State *L) {
   static const char *const names[] = {"approximate", NULL};
   dtl_call c = {L, "GELU", names};
   dt_approximate a_approximate = DT_APPROXIMATE_NONE;
-  dt_nn_g_elu_options o_options = DT_NN_G_ELU_OPTIONS_INIT;
+  dt_nn_gelu_options o_options = DT_NN_GELU_OPTIONS_INIT;
   void *r_out;
   dtl_arguments(&c);
   if (!dtl_absent(&c, 1)) a_approximate = dtl_enum_value(&c, 1, dtl_enum_approximate);
   o_options.approximate = a_approximate;
   r_out = dtl_new(L, &dtl_kind_module);
-  dtl_check(L, dt_nn_g_elu(&o_options, (dt_module **)r_out));
+  dtl_check(L, dt_nn_gelu(&o_options, (dt_module **)r_out));
   return 1;
 }
 
@@ -6746,7 +6746,7 @@ static const luaL_Reg functions_nn[] = {
     {"LeakyReLU", fn_nn_leaky_relu},
     {"ELU", fn_nn_elu},
     {"Softplus", fn_nn_softplus},
-    {"GELU", fn_nn_g_elu},
+    {"GELU", fn_nn_gelu},
     {"SiLU", fn_nn_silu},
     {"Sigmoid", fn_nn_sigmoid},
     {"LogSigmoid", fn_nn_log_sigmoid},

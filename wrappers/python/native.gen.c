@@ -262,11 +262,11 @@ static int64_t py_nn_softplus(double beta, double threshold) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_g_elu(int32_t approximate) {
-  dt_nn_g_elu_options options_options = DT_NN_G_ELU_OPTIONS_INIT;
+static int64_t py_nn_gelu(int32_t approximate) {
+  dt_nn_gelu_options options_options = DT_NN_GELU_OPTIONS_INIT;
   options_options.approximate = approximate;
   dt_module *out = NULL;
-  (void)!dt_nn_g_elu(&options_options, &out);
+  (void)!dt_nn_gelu(&options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -402,7 +402,7 @@ def nn_softplus(*, beta=1.0, threshold=20.0):
     return Module.own(out)
 
 
-def nn_g_elu(*, approximate='none'):
+def nn_gelu(*, approximate='none'):
     """input times the normal distribution function of input (arXiv 1606.08415).
 
     Args:
@@ -412,7 +412,7 @@ def nn_g_elu(*, approximate='none'):
         The module.
     """
     try:
-        out = lib.py_nn_g_elu(APPROXIMATE[approximate])
+        out = lib.py_nn_gelu(APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
         raise complain(error, "GELU", "approximate:enum", approximate) from None
     return Module.own(out)
@@ -6097,7 +6097,7 @@ NAMESPACES = {
         "LeakyReLU": nn_leaky_relu,
         "ELU": nn_elu,
         "Softplus": nn_softplus,
-        "GELU": nn_g_elu,
+        "GELU": nn_gelu,
         "SiLU": nn_silu,
         "Sigmoid": nn_sigmoid,
         "LogSigmoid": nn_log_sigmoid,
