@@ -67,6 +67,28 @@ def test_backward_begins_with_one(both, same):
     same(*both(run))
 
 
+def halve_in_place(g):
+    g.mul_(0.5)
+
+
+def test_a_gradient_that_a_hook_changed_is_computed_again(both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        y.register_hook(halve_in_place)
+        loss = t.nn.functional.mse_loss(y, t.tensor([3.0, 5.0]))
+        for _ in range(3):
+            loss.backward(retain_graph=True)
+        direct = t.tensor([1.0, 2.0], requires_grad=True)
+        loss = t.nn.functional.mse_loss(direct, t.tensor([3.0, 5.0]))
+        loss.backward(retain_graph=True)
+        direct.grad.add_(1)
+        loss.backward()
+        return x.grad, direct.grad
+
+    same(*both(run))
+
+
 def Doubled(t):
     class Function(t.autograd.Function):
         @staticmethod
