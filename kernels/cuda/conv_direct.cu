@@ -110,16 +110,18 @@ __device__ __forceinline__ void stage_filters(const Correlation& k, const Cut& c
   }
 }
 
-// Starts to copy a block's share of `chunk` channels from c0 on.
+// Starts to copy a block's part of `chunk` channels from c0 on.
 template <int kTaps>
 __device__ __forceinline__ void stage_chunk(const Correlation& k, const Cut& cut, const Tile& tile,
                                             int c0, float* to) {
+  const Share share(k.x, cut.walk, cut.floats);
   const int channels = min(cut.chunk, k.x.channels - c0);
   const int h = tile.p - k.pad_h, w = tile.q - k.pad_w - kLead<kTaps>;
   stage_filters<kTaps>(k, cut, c0, channels, to + cut.images * cut.image_pitch);
+  const float* origin = k.x.data + tile.n * k.x.n + c0 * k.x.c + h * k.x.h + w * k.x.w;
   for (int i = 0; i < tile.images; ++i) {
-    const float* image = k.x.data + (tile.n + i) * k.x.n;
-    stage(k.x, image, c0, h, w, channels, cut.walk, cut.floats, to + i * cut.image_pitch);
+    stage(k.x, origin, h, w, channels, cut.walk, share, cut.floats, to);
+    origin += k.x.n, to += cut.image_pitch;
   }
 }
 
