@@ -1,4 +1,4 @@
-// Copies and conversions that other ops are made of.
+// Copies, conversions and sums that other ops are made of.
 #pragma once
 
 #include "core/ops/ops.h"
@@ -16,6 +16,9 @@ void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking = false);
 Tensor on_host(const Tensor& x);
 // The strides that `format` gives to a tensor like x.
 Dims format_strides(const Tensor& x, MemoryFormat format);
+// The gradient of index_select: a tensor of `sizes` whose slices are sums of the source's slices,
+// each added where the int64 `positions` say. Differentiable.
+Tensor index_sum(const Dims& sizes, int dim, const Tensor& positions, const Tensor& source);
 // The one element of x.
 Scalar item(const Tensor& x);
 

@@ -25,7 +25,7 @@ void limit_norms(const Tensor& weight, const Tensor& rows, double max_norm, doub
 // How often each entry of `rows` occurs in it.
 Tensor frequencies(const Tensor& rows, int64_t table_size, DType dtype) {
   const Tensor ones = full(rows.sizes(), 1, dtype, rows.device());
-  return index_select(index_add(zeros({table_size}, dtype, rows.device()), 0, rows, ones), 0, rows);
+  return index_select(index_sum({table_size}, 0, rows, ones), 0, rows);
 }
 
 // The gradient of the table: g's rows added up where they came from.
@@ -35,7 +35,7 @@ Tensor table_gradient(Tensor g, const Tensor& rows, const Dims& sizes, Embedding
     g = true_divide(g, unsqueeze(frequencies(rows, sizes[0], g.dtype()), 1));
   }
   if (options.padding_idx >= 0) g = masked_fill(g, unsqueeze(eq(rows, options.padding_idx), 1), 0);
-  return index_add(zeros(sizes, g.dtype(), g.device()), 0, rows, g);
+  return index_sum(sizes, 0, rows, g);
 }
 
 int64_t checked_padding(std::optional<int64_t> padding_idx, int64_t rows) {

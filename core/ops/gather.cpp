@@ -145,9 +145,17 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   if (!needs_graph(input)) return y;
   return record("IndexSelectBackward0", y, {input},
                 [d, sizes = input.sizes(), saved = Saved::input(positions)](BackwardCall& b) {
-                  const Tensor& g = b.grad();
-                  b.results[0] =
-                      index_add(zeros(sizes, g.dtype(), g.device()), d, saved.get(b.node), g);
+                  b.results[0] = index_sum(sizes, d, saved.get(b.node), b.grad());
+                });
+}
+
+Tensor index_sum(const Dims& sizes, int dim, const Tensor& positions, const Tensor& source) {
+  const Tensor y = make_empty(sizes, source.dtype(), source.device());
+  run(DT_OP_index_sum, {y}, {source, positions}, {dim});
+  if (!needs_graph(source)) return y;
+  return record("IndexAddBackward0", y, {source},
+                [dim, saved = Saved::input(positions)](BackwardCall& b) {
+                  b.results[0] = index_select(b.grad(), dim, saved.get(b.node));
                 });
 }
 

@@ -66,6 +66,7 @@ int32_t device_of(int op, Span<const View> out, Span<const View> in) {
     case DT_OP_scatter:
     case DT_OP_index_select:
     case DT_OP_index_add:
+    case DT_OP_index_sum:
       fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension ",
            call.ints[0], " with size ", fault.size);
     default:

@@ -1,5 +1,5 @@
-// index, index_put, index_select and index_add. All index values are checked before anything is
-// written.
+// index, index_put, index_select, index_add and index_sum. All index values are checked before
+// anything is written.
 #include "kernels/cpu/index.h"
 #include "kernels/cpu/index_read.h"
 #include "kernels/cpu/register.h"
@@ -149,6 +149,16 @@ int32_t accumulate(const dt_stream* stream, const IndexPlan& plan, const dt_view
   }
 }
 
+// Makes a contiguous tensor zero.
+void clear(const dt_stream* stream, const dt_view& y) {
+  constexpr int64_t kChunk = 1 << 16;  // bytes
+  const int64_t bytes = count(y) * bytes_of(y.dtype);
+  parallel_for(stream, ceil_div(bytes, kChunk), bytes / 4, [&](int64_t tile) {
+    __builtin_memset(static_cast<char*>(y.data) + tile * kChunk, 0,
+                     static_cast<size_t>(min(kChunk, bytes - tile * kChunk)));
+  });
+}
+
 // ---- kernels
 
 bool check_indices(const dt_stream* stream, const dt_view* indices, int n, const int64_t* dims) {
@@ -194,6 +204,13 @@ int32_t index_add(const dt_stream* stream, const dt_call* call) {
                     call->floats[0]);
 }
 
+int32_t index_sum(const dt_stream* stream, const dt_call* call) {
+  const dt_view &y = call->out[0], &source = call->in[0], &index = call->in[1];
+  if (!check_index(stream, index, 0, size_of(y, call->ints[0]))) return DT_KERNEL_INDEX;
+  clear(stream, y);
+  return accumulate(stream, plan_select(source, y, index, call->ints[0]), y, source, 1);
+}
+
 // gather as an index operation whose index has all dimensions.
 IndexPlan plan_gather(const dt_view& y, const dt_view& x, const dt_view& index, int64_t dim) {
   dt_view others = x;
@@ -214,6 +231,7 @@ void register_index(dt_registry* registry) {
   add(registry, "index_put", index_put);
   add(registry, "index_select", index_select);
   add(registry, "index_add", index_add);
+  add(registry, "index_sum", index_sum);
 }
 
 }  // namespace dt::cpu

@@ -29,7 +29,7 @@ void register_layer_norm(dt_registry* registry);     // layer_norm and its gradi
 void register_batch_norm(dt_registry* registry);     // batch_norm and its gradients
 void register_loss(dt_registry* registry);           // squared_error_sum
 void register_cross_entropy(dt_registry* registry);  // cross_entropy and its gradient
-void register_index(dt_registry* registry);          // index, index_put, index_select, index_add
+void register_index(dt_registry* registry);          // index, index_put, ..., index_sum
 void register_gather(dt_registry* registry);         // gather, scatter
 void register_random(dt_registry* registry);         // uniform ... dropout
 void register_optim(dt_registry* registry);          // sgd, adam, scale_by

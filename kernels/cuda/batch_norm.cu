@@ -19,12 +19,18 @@ template <class T>
 struct ShiftedSums {
   T count, base, sum, squares;
 
-  __device__ __forceinline__ void add(T x) {
-    base = count == T(0) ? x : base;
-    const T deviation = x - base;
-    count += T(1);
-    sum += deviation;
-    squares += deviation * deviation;
+  __device__ __forceinline__ void add(T x) { add_all<1>({{x}}); }
+
+  template <int kWidth>
+  __device__ __forceinline__ void add_all(const Packet<T, kWidth>& x) {
+    base = count == T(0) ? x.value[0] : base;
+    count += T(kWidth);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      const T deviation = x.value[v] - base;
+      sum += deviation;
+      squares += deviation * deviation;
+    }
   }
 
   __device__ __forceinline__ Moments<double> moments() const {
@@ -44,12 +50,15 @@ __global__ void __launch_bounds__(kChannelThreads)
   constexpr int kSums = kColumns ? kWidth : 1;
   ShiftedSums<T> sums[kSums] = {};
   walk.for_each(
-      s,
-      [&](const auto& spot) {
-        const auto elements = spot.load(x);
+      s, [&](const auto& spot) { return spot.load(x); },
+      [&](const auto& spot, const Packet<T, kWidth>& elements) {
+        if constexpr (!kColumns && std::decay_t<decltype(spot)>::is_whole) {
+          sums[0].add_all(elements);
+        } else {
 #pragma unroll
-        for (int v = 0; v < kWidth; ++v) {
-          if (spot.contains(v)) sums[kColumns ? v : 0].add(elements.value[v]);
+          for (int v = 0; v < kWidth; ++v) {
+            if (spot.contains(v)) sums[kColumns ? v : 0].add(elements.value[v]);
+          }
         }
       },
       x);
@@ -113,21 +122,26 @@ __global__ void __launch_bounds__(kChannelThreads)
     shift[v] = p.shift(walk.channel + v);
   }
   walk.for_each(
-      s,
-      [&](const auto& spot) {
-        auto elements = spot.load(x);
+      s, [&](const auto& spot) { return spot.load(x); },
+      [&](const auto& spot, const Packet<T, kWidth>& elements) {
+        Packet<T, kWidth> result;
 #pragma unroll
         for (int v = 0; v < kWidth; ++v) {
           const int k = kColumns ? v : 0;
-          elements.value[v] = (elements.value[v] - mean[k]) * scale[k] + shift[k];
+          result.value[v] = (elements.value[v] - mean[k]) * scale[k] + shift[k];
         }
-        spot.store(y, elements);
+        spot.store(y, result);
       },
       x, y);
 }
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
 // scale
+
+template <class T, int kWidth>
+struct Both {
+  Packet<T, kWidth> g, x;
+};
 
 template <class T, bool kColumns, int kWidth>
 __global__ void __launch_bounds__(kChannelThreads)
@@ -143,12 +157,14 @@ __global__ void __launch_bounds__(kChannelThreads)
   walk.for_each(
       s,
       [&](const auto& spot) {
-        const auto grads = spot.load(g), elements = spot.load(x);
+        return Both<T, kWidth>{spot.load(g), spot.load(x)};
+      },
+      [&](const auto&, const Both<T, kWidth>& at) {
 #pragma unroll
         for (int v = 0; v < kWidth; ++v) {  // outside of a line the gradient reads as 0
           const int k = kColumns ? v : 0;
-          sums[k].first += grads.value[v];
-          sums[k].second += grads.value[v] * (elements.value[v] - center[k]);
+          sums[k].first += at.g.value[v];
+          sums[k].second += at.g.value[v] * (at.x.value[v] - center[k]);
         }
       },
       g, x);
@@ -210,15 +226,15 @@ __global__ void __launch_bounds__(kChannelThreads)
   walk.for_each(
       s,
       [&](const auto& spot) {
-        auto grads = spot.load(g);
-        const auto elements = spot.load(x);
+        return Both<T, kWidth>{spot.load(g), spot.load(x)};
+      },
+      [&](const auto& spot, Both<T, kWidth> at) {
 #pragma unroll
         for (int v = 0; v < kWidth; ++v) {
           const Coefficients<T>& k = of[kColumns ? v : 0];
-          grads.value[v] =
-              (grads.value[v] - (elements.value[v] - k.mean) * k.slope - k.level) * k.scale;
+          at.g.value[v] = (at.g.value[v] - (at.x.value[v] - k.mean) * k.slope - k.level) * k.scale;
         }
-        spot.store(gx, grads);
+        spot.store(gx, at.g);
       },
       g, x, gx);
 }

@@ -53,50 +53,63 @@ bool has_channel_packets(const dt_view& v) {
          v.strides[0] % kWidth == 0 && (v.sizes[2] == 1 || v.strides[2] % kWidth == 0);
 }
 
+// How many threads walk a line side by side. Warps that have lines of their own wait for nobody,
+// but a block should not have more of them than lines.
+inline int lanes_for(int64_t accesses, bool columns, int64_t lines) {
+  int lanes = 1;
+  while (lanes < kWarp && lanes < accesses) lanes *= 2;
+  while (!columns && lanes < kChannelThreads && lanes < accesses && kChannelThreads / lanes > lines)
+    lanes *= 2;
+  return lanes;
+}
+
 // `width` is how many neighbouring channels a thread may move at once.
 inline ChannelShape make_channel_shape(const dt_stream* stream, const dt_view& x, int width) {
-  constexpr int64_t kPiece = 8192, kLeast = 4096;  // elements of a piece, and of a block
+  constexpr int64_t kPiece = 16384, kLeast = 4096;  // elements of a piece at most, of a block
   ChannelShape s;
   s.batch = x.sizes[0], s.channels = x.sizes[1], s.length = x.sizes[2];
   s.columns = is_columns(x);
   s.width = s.columns ? width : 1;
-  const int64_t line = s.columns ? divide_up(s.channels, s.width) : divide_up(s.length, 4);
-  const int most_lanes = s.columns ? 32 : kChannelThreads;
-  for (s.lanes = 1; s.lanes < most_lanes && s.lanes < line;) s.lanes *= 2;
-  s.piece = kPiece, s.per_line = s.columns ? 1 : divide_up(s.length, kPiece);
-  s.tiles = s.columns ? divide_up(line, s.lanes) : s.channels;
+  s.per_line = s.columns ? 1 : divide_up(s.length, kPiece);
+  s.piece = s.per_line > 1 ? divide_up(divide_up(s.length, s.per_line), 4) * 4 : s.length;
+  const int64_t accesses = s.columns ? divide_up(s.channels, s.width) : divide_up(s.piece, 4);
+  s.lanes = lanes_for(accesses, s.columns, kChannelThreads);
+  s.tiles = s.columns ? divide_up(accesses, s.lanes) : s.channels;
   const int64_t items = s.columns ? s.batch * s.length : s.batch * s.per_line;
-  const int64_t item = s.columns ? s.lanes * s.width : s.length < kPiece ? s.length : kPiece;
+  const int64_t item = s.columns ? s.lanes * s.width : s.piece;
   const int64_t wanted =
       divide_up(int64_t{16} * multiprocessors(stream->device), s.tiles > 0 ? s.tiles : 1);
   const int64_t least = divide_up(kLeast, item > 0 ? item : 1), shared = divide_up(items, wanted);
   s.per_chunk = least > shared ? least : shared;
   s.chunks = items > 0 ? divide_up(items, s.per_chunk) : 1;
+  s.lanes = lanes_for(accesses, s.columns, s.per_chunk);
   return s;
 }
 
 // Elements of one access: of a line of one channel (planes), or of neighbouring channels of one
-// position (columns).
-template <class T, bool kColumns, int kWidth>
+// position (columns). `kWhole`: all of them exist and are moved at once.
+template <class T, bool kColumns, int kWidth, bool kWhole>
 struct Spot {
   static_assert(kColumns || kWidth == kPacketWidth<T>, "lines are moved in packets");
   using Elements = Packet<T, kWidth>;
+  static constexpr bool is_whole = kWhole;
 
-  RowLayout<T> row;  // planes
-  int64_t n, c, l, packet;
+  RowLayout<T, int> row;  // planes
+  int64_t n, c, l;
+  int packet;
 
   __device__ __forceinline__ bool contains(int v) const {
-    return kColumns || row.contains(row.first(packet) + v);
+    return kWhole || row.contains(row.first(packet) + v);
   }
 
   template <class U>
   __device__ __forceinline__ Elements load(const Image<U>& x) const {
     const T* p = x.at(n, c, l);
     if constexpr (kColumns) {
-      if (kWidth > 1) return load_packet<kWidth>(p);
-      return {*p};
+      return load_packet<kWidth>(p);
+    } else if constexpr (kWhole) {
+      return load_packet<kWidth>(row.at(p, packet));
     } else {
-      if (x.l_step == 1) return row.load(p, packet, T(0));
       Elements result;
 #pragma unroll
       for (int v = 0; v < kWidth; ++v)
@@ -108,13 +121,10 @@ struct Spot {
   __device__ __forceinline__ void store(const Image<T>& y, const Elements& elements) const {
     T* p = y.at(n, c, l);
     if constexpr (kColumns) {
-      if (kWidth > 1) {
-        store_packet(p, elements);
-      } else {
-        *p = elements.value[0];
-      }
+      store_packet(p, elements);
+    } else if constexpr (kWhole) {
+      store_packet(row.at(p, packet), elements);
     } else {
-      if (y.l_step == 1) return row.store(p, packet, elements);
 #pragma unroll
       for (int v = 0; v < kWidth; ++v) {
         if (contains(v)) p[(row.first(packet) + v) * y.l_step] = elements.value[v];
@@ -147,9 +157,10 @@ struct ChannelWalk {
     if (!exists) channel = 0;
   }
 
-  // body(spot) for each access; `images` are the operands that it will use.
-  template <class Body, class... Images>
-  __device__ __forceinline__ void for_each(const ChannelShape& s, const Body& body,
+  // use(spot, load(spot)) for each access. Several loads are on their way before the first is used,
+  // which a compiler cannot see to where `use` stores. `images` are the operands of both.
+  template <class Load, class Use, class... Images>
+  __device__ __forceinline__ void for_each(const ChannelShape& s, const Load& load, const Use& use,
                                            const Images&... images) const {
     if (!exists) return;
     const int lines = kChannelThreads / s.lanes;
@@ -157,23 +168,71 @@ struct ChannelWalk {
                   items = kColumns ? s.batch * s.length : s.batch * s.per_line;
     const int64_t end = begin + s.per_chunk < items ? begin + s.per_chunk : items;
     if constexpr (kColumns) {
-      const bool is_one_walk = s.length == 1 || s.batch == 1;
-#pragma unroll 4
-      for (int64_t i = begin + line; i < end; i += lines) {
-        const int64_t n = s.length == 1 ? i : is_one_walk ? 0 : i / s.length;
-        body(Spot<T, true, kWidth>{RowLayout<T>(0, false), n, channel, i - n * s.length, 0});
-      }
+      walk_positions(s, begin + line, end, lines, load, use);
     } else {
       for (int64_t i = begin + line; i < end; i += lines) {
         const int64_t n = s.per_line == 1 ? i : i / s.per_line, l = (i - n * s.per_line) * s.piece;
-        const int64_t rest = s.length - l;
+        const int64_t rest = s.length - l, size = rest < s.piece ? rest : s.piece;
         const bool is_dense = ((images.l_step == 1) && ...);
-        const RowLayout<T> layout(rest < s.piece ? rest : s.piece, images.at(n, channel, l)...);
-        const RowLayout<T> row = is_dense ? layout : RowLayout<T>(layout.n, false);
-#pragma unroll 4
-        for (int64_t packet = lane; packet < row.packets(); packet += s.lanes)
-          body(Spot<T, false, kWidth>{row, n, channel, l, packet});
+        const RowLayout<T, int> layout(size, images.at(n, channel, l)...);
+        walk_line(s, is_dense ? layout : RowLayout<T, int>(size, false), n, l, load, use);
       }
+    }
+  }
+
+ private:
+  // Accesses that are on their way at once: two operands take twice the registers.
+  template <class Loaded>
+  static constexpr int kAtOnce = sizeof(Loaded) > kPacketBytes ? 2 : 4;
+
+  template <class Load, class Use>
+  __device__ __forceinline__ void walk_positions(const ChannelShape& s, int64_t begin, int64_t end,
+                                                 int step, const Load& load, const Use& use) const {
+    using At = Spot<T, true, kWidth, true>;
+    const RowLayout<T, int> none(0, false);
+    const auto spot = [&](int64_t i) {
+      const int64_t n = s.length == 1 ? i : s.batch == 1 ? 0 : i / s.length;
+      return At{none, n, channel, i - n * s.length, 0};
+    };
+    using Loaded = decltype(load(spot(0)));
+    for (int64_t first = begin; first < end; first += kAtOnce<Loaded> * step) {
+      Loaded part[kAtOnce<Loaded>];
+#pragma unroll
+      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+        if (first + k * step < end) part[k] = load(spot(first + k * step));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+        if (first + k * step < end) use(spot(first + k * step), part[k]);
+      }
+    }
+  }
+
+  template <class Load, class Use>
+  __device__ __forceinline__ void walk_line(const ChannelShape& s, const RowLayout<T, int>& row,
+                                            int64_t n, int64_t l, const Load& load,
+                                            const Use& use) const {
+    const auto whole = [&](int packet) {
+      return Spot<T, false, kWidth, true>{row, n, channel, l, packet};
+    };
+    using Loaded = decltype(load(whole(0)));
+    for (int first = row.begin_whole() + lane; first < row.end_whole();
+         first += kAtOnce<Loaded> * s.lanes) {
+      Loaded part[kAtOnce<Loaded>];
+#pragma unroll
+      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+        if (first + k * s.lanes < row.end_whole()) part[k] = load(whole(first + k * s.lanes));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce<Loaded>; ++k) {
+        if (first + k * s.lanes < row.end_whole()) use(whole(first + k * s.lanes), part[k]);
+      }
+    }
+    // What is left: the packets at both ends, or all if none can be moved as a whole.
+    const int last = row.packets() - 1, step = row.is_wide && last > 0 ? last : 1;
+    for (int packet = lane * step; packet <= last; packet += s.lanes * step) {
+      const Spot<T, false, kWidth, false> spot{row, n, channel, l, packet};
+      if (!row.is_whole(packet)) use(spot, load(spot));
     }
   }
 };

@@ -1,4 +1,4 @@
-// index, index_put, index_select and index_add.
+// index, index_put, index_select, index_add and index_sum.
 #include "kernels/cuda/index_move.h"
 #include "kernels/cuda/register.h"
 
@@ -30,16 +30,38 @@ int32_t index_select(const dt_stream* stream, const dt_call* call) {
   return read_indexed(stream, call, plan_select(y, x, call->in[1], call->ints[0]), y, x);
 }
 
-int32_t index_add(const dt_stream* stream, const dt_call* call) {
+WriteMode add_mode(const dt_call* call) {
+  return {true, call->floats[0]};
+}
+
+constexpr WriteMode kSumMode = {true, 1, true};
+
+int32_t add_slices(const dt_stream* stream, const dt_call* call, WriteMode mode) {
   const dt_view &y = call->out[0], &source = call->in[0];
   return write_indexed(stream, call, plan_select(source, y, call->in[1], call->ints[0]), source, y,
-                       {true, call->floats[0]});
+                       mode);
+}
+
+int64_t add_slices_workspace(const dt_stream* stream, const dt_call* call, WriteMode mode) {
+  const dt_view &y = call->out[0], &source = call->in[0];
+  return write_indexed_workspace(stream, plan_select(source, y, call->in[1], call->ints[0]), source,
+                                 y, mode);
+}
+
+int32_t index_add(const dt_stream* stream, const dt_call* call) {
+  return add_slices(stream, call, add_mode(call));
 }
 
 int64_t index_add_workspace(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &source = call->in[0];
-  return write_indexed_workspace(stream, plan_select(source, y, call->in[1], call->ints[0]), source,
-                                 y, {true, call->floats[0]});
+  return add_slices_workspace(stream, call, add_mode(call));
+}
+
+int32_t index_sum(const dt_stream* stream, const dt_call* call) {
+  return add_slices(stream, call, kSumMode);
+}
+
+int64_t index_sum_workspace(const dt_stream* stream, const dt_call* call) {
+  return add_slices_workspace(stream, call, kSumMode);
 }
 
 }  // namespace
@@ -49,6 +71,7 @@ void register_index(dt_registry* registry) {
   add(registry, "index_put", index_put, index_put_workspace);
   add(registry, "index_select", index_select);
   add(registry, "index_add", index_add, index_add_workspace);
+  add(registry, "index_sum", index_sum, index_sum_workspace);
 }
 
 }  // namespace dt::cuda

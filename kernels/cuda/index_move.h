@@ -14,6 +14,7 @@ int32_t read_indexed(const dt_stream* stream, const dt_call* call, const IndexPl
 struct WriteMode {
   bool accumulate;  // indexed += alpha * plain
   double alpha;
+  bool from_zero = false;  // indexed = 0 first; it is contiguous
 };
 
 // Leaves the complaint of a plan that chooses from nothing (index_read.cu).

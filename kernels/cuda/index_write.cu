@@ -236,10 +236,11 @@ bool has_packets(const SplitPlan& split, const void* plain, const void* indexed)
 
 template <class T, int kWidth, class Op, class Word>
 int32_t add_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
-                   const Op& op, const SortedPositions<Word>& sorted, Scratch* memory) {
+                   const Op& op, const SortedPositions<Word>& sorted, bool from_zero,
+                   Scratch* memory) {
   const AdditionShape shape(split, kWidth);
-  Addition<T, kWidth, Op, Word> a{y,           values,      sorted,      split.positions,
-                                  split.slice, shape.parts, shape.lanes, op};
+  Addition<T, kWidth, Op, Word> a{y,           values,      sorted, split.positions, split.slice,
+                                  shape.parts, shape.lanes, op,     from_zero};
   a.heads = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
   a.tails = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
   const int32_t code =
@@ -280,23 +281,64 @@ int32_t assign(const dt_stream* stream, const dt_call* call, const IndexPlan& pl
   });
 }
 
+// Makes a contiguous y zero; `bytes` is 0 if its elements count.
+int32_t clear(const dt_stream* stream, void* y, int64_t bytes) {
+  if (bytes == 0) return DT_KERNEL_OK;
+  if (const cudaError_t error = set_device(stream->device))
+    return check(error, "cudaSetDevice", stream->fault);
+  return check(cudaMemsetAsync(y, 0, static_cast<size_t>(bytes), native_stream(stream)),
+               "cudaMemsetAsync", stream->fault);
+}
+
+// Whether the slices of all keys, one after another, are y as a whole, and worth a warp each.
+bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_bytes) {
+  const int64_t slice_bytes = split.slice.count * element_bytes;
+  return split.unit == split.slice.count && split.lowest == 0 &&
+         split.extent * slice_bytes == y_bytes && slice_bytes >= kWarp * kPacketBytes;
+}
+
+// Sums that y is made of: every slice of it is written once.
+template <class T, class Op, class Word>
+int32_t store_sums(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
+                   const Op& op, const SortedPositions<Word>& sorted, Scratch* memory) {
+  constexpr int kWidth = kPacketWidth<T>;
+  const int64_t blocks = divide_up(split.extent, kClearSlices);
+  const int32_t code =
+      launch(stream, clear_rest<T, kWidth, Word>, static_cast<unsigned>(blocks), kWriteThreads, 0,
+             y, sorted, split.extent, split.slice.count / kWidth);
+  if (code != DT_KERNEL_OK) return code;
+  return add_sorted<T, kWidth>(stream, split, y, values, op, sorted, true, memory);
+}
+
+// `clear_bytes`: the bytes of y if it is made zero first, else 0.
 template <class T, class Op>
 int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
-                   const Values<T>& values, const Op& op) {
-  if (plan.is_injective()) return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
+                   const Values<T>& values, const Op& op, int64_t clear_bytes) {
+  if (plan.is_injective()) {
+    const int32_t code = clear(stream, y, clear_bytes);
+    if (code != DT_KERNEL_OK) return code;
+    return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
+  }
   const SplitPlan split = split_plan(plan);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
     Scratch memory(call->workspace);
     SortedPositions<Word> sorted;
-    const int32_t code =
-        sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted);
-    if (code != DT_KERNEL_OK) return code;
+    if (const int32_t code =
+            sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted))
+      return code;
+    bool packets = false;
     if constexpr (kHasPackets<T, Word>) {
-      if (has_packets<T>(split, values.data, y))
-        return add_sorted<T, kPacketWidth<T>>(stream, split, y, values, op, sorted, &memory);
+      packets = has_packets<T>(split, values.data, y);
+      if (packets && is_made_of_slices(split, clear_bytes, sizeof(T)))
+        return store_sums(stream, split, y, values, op, sorted, &memory);
     }
-    return add_sorted<T, 1>(stream, split, y, values, op, sorted, &memory);
+    if (const int32_t code = clear(stream, y, clear_bytes)) return code;
+    if constexpr (kHasPackets<T, Word>) {
+      if (packets)
+        return add_sorted<T, kPacketWidth<T>>(stream, split, y, values, op, sorted, false, &memory);
+    }
+    return add_sorted<T, 1>(stream, split, y, values, op, sorted, false, &memory);
   });
 }
 
@@ -363,30 +405,34 @@ int32_t assign_any(const dt_stream* stream, const dt_call* call, const IndexPlan
 
 template <class T>
 int32_t accumulate_as(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
-                      const dt_view& plain, const dt_view& indexed, T alpha) {
+                      const dt_view& plain, const dt_view& indexed, T alpha, int64_t clear_bytes) {
   return accumulate(stream, call, plan, static_cast<T*>(indexed.data), values_of<T>(plain, indexed),
-                    Sum<T>{alpha});
+                    Sum<T>{alpha}, clear_bytes);
 }
 
 // Integers wrap around: their arithmetic is unsigned.
 int32_t accumulate_any(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
-                       const dt_view& plain, const dt_view& indexed, double alpha) {
+                       const dt_view& plain, const dt_view& indexed, WriteMode mode) {
   const bool is_floating = indexed.dtype == DT_FLOAT32 || indexed.dtype == DT_FLOAT64;
-  const auto whole = static_cast<uint64_t>(static_cast<int64_t>(is_floating ? 0 : alpha));
+  const auto whole = static_cast<uint64_t>(static_cast<int64_t>(is_floating ? 0 : mode.alpha));
+  const int64_t clear_bytes = mode.from_zero ? numel(indexed) * bytes_of(indexed.dtype) : 0;
+  const auto add = [&](auto alpha) {
+    return accumulate_as(stream, call, plan, plain, indexed, alpha, clear_bytes);
+  };
   switch (indexed.dtype) {
     case DT_FLOAT32:
-      return accumulate_as(stream, call, plan, plain, indexed, static_cast<float>(alpha));
+      return add(static_cast<float>(mode.alpha));
     case DT_FLOAT64:
-      return accumulate_as(stream, call, plan, plain, indexed, alpha);
+      return add(mode.alpha);
     case DT_INT64:
-      return accumulate_as(stream, call, plan, plain, indexed, whole);
+      return add(whole);
     case DT_INT32:
-      return accumulate_as(stream, call, plan, plain, indexed, static_cast<uint32_t>(whole));
+      return add(static_cast<uint32_t>(whole));
     case DT_UINT8:
-      return accumulate_as(stream, call, plan, plain, indexed, static_cast<uint8_t>(whole));
+      return add(static_cast<uint8_t>(whole));
     case DT_BOOL:
       return accumulate(stream, call, plan, static_cast<uint8_t*>(indexed.data),
-                        values_of<uint8_t>(plain, indexed), Union());
+                        values_of<uint8_t>(plain, indexed), Union(), clear_bytes);
     default:
       return DT_KERNEL_UNSUPPORTED;
   }
@@ -403,10 +449,11 @@ IndexPlan with_constant(IndexPlan plan) {
 
 int32_t write_indexed(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
                       const dt_view& plain, const dt_view& indexed, WriteMode mode) {
-  if (plan.count() == 0) return DT_KERNEL_OK;
+  const int64_t bytes = numel(indexed) * bytes_of(indexed.dtype);
+  if (plan.count() == 0) return clear(stream, indexed.data, mode.from_zero ? bytes : 0);
   if (chooses_from_nothing(plan)) return complain_of_nothing(stream, call, plan);
   const IndexPlan here = plain.immediate ? with_constant(plan) : plan;
-  if (mode.accumulate) return accumulate_any(stream, call, here, plain, indexed, mode.alpha);
+  if (mode.accumulate) return accumulate_any(stream, call, here, plain, indexed, mode);
   return assign_any(stream, call, here, plain, indexed, is_direct(here, mode));
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include <type_traits>
+
 #include "kernels/abi.h"
 
 namespace dt::cuda {
@@ -18,14 +20,41 @@ struct alignas(sizeof(T) * kWidth < kPacketBytes ? sizeof(T) * kWidth : kPacketB
 template <class T>
 constexpr int kPacketWidth = kPacketBytes / static_cast<int>(sizeof(T));
 
+// What one access moves of `bytes` that lie together.
+template <int kBytes>
+using AccessUnit = std::conditional_t<
+    kBytes % 16 == 0, uint4,
+    std::conditional_t<kBytes == 8, uint2,
+                       std::conditional_t<kBytes == 4, uint32_t,
+                                          std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>>;
+
+// A packet in units of accesses. Copied as a struct, a packet may be taken apart by the compiler
+// into accesses of single elements.
+template <class T, int kWidth>
+struct PacketUnits {
+  static constexpr int kBytes = static_cast<int>(sizeof(Packet<T, kWidth>));
+  using Unit = AccessUnit<kBytes>;
+  Unit unit[kBytes / sizeof(Unit)];
+};
+
 template <int kWidth, class T>
 __device__ __forceinline__ Packet<T, kWidth> load_packet(const T* p) {
-  return *reinterpret_cast<const Packet<T, kWidth>*>(p);
+  PacketUnits<T, kWidth> units;
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(units.unit) / sizeof(units.unit[0])); ++i)
+    units.unit[i] = reinterpret_cast<const decltype(units)*>(p)->unit[i];
+  Packet<T, kWidth> packet;
+  memcpy(&packet, &units, sizeof(packet));
+  return packet;
 }
 
 template <int kWidth, class T>
 __device__ __forceinline__ void store_packet(T* p, const Packet<T, kWidth>& packet) {
-  *reinterpret_cast<Packet<T, kWidth>*>(p) = packet;
+  PacketUnits<T, kWidth> units;
+  memcpy(&units, &packet, sizeof(packet));
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(units.unit) / sizeof(units.unit[0])); ++i)
+    reinterpret_cast<decltype(units)*>(p)->unit[i] = units.unit[i];
 }
 
 template <int kWidth, class T>

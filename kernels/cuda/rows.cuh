@@ -17,11 +17,23 @@ struct RowShape {
   static constexpr int team = kTeam, packets = kPackets;
 };
 
+// The address of a packet of a row that begins at a boundary. Counted in packets rather than in
+// elements, compilers see that it is the address of one, and that the packets of a thread are a
+// constant distance apart.
+template <int kWidth, class T, class Index>
+__device__ __forceinline__ T* packet_at(T* row, Index packet) {
+  using Element = std::remove_const_t<T>;
+  using Place = std::conditional_t<std::is_const_v<T>, const Packet<Element, kWidth>,
+                                   Packet<Element, kWidth>>;
+  return reinterpret_cast<T*>(reinterpret_cast<Place*>(row) + packet);
+}
+
 // Where the packets of a row are. All operands of the row share it. `Index` is int for rows that
 // fit into registers.
 template <class T, class Index = int64_t>
 struct RowLayout {
   static constexpr int kWidth = kPacketWidth<T>;
+  static constexpr bool kWhole = false;
 
   Index n;
   int shift;     // elements between the boundary and the row
@@ -48,8 +60,18 @@ struct RowLayout {
     return is_wide && first(packet) >= 0 && first(packet) + kWidth <= n;
   }
 
+  // The address of a whole packet.
+  template <class U>
+  __device__ __forceinline__ U* at(U* row, Index packet) const {
+    return packet_at<kWidth>(row - shift, packet);
+  }
+
+  // The whole packets are those from begin_whole() to before end_whole().
+  __device__ __forceinline__ Index begin_whole() const { return shift > 0 ? 1 : 0; }
+  __device__ __forceinline__ Index end_whole() const { return is_wide ? (n + shift) / kWidth : 0; }
+
   __device__ __forceinline__ void prefetch(const T* row, Index packet) const {
-    if (is_whole(packet)) prefetch_packet(row + first(packet));
+    if (is_whole(packet)) prefetch_packet(at(row, packet));
   }
 
   // Calls use(element) for those elements of a packet that lie in the row.
@@ -73,22 +95,23 @@ struct RowLayout {
 
   // What lies outside of the row reads as `fill`.
   __device__ __forceinline__ Packet<T, kWidth> load(const T* row, Index packet, T fill) const {
-    const Index at = first(packet);
-    if (is_whole(packet)) return load_packet<kWidth>(row + at);
+    if (is_whole(packet)) return load_packet<kWidth>(at(row, packet));
+    const Index i = first(packet);
     Packet<T, kWidth> result;
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(at + v) ? row[at + v] : fill;
+    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(i + v) ? row[i + v] : fill;
     return result;
   }
 
   // The same of a vector that all rows share, and which may lie otherwise about the boundary.
   __device__ __forceinline__ Packet<T, kWidth> load_vector(const T* vector, Index packet,
                                                            T fill) const {
-    const Index at = first(packet);
-    if (is_whole(packet) && shift_of(vector) == shift) return load_packet<kWidth>(vector + at);
+    if (is_whole(packet) && shift_of(vector) == shift)
+      return load_packet<kWidth>(at(vector, packet));
+    const Index i = first(packet);
     Packet<T, kWidth> result;
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(at + v) ? vector[at + v] : fill;
+    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(i + v) ? vector[i + v] : fill;
     return result;
   }
 
@@ -100,11 +123,11 @@ struct RowLayout {
 
   __device__ __forceinline__ void store(T* row, Index packet,
                                         const Packet<T, kWidth>& value) const {
-    const Index at = first(packet);
-    if (is_whole(packet)) return store_packet(row + at, value);
+    if (is_whole(packet)) return store_packet(at(row, packet), value);
+    const Index i = first(packet);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      if (contains(at + v)) row[at + v] = value.value[v];
+      if (contains(i + v)) row[i + v] = value.value[v];
     }
   }
 
@@ -120,6 +143,7 @@ struct RowLayout {
 template <class T, class Index = int64_t>
 struct WholeRow {
   static constexpr int kWidth = kPacketWidth<T>;
+  static constexpr bool kWhole = true;
 
   Index n;  // in packets
 
@@ -132,7 +156,7 @@ struct WholeRow {
   __device__ __forceinline__ bool contains(Index i) const { return i < n * kWidth; }
 
   __device__ __forceinline__ void prefetch(const T* row, Index packet) const {
-    if (packet < n) prefetch_packet(as_packets(row) + packet);
+    if (packet < n) prefetch_packet(packet_at<kWidth>(row, packet));
   }
 
   template <class Use>
@@ -144,7 +168,8 @@ struct WholeRow {
   }
 
   __device__ __forceinline__ Packet<T, kWidth> load(const T* row, Index packet, T fill) const {
-    return packet < n ? as_packets(row)[packet] : filled_packet<kWidth>(fill);
+    return packet < n ? load_packet<kWidth>(packet_at<kWidth>(row, packet))
+                      : filled_packet<kWidth>(fill);
   }
   __device__ __forceinline__ Packet<T, kWidth> load_vector(const T* vector, Index packet,
                                                            T fill) const {
@@ -157,14 +182,7 @@ struct WholeRow {
 
   __device__ __forceinline__ void store(T* row, Index packet,
                                         const Packet<T, kWidth>& value) const {
-    if (packet < n) reinterpret_cast<Packet<T, kWidth>*>(row)[packet] = value;
-  }
-
- private:
-  // Indexed by packets rather than by elements, compilers see that the packets of a thread are a
-  // constant distance apart: one address serves all.
-  static __device__ __forceinline__ const Packet<T, kWidth>* as_packets(const T* row) {
-    return reinterpret_cast<const Packet<T, kWidth>*>(row);
+    if (packet < n) store_packet(packet_at<kWidth>(row, packet), value);
   }
 };
 

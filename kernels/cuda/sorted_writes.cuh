@@ -58,18 +58,25 @@ struct SortedPositions {
   __device__ __forceinline__ bool began_before(Word i) const {
     return i > 0 && keys[i - 1] == keys[i];
   }
-  // The end of the run of position i.
-  __device__ Word end_of_run(Word i) const {
-    const Word key = keys[i];
-    Word low = i + 1, high = count;
+  // The first position whose key is not below `key`, searched from position `low` on.
+  __device__ Word lower_bound(Word key, Word low) const {
+    Word high = count;
     while (low < high) {
       const Word middle = low + (high - low) / 2;
-      if (keys[middle] == key)
+      if (keys[middle] < key)
         low = middle + 1;
       else
         high = middle;
     }
     return low;
+  }
+  // The end of the run of position i.
+  __device__ __forceinline__ Word end_of_run(Word i) const {
+    return lower_bound(keys[i] + 1, i + 1);
+  }
+  __device__ __forceinline__ bool contains(Word key) const {
+    const Word i = lower_bound(key, 0);
+    return i < count && keys[i] == key;
   }
 #endif
 };
@@ -139,6 +146,7 @@ struct Addition {
   int64_t parts;  // packets of a slice
   int lanes;      // threads of a row, side by side along a slice
   Op op;
+  bool from_zero;       // y was not written before
   Part *heads, *tails;  // [blocks][parts]
 
   __device__ __forceinline__ int rows() const { return kWriteThreads / lanes; }
@@ -150,6 +158,9 @@ struct Addition {
   __device__ __forceinline__ Word clamp(Word i) const {
     return i < sorted.count ? i : sorted.count;
   }
+  __device__ __forceinline__ Word clamp_last(Word i) const {
+    return i < sorted.count ? i : sorted.count - 1;
+  }
 
   __device__ __forceinline__ void add(Part* sum, const Part& part) const {
 #pragma unroll
@@ -160,10 +171,11 @@ struct Addition {
     for (int v = 0; v < kWidth; ++v) part.value[v] = op.weigh(part.value[v]);
     return part;
   }
+  // Every run comes here once.
   __device__ __forceinline__ void add_to_y(int64_t offset, const Part& sum) const {
-    Part old = load_packet<kWidth>(y + offset);
-    add(&old, sum);
-    store_packet(y + offset, old);
+    Part total = from_zero ? Part{} : load_packet<kWidth>(y + offset);
+    add(&total, sum);
+    store_packet(y + offset, total);
   }
 };
 
@@ -177,11 +189,14 @@ struct RowRests {
 template <class A, class Word>
 __device__ __forceinline__ void add_row(const A& a, int64_t from, int64_t to, Word begin, Word end,
                                         typename A::Part* head, typename A::Part* tail) {
-  constexpr int kAtOnce = 4;
+  constexpr int kAtOnce = 8;
   typename A::Part sum = {};
   bool is_head = begin < end && a.sorted.began_before(begin);
   for (Word first = begin; first < end; first += kAtOnce) {
     typename A::Part part[kAtOnce];
+    Word key[kAtOnce + 1];
+#pragma unroll
+    for (int j = 0; j <= kAtOnce; ++j) key[j] = a.sorted.keys[a.clamp_last(first + j)];
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
       if (first + j < end) {
@@ -194,14 +209,14 @@ __device__ __forceinline__ void add_row(const A& a, int64_t from, int64_t to, Wo
       const Word i = first + j;
       if (i >= end) break;
       a.add(&sum, a.weighted(part[j]));
-      const bool goes_on = a.sorted.goes_on(i);
+      const bool goes_on = i + 1 < a.sorted.count && key[j + 1] == key[j];
       if (goes_on && i + 1 < end) continue;
       if (is_head) {
         *head = sum;
       } else if (goes_on) {
         *tail = sum;
       } else {
-        a.add_to_y(a.sorted.offset(a.sorted.keys[i]) + to, sum);
+        a.add_to_y(a.sorted.offset(key[j]) + to, sum);
       }
       is_head = false;
       sum = {};
@@ -301,6 +316,28 @@ __global__ void __launch_bounds__(kWriteThreads) join_chunks(Addition<T, kWidth,
       a.add_to_y(a.sorted.offset(a.sorted.keys[last]) + to, total);
     }
     __syncthreads();
+  }
+}
+
+// Makes those slices zero that no position has a share in. Slices follow each other in y, each of
+// `parts` packets, and there are `extent` of them.
+constexpr int kClearSlices = 64;  // of a block
+
+template <class T, int kWidth, class Word>
+__global__ void __launch_bounds__(kWriteThreads)
+    clear_rest(T* y, SortedPositions<Word> sorted, int64_t extent, int64_t parts) {
+  begin_kernel();
+  __shared__ bool is_written[kClearSlices];
+  const int64_t begin = int64_t{blockIdx.x} * kClearSlices;
+  const int slices = static_cast<int>(min(int64_t{kClearSlices}, extent - begin));
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
+  if (thread < slices) is_written[thread] = sorted.contains(static_cast<Word>(begin + thread));
+  __syncthreads();
+  for (int slice = thread / kWarp; slice < slices; slice += kWriteThreads / kWarp) {
+    if (is_written[slice]) continue;
+    T* const to = y + (begin + slice) * parts * kWidth;
+    for (int64_t part = lane; part < parts; part += kWarp)
+      store_packet(to + part * kWidth, Packet<T, kWidth>{});
   }
 }
 

@@ -29,6 +29,7 @@ void add_kernels(dt_registry* registry) {
   register_optim(registry);
   register_softmax(registry);
   register_layer_norm(registry);
+  register_layer_norm_backward(registry);
   register_batch_norm(registry);
   register_loss(registry);
   register_cross_entropy(registry);

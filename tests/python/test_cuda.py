@@ -315,6 +315,20 @@ def test_the_first_loss_is_that_of_the_cpu():
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+@pytest.mark.parametrize("width", [512, 130, 1])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradients_of_chosen_slices(device, width, axis):
+    """Slices that many, few and no indices name, against a product with a matrix of zeros and ones. The numbers are
+    small integers, so the order of sums does not matter."""
+    n, index = 300, dt.tensor([7] * 1000 + list(range(20, 280, 3)) + [0, 299, 40, 40])
+    g = dt.randint(-9, 9, (2, index.numel(), width) if axis else (index.numel(), width)).float()
+    x = dt.zeros(*((2, n, width) if axis else (n, width)), device=device).requires_grad_()
+    x.index_select(axis, index.to(device)).backward(g.to(device))
+    chosen = (dt.arange(n).unsqueeze(1) == index).float()
+    assert dt.equal(x.grad.cpu(), chosen @ g)
+
+
 def results(t, f, arrays, device):
     """f's results and the gradients of its first one with respect to its arguments."""
     leaves = [t.tensor(a).to(device).requires_grad_() for a in arrays]

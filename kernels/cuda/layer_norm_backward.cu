@@ -1,0 +1,367 @@
+// The gradients of layer_norm over the last dimension of contiguous [rows, n].
+//
+// Rows are kept and walked as in layer_norm.cu. The gradients of weight and bias are sums over
+// rows: each block adds up its rows in shared memory, and a second kernel adds up the blocks.
+#include "kernels/cuda/moments.cuh"
+#include "kernels/cuda/operands.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/shared.cuh"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+constexpr int kLongTeam = 512;
+constexpr int kMostPackets = 2;  // of a row and operand that a thread keeps
+
+// ---- gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and
+// xhat = (x - mean) * rstd; gweight and gbias are the sums of g * xhat and of g over the rows
+
+template <class T>
+struct Backward {
+  T* gx;  // or null
+  const T *g, *x, *mean, *rstd, *weight;
+  T* parts;  // [parts][2][n] sums over some rows each: of g * xhat and of g; or null
+  int64_t rows, n;
+  bool are_aligned;
+
+  template <int kWidth>
+  __device__ __forceinline__ void add_sums(const Packet<T, kWidth>& g_part,
+                                           const Packet<T, kWidth>& x_part,
+                                           const Packet<T, kWidth>& w, T center, T scale,
+                                           Pair<T>* sums) const {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      const T h = g_part.value[v] * w.value[v];
+      sums->first += h;
+      sums->second += h * ((x_part.value[v] - center) * scale);
+    }
+  }
+
+  template <int kWidth>
+  __device__ __forceinline__ Packet<T, kWidth> gradient(const Packet<T, kWidth>& g_part,
+                                                        const Packet<T, kWidth>& x_part,
+                                                        const Packet<T, kWidth>& w, T center,
+                                                        T scale, const Pair<T>& means) const {
+    Packet<T, kWidth> result;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      const T xhat = (x_part.value[v] - center) * scale;
+      result.value[v] = scale * (g_part.value[v] * w.value[v] - means.first - xhat * means.second);
+    }
+    return result;
+  }
+};
+
+// The sums of a block's rows, in dynamic shared memory. Every thread has packets of its own, so
+// nobody waits while rows are added.
+template <class T, class Shape>
+struct BlockSums {
+  using Threads = typename Shape::Threads;
+  static constexpr int kWidth = kPacketWidth<T>;
+  static constexpr int kPackets = Shape::packets * Shape::team;  // of a row
+  static constexpr size_t bytes = size_t{2} * Threads::per_block * kPackets * kPacketBytes;
+
+  Packet<T, kWidth>* sums;
+
+  __device__ __forceinline__ Packet<T, kWidth>& at(int team, int which, int packet) const {
+    return sums[(team * 2 + which) * kPackets + packet];
+  }
+
+  __device__ void clear() const {
+    for (int k = 0; k < Shape::packets; ++k) {
+      const int packet = k * Shape::team + Threads::rank();
+      at(Threads::number(), 0, packet) = at(Threads::number(), 1, packet) = {};
+    }
+  }
+
+  __device__ __forceinline__ void add(int packet, const Packet<T, kWidth>& g_part,
+                                      const Packet<T, kWidth>& x_part, T center, T scale) const {
+    Packet<T, kWidth> weight = at(Threads::number(), 0, packet),
+                      bias = at(Threads::number(), 1, packet);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      weight.value[v] += g_part.value[v] * ((x_part.value[v] - center) * scale);
+      bias.value[v] += g_part.value[v];
+    }
+    at(Threads::number(), 0, packet) = weight;
+    at(Threads::number(), 1, packet) = bias;
+  }
+
+  // Adds up the teams and stores the block's sums.
+  __device__ void store(T* part, int64_t n) const {
+    __syncthreads();
+    for (int i = threadIdx.x; i < 2 * kPackets * kWidth; i += Threads::block) {
+      const int which = i / (kPackets * kWidth), column = i % (kPackets * kWidth);
+      if (column >= n) continue;
+      T sum = 0;
+      for (int team = 0; team < Threads::per_block; ++team)
+        sum += at(team, which, column / kWidth).value[column % kWidth];
+      part[which * n + column] = sum;
+    }
+  }
+};
+
+// The next row's packets are on their way while the threads wait for the sums of this one.
+template <class Shape, class T, class Layout>
+__device__ __forceinline__ void prefetch_row(const Backward<T>& b, const Layout& row,
+                                             int64_t number) {
+  if (number >= b.rows) return;
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k) {
+    row.prefetch(b.g + number * b.n, k * Shape::team + Shape::Threads::rank());
+    row.prefetch(b.x + number * b.n, k * Shape::team + Shape::Threads::rank());
+  }
+}
+
+// Blocks walk the rows with the stride of the grid.
+template <class T, class Shape>
+__global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_rows(Backward<T> b) {
+  begin_kernel();
+  using Threads = typename Shape::Threads;
+  constexpr int kWidth = kPacketWidth<T>;
+  extern __shared__ __align__(16) unsigned char dynamic_shared[];
+  const BlockSums<T, Shape> sums{reinterpret_cast<Packet<T, kWidth>*>(dynamic_shared)};
+  const RowLayout<T, int> row(b.n, b.are_aligned);
+  if (b.parts) sums.clear();
+
+  const int64_t step = int64_t{gridDim.x} * Threads::per_block;
+  for (int64_t first = int64_t{blockIdx.x} * Threads::per_block; first < b.rows; first += step) {
+    const bool exists = first + Threads::number() < b.rows;
+    const int64_t number = exists ? first + Threads::number() : 0;
+    Packet<T, kWidth> g[Shape::packets], x[Shape::packets];
+#pragma unroll
+    for (int k = 0; k < Shape::packets; ++k) {
+      const int packet = k * Shape::team + Threads::rank();
+      g[k] = row.load(b.g + number * b.n, packet, T(0));
+      x[k] = row.load(b.x + number * b.n, packet, T(0));
+    }
+    const T center = b.mean[number], scale = b.rstd[number];
+    prefetch_row<Shape>(b, row, number + step);
+    if (b.parts && exists) {
+#pragma unroll
+      for (int k = 0; k < Shape::packets; ++k)
+        sums.add(k * Shape::team + Threads::rank(), g[k], x[k], center, scale);
+    }
+    if (!b.gx) continue;
+    Pair<T> means = {T(0), T(0)};
+#pragma unroll
+    for (int k = 0; k < Shape::packets; ++k) {
+      const auto w = row.load_shared(b.weight, k * Shape::team + Threads::rank(), T(1));
+      b.add_sums(g[k], x[k], w, center, scale, &means);
+    }
+    means = team_reduce<Shape::team>(means, Pair<T>::merge);
+    means = {means.first / static_cast<T>(b.n), means.second / static_cast<T>(b.n)};
+    if (!exists) continue;
+#pragma unroll
+    for (int k = 0; k < Shape::packets; ++k) {
+      const int packet = k * Shape::team + Threads::rank();
+      const auto w = row.load_shared(b.weight, packet, T(1));
+      row.store(b.gx + number * b.n, packet, b.gradient(g[k], x[k], w, center, scale, means));
+    }
+  }
+  if (b.parts) sums.store(b.parts + 2 * b.n * blockIdx.x, b.n);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kLongTeam) layer_norm_backward_long_rows(Backward<T> b) {
+  begin_kernel();
+  const int64_t number = blockIdx.x;
+  const T *g = b.g + number * b.n, *x = b.x + number * b.n;
+  const T center = b.mean[number], scale = b.rstd[number];
+  const RowLayout<T> row(b.n, b.are_aligned);
+
+  Pair<T> means = {T(0), T(0)};
+#pragma unroll 2
+  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
+    b.add_sums(row.load(g, packet, T(0)), row.load(x, packet, T(0)),
+               row.load_shared(b.weight, packet, T(1)), center, scale, &means);
+  }
+  means = team_reduce<kLongTeam>(means, Pair<T>::merge);
+  means = {means.first / static_cast<T>(b.n), means.second / static_cast<T>(b.n)};
+#pragma unroll 2
+  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
+    row.store(b.gx + number * b.n, packet,
+              b.gradient(row.load(g, packet, T(0)), row.load(x, packet, T(0)),
+                         row.load_shared(b.weight, packet, T(1)), center, scale, means));
+  }
+}
+
+// ---- sums over rows: blocks of 32 columns, 32 threads to each
+
+constexpr int kColumnThreads = 32;
+
+// The sums of a block's columns over threadIdx.y, for threads with threadIdx.y = 0.
+template <class T>
+__device__ Pair<T> sum_columns(const Pair<T>& mine) {
+  __shared__ Pair<T> partial[kColumnThreads][32];
+  partial[threadIdx.y][threadIdx.x] = mine;
+  __syncthreads();
+  Pair<T> total = mine;
+  for (int i = 1; threadIdx.y == 0 && i < kColumnThreads; ++i)
+    total = Pair<T>::merge(total, partial[i][threadIdx.x]);
+  return total;
+}
+
+// Part blockIdx.y sums the rows blockIdx.y, blockIdx.y + gridDim.y, ... in groups of 32.
+template <class T>
+__global__ void __launch_bounds__(32 * kColumnThreads) layer_norm_column_parts(Backward<T> b) {
+  begin_kernel();
+  const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
+  const bool exists = column < b.n;
+  Pair<T> sums = {T(0), T(0)};
+  const int64_t begin = int64_t{blockIdx.y} * kColumnThreads + threadIdx.y,
+                step = int64_t{gridDim.y} * kColumnThreads;
+#pragma unroll 4
+  for (int64_t r = begin; exists && r < b.rows; r += step) {
+    const T g = b.g[r * b.n + column];
+    sums.first += g * ((b.x[r * b.n + column] - b.mean[r]) * b.rstd[r]);
+    sums.second += g;
+  }
+  sums = sum_columns(sums);
+  if (threadIdx.y != 0 || !exists) return;
+  T* part = b.parts + 2 * b.n * blockIdx.y;
+  part[column] = sums.first;
+  part[b.n + column] = sums.second;
+}
+
+// gweight and gbias (each may be null) from the parts.
+template <class T>
+__global__ void __launch_bounds__(32 * kColumnThreads)
+    layer_norm_add_parts(T* gweight, T* gbias, const T* parts, int64_t count, int64_t n) {
+  begin_kernel();
+  const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
+  const bool exists = column < n;
+  Pair<T> sums = {T(0), T(0)};
+#pragma unroll 4
+  for (int64_t i = threadIdx.y; exists && i < count; i += kColumnThreads) {
+    sums.first += parts[2 * n * i + column];
+    sums.second += parts[2 * n * i + n + column];
+  }
+  sums = sum_columns(sums);
+  if (threadIdx.y != 0 || !exists) return;
+  if (gweight) gweight[column] = sums.first;
+  if (gbias) gbias[column] = sums.second;
+}
+
+// ---- launches
+
+// How many parts the sums over rows are taken in: enough to fill the device, but each of some rows.
+int64_t count_parts(const dt_stream* stream, int64_t rows, int threads, int rows_at_once) {
+  const int64_t groups = divide_up(rows, rows_at_once),
+                multiprocessor_count = multiprocessors(stream->device);
+  const int64_t most = multiprocessor_count * (1024 / threads);
+  const int64_t wanted = divide_up(groups, 8);
+  const int64_t least = groups < multiprocessor_count ? groups : multiprocessor_count;
+  return wanted < least ? least : wanted < most ? wanted : most;
+}
+
+template <class T>
+int64_t backward_packets(const dt_call* call, bool* are_aligned) {
+  const int64_t n = call->in[1].sizes[1];
+  *are_aligned = rows_are_aligned<T>(n, call->in, 2) &&
+                 (!wants(call, 0) || is_aligned(call->out[0].data, kPacketBytes));
+  return divide_up(n, kPacketWidth<T>);
+}
+
+int64_t column_parts(int64_t rows) {
+  const int64_t groups = divide_up(rows, kColumnThreads * 8);
+  return groups < 64 ? groups : 64;
+}
+
+// How many parts a backward call has.
+template <class T>
+int64_t backward_parts(const dt_stream* stream, const dt_call* call) {
+  const int64_t rows = call->in[1].sizes[0];
+  bool are_aligned;
+  int64_t parts = 0;
+  visit_row_shape<kMostPackets, kMostPackets>(
+      backward_packets<T>(call, &are_aligned),
+      [&](auto shape) {
+        using Threads = typename decltype(shape)::Threads;
+        parts = count_parts(stream, rows, Threads::block, Threads::per_block);
+        return 0;
+      },
+      [&] {
+        parts = column_parts(rows);
+        return 0;
+      });
+  return parts;
+}
+
+template <class T, class Shape>
+int32_t launch_backward_rows(const dt_stream* stream, const Backward<T>& b) {
+  using Threads = typename Shape::Threads;
+  const size_t shared = b.parts ? BlockSums<T, Shape>::bytes : 0;
+  if (const int32_t code =
+          allow_shared(stream, layer_norm_backward_rows<T, Shape>, static_cast<int64_t>(shared)))
+    return code;
+  const int64_t blocks = count_parts(stream, b.rows, Threads::block, Threads::per_block);
+  return launch(stream, layer_norm_backward_rows<T, Shape>, static_cast<unsigned>(blocks),
+                Threads::block, shared, b);
+}
+
+template <class T>
+int32_t launch_backward_long_rows(const dt_stream* stream, const Backward<T>& b) {
+  if (b.parts) {
+    const dim3 grid(static_cast<unsigned>(divide_up(b.n, 32)),
+                    static_cast<unsigned>(column_parts(b.rows)));
+    const int32_t code =
+        launch(stream, layer_norm_column_parts<T>, grid, dim3(32, kColumnThreads), 0, b);
+    if (code != DT_KERNEL_OK) return code;
+  }
+  if (!b.gx) return DT_KERNEL_OK;
+  return launch(stream, layer_norm_backward_long_rows<T>, static_cast<unsigned>(b.rows), kLongTeam,
+                0, b);
+}
+
+template <class T>
+int32_t backward(const dt_stream* stream, const dt_call* call) {
+  const bool needs_parts = wants(call, 1) || wants(call, 2);
+  Backward<T> b;
+  b.gx = optional_output<T>(call, 0);
+  b.g = static_cast<const T*>(call->in[0].data);
+  b.x = static_cast<const T*>(call->in[1].data);
+  b.mean = static_cast<const T*>(call->in[2].data);
+  b.rstd = static_cast<const T*>(call->in[3].data);
+  b.weight = optional_input<T>(call, 4);
+  b.parts = needs_parts ? static_cast<T*>(call->workspace) : nullptr;
+  b.rows = call->in[1].sizes[0];
+  b.n = call->in[1].sizes[1];
+  const int32_t code = visit_row_shape<kMostPackets, kMostPackets>(
+      backward_packets<T>(call, &b.are_aligned),
+      [&](auto shape) { return launch_backward_rows<T, decltype(shape)>(stream, b); },
+      [&] { return launch_backward_long_rows<T>(stream, b); });
+  if (code != DT_KERNEL_OK || !needs_parts) return code;
+  return launch(stream, layer_norm_add_parts<T>, static_cast<unsigned>(divide_up(b.n, 32)),
+                dim3(32, kColumnThreads), 0, optional_output<T>(call, 1),
+                optional_output<T>(call, 2), static_cast<const T*>(b.parts),
+                backward_parts<T>(stream, call), b.n);
+}
+
+int32_t layer_norm_backward(const dt_stream* stream, const dt_call* call) {
+  return visit_floating(call->in[1].dtype, [&](auto type) {
+    return backward<typename decltype(type)::type>(stream, call);
+  });
+}
+
+int64_t layer_norm_backward_workspace(const dt_stream* stream, const dt_call* call) {
+  if (!wants(call, 1) && !wants(call, 2)) return 0;
+  int64_t bytes = 0;
+  visit_floating(call->in[1].dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const int64_t sums = 2 * call->in[1].sizes[1] * backward_parts<T>(stream, call);
+    bytes = sums * static_cast<int64_t>(sizeof(T));
+    return 0;
+  });
+  return bytes;
+}
+
+}  // namespace
+
+void register_layer_norm_backward(dt_registry* registry) {
+  add(registry, "layer_norm_backward", layer_norm_backward, layer_norm_backward_workspace);
+}
+
+}  // namespace dt::cuda
