@@ -297,20 +297,24 @@ __global__ void __launch_bounds__(Threads::block)
   const T* x = loss.x + number * loss.classes;
   T* to = gx + number * loss.classes;
   const RowLayout<T> row(loss.classes, x, to);
+  Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
+  const auto load = [&](int64_t begin) {
+#pragma unroll
+    for (int k = 0; k < kAtOnce<T>; ++k) part[k] = row.load(x, begin + k * Threads::size, T(0));
+  };
+  int64_t begin = Threads::rank();
+  load(begin);  // on its way while the row's factors are read and divided
   const RowFactors<T> factors =
       row_factors(loss, scalars.factor(number), scalars.lse[number * scalars.lse_stride],
                   loss.target_of(number), scalars.total_weight);
-
-  for (int64_t begin = Threads::rank(); begin < row.packets();
-       begin += Threads::size * kAtOnce<T>) {
-    Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
-#pragma unroll
-    for (int k = 0; k < kAtOnce<T>; ++k) part[k] = row.load(x, begin + k * Threads::size, T(0));
+  while (begin < row.packets()) {
 #pragma unroll
     for (int k = 0; k < kAtOnce<T>; ++k) {
       const int64_t packet = begin + k * Threads::size;
       row.store(to, packet, gradient(loss, row, factors, part[k], packet));
     }
+    begin += Threads::size * kAtOnce<T>;
+    load(begin);
   }
 }
 
