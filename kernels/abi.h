@@ -83,11 +83,13 @@ enum {
   DT_FLAG_TF32_CONV = 2    /* torch.backends.cudnn.allow_tf32, on by default */
 };
 
-/* What a kernel runs on. On the CPU it lends the thread pool. `parallel` calls body(context, tile)
- * once for each tile in [0, tiles), from several threads, and returns when all are done. It costs a
- * few microseconds: call it only when the work is worth it (see `worth_parallel`). */
+/* What a kernel runs on. On the CPU it lends the thread pool. `parallel` calls body(context, tile,
+ * worker) once for each tile in [0, tiles), from several threads, and returns when all are done;
+ * calls with the same worker, a number in [0, workers), never run at the same time. It costs a few
+ * microseconds: call it only when the work is worth it. */
 typedef struct dt_stream {
-  void (*parallel)(int64_t tiles, void (*body)(void* context, int64_t tile), void* context);
+  void (*parallel)(int64_t tiles, int64_t workers,
+                   void (*body)(void* context, int64_t tile, int64_t worker), void* context);
   int32_t threads; /* how many threads `parallel` may use, the caller included; 1 = run serially */
   int32_t flags;
   dt_fault* fault; /* where a kernel says what was wrong; never NULL */

@@ -746,11 +746,11 @@ struct true_divide_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T other, T) {
+  template <class T> static DT_FN T y0(const T*, T grad, T, T other) {
     return grad / math::conj(other);
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T other, T result) {
-    return -grad * math::conj(result / other);
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
+    return -grad * math::conj(input / other / other);
   }
 };
 

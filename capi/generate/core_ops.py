@@ -217,6 +217,7 @@ def _gradient_body(e: Elementwise) -> list[str]:
 def _row(f: Function) -> str:
     e = f.elementwise
     saved = set(e.saved)
+    reads = ", ".join(str(_reads(e, a)) for a in e.inputs)
     bits = lambda test: sum(1 << i for i, a in enumerate(e.inputs) if test(a))  # noqa: E731
     passes = ", ".join(str(_passes(e, a)) for a in e.inputs)
     fields = [
@@ -232,6 +233,7 @@ def _row(f: Function) -> str:
         str(bits(lambda a: a.name in saved)),
         "true" if "result" in saved else "false",
         f"{{{passes}}}",
+        f"{{{reads}}}",
         f"{f.name}_gradient" if e.grad else "nullptr",
         "true" if e.numbers_fit else "false",
     ]
@@ -258,6 +260,14 @@ def _passes(e: Elementwise, a: Argument) -> int:
     factor = re.fullmatch(r"grad \* conj\((\w+)\)", formula)
     attributes = [x.name for x in e.attributes]
     return 2 + attributes.index(factor[1]) if factor and factor[1] in attributes else 0
+
+
+def _reads(e: Elementwise, a: Argument) -> int:
+    """What the gradient of an input needs: a bit for each input, and kReadsResult."""
+    formula = e.grad.get(a.name, "")
+    words = set(identifiers(" ".join([formula, *e.parts_of(formula).values()])))
+    bits = sum(1 << i for i, x in enumerate(e.inputs) if x.name in words)
+    return bits | (8 if "result" in words else 0)
 
 
 def _definition(schema: Schema, f: Function) -> str:

@@ -242,8 +242,7 @@ void Run::add_to_grad(const Tensor& x, Tensor grad) {
   const Tensor before = x.grad();
   if (!before.defined()) {
     // A gradient that others see (an input of the graph, say) must not become .grad's memory.
-    const bool keep =
-        options_.create_graph || (sole_owner(grad) && is_dense(x.sizes(), grad.strides()));
+    const bool keep = sole_owner(grad) && is_dense(x.sizes(), grad.strides());
     x.set_grad(keep ? std::move(grad) : clone(grad));
   } else if (options_.create_graph) {
     x.set_grad(add(before, grad));

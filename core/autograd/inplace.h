@@ -26,7 +26,7 @@ void attach_inputs(const Ref<Node>& node, TensorList inputs);
 // The whole sequence for an op whose backward needs no old value of x.
 template <class Write, class Backward>
 void inplace(const char* name, const Tensor& x, TensorList inputs, Write write, Backward backward) {
-  const bool recorded = needs_graph(inputs);
+  const bool recorded = is_floating(x.dtype()) && needs_graph(inputs);  // as attach() does
   check_inplace(x, recorded);
   Ref<Node> node;
   if (recorded) {

@@ -61,7 +61,8 @@ void retain(RetainCell& cell, const Tensor& grad) {
     Guard tensor_guard(a.lock);
     before = Tensor(Ref<TensorImpl>::share(a.grad));
   }
-  Tensor sum = before.defined() ? add(before, grad) : grad;
+  // A copy: the gradient goes on to others, and may be an expanded one that nobody can write to.
+  Tensor sum = before.defined() ? add(before, grad) : clone(grad);
   Ref<TensorImpl> next = sum.ref(), old;
   Guard tensor_guard(a.lock);
   old = Ref<TensorImpl>::adopt(a.grad);

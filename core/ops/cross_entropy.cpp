@@ -97,22 +97,39 @@ View optional_view(const Tensor& x) {
   return x.defined() ? View(x) : View();
 }
 
+// A gradient as one factor for each row.
+View row_factors(const BackwardCall& b, DType dtype, const Dims& rows) {
+  if (b.is_seed) return View(Scalar(1), dtype, rows);
+  const Tensor& g = b.grad();
+  if (g.sizes() == rows) return g;
+  const int64_t same = 0;
+  return View(g, rows, {&same, 1}, g.offset());
+}
+
 // The losses of contiguous logits [rows, classes] against int64 targets [rows].
-Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss) {
-  const Tensor y = make_empty(target.sizes(), x.dtype(), x.device());
-  const Tensor lse = make_empty(target.sizes(), x.dtype(), x.device());
-  run(DT_OP_cross_entropy, {y, lse}, {x, target, optional_view(loss.weight)}, {loss.ignore_index},
+Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
+                  Reduction reduction) {
+  const auto empty = [&](const Dims& sizes) { return make_empty(sizes, x.dtype(), x.device()); };
+  const bool reduces = reduction != Reduction::kNone;
+  const Tensor y = empty(reduces ? Dims() : target.sizes()), lse = empty(target.sizes());
+  const Tensor divisor = reduces && reduction != Reduction::kSum ? empty({}) : Tensor();
+  run(DT_OP_cross_entropy, {y, lse, optional_view(divisor)},
+      {x, target, optional_view(loss.weight)}, {loss.ignore_index, reduces},
       {loss.label_smoothing});
   if (!needs_graph(x)) return y;
   return fused(
       "CrossEntropyLossBackward0", y, {x, target},
-      [loss](const std::vector<Tensor>& in) { return row_losses_composition(in[0], in[1], loss); },
-      [loss, lse](BackwardCall& b, const std::vector<Tensor>& in) {
-        const Tensor& x = in[0];
+      [loss, reduction](const std::vector<Tensor>& in) {
+        const Tensor losses = row_losses_composition(in[0], in[1], loss);
+        return reduce_class_losses(losses, in[1], loss, reduction);
+      },
+      [loss, lse, divisor](BackwardCall& b, const std::vector<Tensor>& in) {
+        const Tensor &x = in[0], &target = in[1];
         b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
         run(DT_OP_cross_entropy_backward, {b.results[0]},
-            {b.grad(), x, lse, in[1], optional_view(loss.weight)}, {loss.ignore_index},
-            {loss.label_smoothing});
+            {row_factors(b, x.dtype(), target.sizes()), x, lse, target, optional_view(loss.weight),
+             optional_view(divisor)},
+            {loss.ignore_index}, {loss.label_smoothing});
       });
 }
 
@@ -129,9 +146,8 @@ Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const
   DT_CHECK(input.size(1) > 0, kRuntimeError, "Expected input with at least one class, got ",
            input.sizes());
   const Tensor flat = contiguous(reshape(class_targets(target), {target.numel()}));
-  const Tensor losses = row_losses(class_rows(input), flat, loss);
-  if (reduction == Reduction::kNone) return reshape(losses, target.sizes());
-  return reduce_class_losses(losses, flat, loss, reduction);
+  const Tensor losses = row_losses(class_rows(input), flat, loss, reduction);
+  return reduction == Reduction::kNone ? reshape(losses, target.sizes()) : losses;
 }
 
 Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const ClassLoss& loss,

@@ -23,10 +23,9 @@ void check_index_add(const Tensor& self, int dim, const Tensor& index, const Ten
            "source tensor shape must match self tensor shape, excluding the specified dimension. "
            "Got self.shape = ",
            self.sizes(), " source.shape = ", source.sizes());
-  if (self.ndim() == 0) return;
-  DT_CHECK(index.numel() == source.sizes()[dim], kRuntimeError, "index_add_(): Number of indices (",
-           index.numel(), ") should be equal to source.size(dim): (", source.sizes()[dim],
-           "), for dim: ", dim);
+  const int64_t count = self.ndim() == 0 ? 1 : source.sizes()[dim];
+  DT_CHECK(index.numel() == count, kRuntimeError, "index_add_(): Number of indices (",
+           index.numel(), ") should be equal to source.size(dim): (", count, "), for dim: ", dim);
   for (int d = 0; d < self.ndim(); ++d) {
     DT_CHECK(d == dim || self.sizes()[d] == source.sizes()[d], kRuntimeError,
              "source tensor shape must match self tensor shape, excluding the specified dimension. "

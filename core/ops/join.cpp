@@ -32,6 +32,27 @@ void check_joinable(const Tensor& first, const Tensor& x, int64_t number, int di
   }
 }
 
+// The lengths are no tensors: unlike what FunctionNode captures, they stay for another backward.
+class CatNode final : public Node {
+ public:
+  CatNode(int dim, std::vector<int64_t> lengths)
+      : Node("CatBackward0"), dim_(dim), lengths_(std::move(lengths)) {}
+  void backward(BackwardCall& call) override {
+    int64_t start = 0;
+    for (size_t i = 0; i < lengths_.size(); ++i) {
+      const int64_t end = start + lengths_[i];
+      if (call.wants(static_cast<int>(i)))
+        call.results[i] = slice(call.grad(), dim_, start, end, 1);
+      start = end;
+    }
+  }
+  void release_saved() override {}
+
+ private:
+  int dim_;
+  std::vector<int64_t> lengths_;
+};
+
 }  // namespace
 
 Tensor cat(TensorList tensors, int64_t dim) {
@@ -62,14 +83,9 @@ Tensor cat(TensorList tensors, int64_t dim) {
       start += lengths[i];
     }
   }
-  return record("CatBackward0", y, tensors, [d, lengths](BackwardCall& b) {
-    int64_t start = 0;
-    for (size_t i = 0; i < lengths.size(); ++i) {
-      if (b.wants(static_cast<int>(i)))
-        b.results[i] = slice(b.grad(), d, start, start + lengths[i], 1);
-      start += lengths[i];
-    }
-  });
+  if (needs_graph(tensors))
+    attach(Ref<Node>::adopt(new CatNode(d, std::move(lengths))), {y}, tensors);
+  return y;
 }
 
 Tensor stack(TensorList tensors, int64_t dim) {

@@ -162,6 +162,29 @@ Tensor bias_gradient(const Tensor& g, int bias_ndim) {
   return bias_ndim == 1 ? sum(g, {{0}}) : g;
 }
 
+View optional_view(const Tensor& x) {
+  return x.defined() ? View(x) : View();
+}
+
+// All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
+// no gradient that is wanted needs it.
+bool small_linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, int bias_ndim) {
+  if (call.create_graph || (call.wants(2) && bias_ndim != 1)) return false;
+  const Tensor& g = call.grad();
+  Tensor gx, gw, gb;
+  if (call.wants(0)) gx = make_empty({g.size(0), w.size(1)}, g.dtype(), g.device());
+  if (call.wants(1)) gw = make_empty({g.size(1), x.size(1)}, g.dtype(), g.device());
+  if (call.wants(2)) gb = make_empty({g.size(1)}, g.dtype(), g.device());
+  if (!run_shortcut(DT_OP_linear_backward,
+                    {optional_view(gx), optional_view(gw), optional_view(gb)},
+                    {g, optional_view(x), optional_view(w)}))
+    return false;
+  call.results[0] = gx;
+  call.results[1] = gw;
+  if (call.wants(2)) call.results[2] = gb;
+  return true;
+}
+
 // input [n, in] @ weight^T [in, out] + bias, in one kernel call.
 Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   check_multiply({input, false}, {weight, true});
@@ -176,12 +199,14 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
   const bool wants_input = needs_graph(input), wants_weight = needs_graph(weight);
   if (!wants_input && !wants_weight && !needs_graph(bias)) return y;
   return record("LinearBackward0", y, {input, weight, bias},
-                [x = save_if(wants_weight, input), w = save_if(wants_input, weight),
+                [input = save_if(wants_weight, input), weight = save_if(wants_input, weight),
                  bias_ndim = bias.defined() ? bias.ndim() : 0](BackwardCall& call) {
+                  const Tensor x = call.wants(1) ? input.get(call.node) : Tensor();
+                  const Tensor w = call.wants(0) ? weight.get(call.node) : Tensor();
+                  if (small_linear_backward(call, x, w, bias_ndim)) return;
                   const Tensor& g = call.grad();
-                  if (call.wants(0))
-                    call.results[0] = mm_product(g, false, w.get(call.node), false);
-                  if (call.wants(1)) call.results[1] = mm_product(g, true, x.get(call.node), false);
+                  if (call.wants(0)) call.results[0] = mm_product(g, false, w, false);
+                  if (call.wants(1)) call.results[1] = mm_product(g, true, x, false);
                   if (call.wants(2)) call.results[2] = bias_gradient(g, bias_ndim);
                 });
 }

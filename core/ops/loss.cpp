@@ -21,19 +21,32 @@ void check_probabilities(const char* name, const Tensor& x) {
   DT_CHECK(valid, kRuntimeError, "all elements of ", name, " should be between 0 and 1");
 }
 
-// The sum of squared errors over `divisor`, without a record. One pass over memory in the usual
-// case.
-Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor) {
+// The derivative of a loss, which costs next to nothing while its elements are at hand.
+struct Slope {
+  Tensor tensor;  // undefined: not known
+  uint32_t version = 0;
+
+  // Somebody who was given it as a gradient may have changed it since.
+  bool is_known() const { return tensor.defined() && tensor.version() == version; }
+};
+
+View run_of(const Tensor& x) {
+  const int64_t n = x.numel();
+  return View(x, {&n, 1}, {&kUnitStride, 1}, x.offset());
+}
+
+// The sum of squared errors over `divisor`, without a record. In the usual case that is one pass
+// over memory, and fills in the slope if there is one to fill in.
+Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor, Slope* slope) {
   const GradMode no_grad(false);
   const bool alike = x.sizes() == target.sizes() && x.dtype() == target.dtype() &&
                      x.is_contiguous() && target.is_contiguous();
   if (!alike) return true_divide(sum(squared_error(x, target)), divisor);
   const Tensor y = make_empty({}, x.dtype(), x.device());
-  const auto run_of = [](const Tensor& t) {
-    const int64_t n = t.numel();
-    return View(t, {&n, 1}, {&kUnitStride, 1}, t.offset());
-  };
-  run(DT_OP_squared_error_sum, {y}, {run_of(x), run_of(target)}, {}, {divisor});
+  if (slope) slope->tensor = make_empty(x.sizes(), x.dtype(), x.device());
+  run(DT_OP_squared_error_sum, {y, slope ? run_of(slope->tensor) : View()},
+      {run_of(x), run_of(target)}, {}, {divisor});
+  if (slope) slope->version = slope->tensor.version();
   return y;
 }
 
@@ -50,22 +63,27 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
   }
 }
 
-// Reduced here rather than by recorded ops, so that backward is one kernel: the slope of a
-// parabola, at every order.
+// Reduced here rather than by recorded ops, so that backward has nothing left to compute, or one
+// kernel: the slope of a parabola, at every order.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   check_floating(is_floating(target.dtype()) ? target : input, "mse_cpu");
   if (reduction == Reduction::kNone) return squared_error(input, target);
   const int64_t losses = count_elements(broadcast_sizes(input.sizes(), target.sizes()));
   const double divisor = reduction == Reduction::kSum ? 1.0 : losses;
-  const Tensor y = squared_error_sum(input, target, divisor);
+  Slope slope;
+  const Tensor y = squared_error_sum(input, target, divisor, needs_graph(input) ? &slope : nullptr);
   if (!needs_graph(input) && !needs_graph(target)) return y;
-  return record(
-      "MseLossBackward0", y, {input, target},
-      [scale = 2 / divisor, x = Saved::input(input), t = Saved::input(target)](BackwardCall& b) {
-        const Tensor input = x.get(b.node), target = t.get(b.node);
-        if (b.wants(0)) b.results[0] = squared_error_slope(b.grad_operand(), input, target, scale);
-        if (b.wants(1)) b.results[1] = squared_error_slope(b.grad_operand(), target, input, scale);
-      });
+  return record("MseLossBackward0", y, {input, target},
+                [slope, scale = 2 / divisor, x = Saved::input(input),
+                 t = Saved::input(target)](BackwardCall& b) {
+                  const Tensor input = x.get(b.node), target = t.get(b.node);
+                  const bool is_known = b.is_seed && !b.create_graph && slope.is_known();
+                  if (b.wants(0) && is_known) b.results[0] = slope.tensor;
+                  if (b.wants(0) && !is_known)
+                    b.results[0] = squared_error_slope(b.grad_operand(), input, target, scale);
+                  if (b.wants(1))
+                    b.results[1] = squared_error_slope(b.grad_operand(), target, input, scale);
+                });
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {

@@ -183,9 +183,9 @@ Tensor number_tensor(const Scalar& number, DType dtype) {
 class PointwiseNode final : public Node {
  public:
   PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers)
-      : Node(row.node_name), row_(row) {
+      : Node(row.node_name), row_(row), reads_(reads_for(row, inputs)) {
     for (int i = 0; i < row.inputs; ++i) {
-      if (!(row.saves_input >> i & 1)) continue;
+      if (!reads_input(i)) continue;
       if (inputs[i].is_number())
         number_input_[i] = inputs[i].number();
       else
@@ -195,8 +195,9 @@ class PointwiseNode final : public Node {
     number_count_ = static_cast<int>(numbers.size());
   }
   void save_result(const Tensor& y) {
-    if (row_.saves_result) result_ = Saved::output(y);
+    if (reads_ & kReadsResult) result_ = Saved::output(y);
   }
+  bool reads_input(int i) const { return reads_ >> i & 1; }
   // An in-place op saved a clone of the input that it overwrites.
   void save_input(int i, const Tensor& x) { input_[i] = Saved::input(x); }
 
@@ -218,13 +219,22 @@ class PointwiseNode final : public Node {
   }
 
   void release_saved() override {
-    if (!row_.saves_input && !row_.saves_result) return;
+    if (!reads_) return;
     for (Saved& s : input_) s.reset();
     result_.reset();
     released_ = true;
   }
 
  private:
+  // What the gradients that will be asked for need. The rest is not kept, and may be overwritten.
+  static uint8_t reads_for(const PointwiseRow& row, Span<const Operand> inputs) {
+    uint8_t reads = 0;
+    for (int i = 0; i < row.inputs; ++i) {
+      if (!inputs[i].is_number() && inputs[i].tensor().requires_grad()) reads |= row.reads[i];
+    }
+    return reads;
+  }
+
   bool passes_grad(int i) const {
     const int how = row_.passes[i];
     return how == 1 || (how >= 2 && numbers_[how - 2].to_double() == 1);
@@ -236,7 +246,7 @@ class PointwiseNode final : public Node {
     const DType dtype = call.grad().dtype();
     for (int i = 0; i < row_.inputs; ++i) {
       g.wants[i] = call.wants(i) && !passes_grad(i);
-      if (!(row_.saves_input >> i & 1)) continue;
+      if (!reads_input(i)) continue;
       g.input[i] =
           input_[i].defined() ? input_[i].get(this) : number_tensor(number_input_[i], dtype);
     }
@@ -248,7 +258,8 @@ class PointwiseNode final : public Node {
     }
   }
 
-  // One pass over memory: the row's gradient formulas as a kernel.
+  // One pass over memory: the row's gradient formulas as a kernel. What was not kept is 0: only
+  // gradients that nobody wants look at it.
   void by_kernel(BackwardCall& call) {
     const Tensor& grad = call.grad();
     Tensor operands[kMaxOperands] = {grad};  // undefined: a number
@@ -259,9 +270,9 @@ class PointwiseNode final : public Node {
       if (!(row_.saves_input >> i & 1)) continue;
       condition[n] = row_.bool_inputs >> i & 1;
       number[n] = number_input_[i];
-      operands[n++] = input_[i].get(this);
+      operands[n++] = reads_input(i) ? input_[i].get(this) : Tensor();
     }
-    if (row_.saves_result) operands[n++] = result_.get(this);
+    if (row_.saves_result) operands[n++] = reads_ & kReadsResult ? result_.get(this) : Tensor();
 
     const Dims strides = elementwise_strides(grad.sizes(), {operands, n});
     Layout layout(grad.sizes());
@@ -291,6 +302,7 @@ class PointwiseNode final : public Node {
   }
 
   const PointwiseRow& row_;
+  const uint8_t reads_;  // as PointwiseRow::reads
   Saved input_[kMaxPointwiseInputs], result_;
   Scalar number_input_[kMaxPointwiseInputs] = {0, 0, 0};
   Scalar numbers_[kMaxPointwiseNumbers] = {0, 0, 0, 0};
@@ -419,7 +431,7 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNu
     owner = Ref<Node>::adopt(node);
     attach_edges(*node, row, inputs);
     for (int i = 0; i < row.inputs; ++i) {
-      const bool overwritten = inputs[i].tensor().is_same(self) && (row.saves_input >> i & 1);
+      const bool overwritten = inputs[i].tensor().is_same(self) && node->reads_input(i);
       if (overwritten) node->save_input(i, history_clone(self));
     }
   }

@@ -32,6 +32,8 @@ enum class OpClass : uint8_t {
   kInteger  // integers and bool only
 };
 
+constexpr uint8_t kReadsResult = 1 << kMaxPointwiseInputs;
+
 struct PointwiseRow {
   const char* name;       // "mul"
   const char* node_name;  // "MulBackward0"
@@ -47,6 +49,8 @@ struct PointwiseRow {
   // How gradient i is found without a kernel: 0 = needs the kernel, 1 = it is `grad` itself,
   // 2 + k = grad times number k (so grad itself when that is 1).
   uint8_t passes[kMaxPointwiseInputs];
+  // What the formula of gradient i mentions: bit k for input k, and kReadsResult.
+  uint8_t reads[kMaxPointwiseInputs];
   void (*gradient)(PointwiseGradient&);  // the formulas over Tensors
   bool numbers_fit;  // a number that the common dtype cannot hold is refused, not wrapped
   // PyTorch's sentences when all inputs are bool, and when some are; null: they may be.

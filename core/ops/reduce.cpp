@@ -142,9 +142,9 @@ Tensor product_by_halves(Tensor x, int d) {
 
 Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
   const DType out = accumulate_dtype(input, dtype);
-  // Elements are converted before they are added: 0.5 + 0.5 is 0 in integers.
-  if (is_floating(input.dtype()) && !is_floating(out))
-    return sum(to_dtype(input, out), dim, keepdim, out);
+  // Elements are converted before they are added: 0.5 + 0.5 is 0 in integers, 1 - 1 true in bool.
+  const bool cuts = is_floating(input.dtype()) ? !is_floating(out) : out == DType::BOOL;
+  if (cuts && input.dtype() != out) return sum(to_dtype(input, out), dim, keepdim, out);
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(DT_OP_sum, input, plan, out, out);
   return record("SumBackward0", y, {input},

@@ -145,9 +145,48 @@ int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& ca
   const auto start = std::chrono::steady_clock::now();
   const int32_t result = kernel(&stream, &call);
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
-  if (tracing) trace(call, time.count());
+  if (tracing && result != DT_KERNEL_UNSUPPORTED) trace(call, time.count());
   if (checking && result == DT_KERNEL_OK) check_nan(call);
   return result;
+}
+
+// False: the backend has no such kernel, or none for these operands.
+bool call_kernel(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats,
+                 bool is_shortcut) {
+  const int32_t number = device_of(op, out, in);
+  const Device device = device_numbered(number);
+  const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
+  dt_kernel* kernel = table.kernel[op];
+  if (!kernel && is_shortcut) return false;
+  DT_CHECK(kernel, kNotImplemented, op_name(op), ": the ", table.name,
+           " backend has no such kernel");
+  dt_fault fault;
+  fault.op = nullptr;
+  fault.message[0] = '\0';
+  dt_stream stream = {parallel, num_threads(), kernel_flags(), &fault, nullptr, device.index};
+  if (number != 0) stream.native = current_native_stream(device);
+  dt_call call;
+  call.op = op_name(op);
+  call.n_out = static_cast<int32_t>(out.size());
+  call.n_in = static_cast<int32_t>(in.size());
+  call.n_ints = static_cast<int32_t>(ints.size());
+  call.n_floats = static_cast<int32_t>(floats.size());
+  call.out = out.data();
+  call.in = in.data();
+  call.ints = ints.data();
+  call.floats = floats.data();
+  call.workspace = nullptr;
+  Ref<Storage> workspace;
+  if (table.workspace[op]) {
+    if (const int64_t bytes = table.workspace[op](&stream, &call)) {
+      workspace = Storage::allocate(bytes, device);
+      call.workspace = workspace->data();
+    }
+  }
+  const int32_t result = run_kernel(kernel, stream, call);
+  if (result == DT_KERNEL_UNSUPPORTED && is_shortcut) return false;
+  if (result != DT_KERNEL_OK) report(op, call, result, fault);
+  return true;
 }
 
 }  // namespace
@@ -181,36 +220,11 @@ View::View(const Scalar& value, DType type, IntList sizes) {
 }
 
 void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {
-  const int32_t number = device_of(op, out, in);
-  const Device device = device_numbered(number);
-  const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
-  dt_kernel* kernel = table.kernel[op];
-  DT_CHECK(kernel, kNotImplemented, op_name(op), ": the ", table.name,
-           " backend has no such kernel");
-  dt_fault fault;
-  fault.op = nullptr;
-  fault.message[0] = '\0';
-  dt_stream stream = {parallel, num_threads(), kernel_flags(), &fault, nullptr, device.index};
-  if (number != 0) stream.native = current_native_stream(device);
-  dt_call call;
-  call.op = op_name(op);
-  call.n_out = static_cast<int32_t>(out.size());
-  call.n_in = static_cast<int32_t>(in.size());
-  call.n_ints = static_cast<int32_t>(ints.size());
-  call.n_floats = static_cast<int32_t>(floats.size());
-  call.out = out.data();
-  call.in = in.data();
-  call.ints = ints.data();
-  call.floats = floats.data();
-  call.workspace = nullptr;
-  Ref<Storage> workspace;
-  if (table.workspace[op]) {
-    if (const int64_t bytes = table.workspace[op](&stream, &call)) {
-      workspace = Storage::allocate(bytes, device);
-      call.workspace = workspace->data();
-    }
-  }
-  if (const int32_t result = run_kernel(kernel, stream, call)) report(op, call, result, fault);
+  call_kernel(op, out, in, ints, floats, false);
+}
+
+bool run_shortcut(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {
+  return call_kernel(op, out, in, ints, floats, true);
 }
 
 }  // namespace dt

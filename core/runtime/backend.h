@@ -33,5 +33,9 @@ inline constexpr int64_t kUnitStride = 1;  // of a run of elements
 // Runs the kernel of `op` on the operands' device. Throws if the backend has none, or if it reports
 // an error.
 void run(int op, Span<const View> out, Span<const View> in, IntList ints = {}, Floats floats = {});
+// The same for a shortcut, which a backend need not have for these operands, or at all. Then it
+// returns false, with nothing computed.
+bool run_shortcut(int op, Span<const View> out, Span<const View> in, IntList ints = {},
+                  Floats floats = {});
 
 }  // namespace dt

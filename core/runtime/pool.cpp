@@ -43,9 +43,11 @@ int default_threads() {
   return n ? static_cast<int>(n) : 1;
 }
 
+using Body = void (*)(void* context, int64_t tile, int64_t worker);
+
 class Pool {
  public:
-  void run(int64_t tiles, void (*body)(void*, int64_t), void* context);
+  void run(int64_t tiles, int64_t workers, Body body, void* context);
   void resize(int threads);
   int threads() const { return threads_.load(std::memory_order_relaxed); }
   void forget_workers_after_fork();
@@ -53,17 +55,29 @@ class Pool {
   void release() { busy_.store(false, std::memory_order_release); }
 
  private:
-  void start_workers();
-  void work(uint64_t seen);
-  bool claim_and_run(uint64_t job);
+  // Each worker's share of the tiles is one run of neighbours, so that a worker finds in its caches
+  // what it left there in the last job; who has finished helps the others. The ticket is
+  // (job number << 32) + next free tile of the share. A worker that claims a tile knows that the
+  // job cannot end before that tile is done, so body_ and the others are safe to read then, and
+  // only then.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> ticket{0};
+  };
 
-  // The ticket is (job number << 32) + next free tile. A worker that claims a tile knows that the
-  // job cannot end before that tile is done, so body_ and context_ are safe to read then, and only
-  // then.
-  std::atomic<uint64_t> ticket_{0};
+  void start_workers();
+  void work(int64_t worker, uint64_t seen);
+  void run_tiles(uint64_t job, int64_t worker);
+  bool claim_and_run(uint64_t job, int64_t share, int64_t worker);
+  int64_t first_tile(int64_t share) const {
+    return tiles_.load(std::memory_order_relaxed) * share /
+           shares_used_.load(std::memory_order_relaxed);
+  }
+
+  Share shares_[kMaxThreads];
+  std::atomic<uint64_t> job_{0};  // set when the shares are ready
   std::atomic<int64_t> done_{0};
-  std::atomic<int64_t> tiles_{0};
-  void (*body_)(void*, int64_t) = nullptr;
+  std::atomic<int64_t> tiles_{0}, shares_used_{1};
+  Body body_ = nullptr;
   void* context_ = nullptr;
 
   std::atomic<bool> busy_{false};
@@ -83,37 +97,47 @@ Pool& pool() {
   return p;
 }
 
-// Runs one tile of `job` if one is free. False when the job has no more.
-bool Pool::claim_and_run(uint64_t job) {
-  uint64_t t = ticket_.load(std::memory_order_acquire);
+// Runs one tile of a share if one is free. False when the share has no more.
+bool Pool::claim_and_run(uint64_t job, int64_t share, int64_t worker) {
+  std::atomic<uint64_t>& ticket = shares_[share].ticket;
+  uint64_t t = ticket.load(std::memory_order_acquire);
+  int64_t tile = 0;
   do {
-    if (t >> 32 != job ||
-        static_cast<int64_t>(t & kNoTile) >= tiles_.load(std::memory_order_relaxed))
-      return false;
-  } while (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel));
-  body_(context_, static_cast<int64_t>(t & kNoTile));
+    if (t >> 32 != job || (t & kNoTile) == kNoTile) return false;
+    tile = first_tile(share) + static_cast<int64_t>(t & kNoTile);
+    if (tile >= first_tile(share + 1)) return false;
+  } while (!ticket.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel));
+  body_(context_, tile, worker);
   done_.fetch_add(1, std::memory_order_release);
   return true;
 }
 
-void Pool::work(uint64_t seen) {
+// The worker's own share first, then what the others have left.
+void Pool::run_tiles(uint64_t job, int64_t worker) {
+  const int64_t shares = shares_used_.load(std::memory_order_relaxed);
+  for (int64_t i = 0; i < shares && worker < shares; ++i) {
+    while (claim_and_run(job, (worker + i) % shares, worker)) {
+    }
+  }
+}
+
+void Pool::work(int64_t worker, uint64_t seen) {
   inside_parallel = true;
   while (!stop_.load(std::memory_order_acquire)) {
     const auto start = std::chrono::steady_clock::now();
     uint64_t job = seen;
-    for (int i = 1; (job = ticket_.load(std::memory_order_acquire) >> 32) == seen; ++i) {
+    for (int i = 1; (job = job_.load(std::memory_order_acquire)) == seen; ++i) {
       pause();
       if (i % 64 == 0 && std::chrono::steady_clock::now() - start > kSpin) {
         std::unique_lock<std::mutex> lock(sleep_mutex_);
         sleeping_.fetch_add(1);
-        wake_.wait(lock, [&] { return ticket_.load() >> 32 != seen || stop_.load(); });
+        wake_.wait(lock, [&] { return job_.load() != seen || stop_.load(); });
         sleeping_.fetch_sub(1);
       }
       if (stop_.load(std::memory_order_relaxed)) return;
     }
     seen = job;
-    while (claim_and_run(job)) {
-    }
+    run_tiles(job, worker);
   }
 }
 
@@ -122,32 +146,35 @@ void Pool::start_workers() {
   if (workers_) return;
   auto* workers = new std::vector<std::thread>;
   workers_ = workers;
-  const uint64_t seen = ticket_.load() >> 32;
+  const uint64_t seen = job_.load();
   stop_.store(false);
   try {
-    for (int i = 1; i < threads(); ++i) workers->emplace_back([this, seen] { work(seen); });
-  } catch (const std::exception&) {  // fewer threads than wished: the caller does the rest
+    for (int i = 1; i < threads(); ++i) workers->emplace_back([this, i, seen] { work(i, seen); });
+  } catch (const std::exception&) {  // fewer threads than wished: the others do the rest
   }
 }
 
-void Pool::run(int64_t tiles, void (*body)(void*, int64_t), void* context) {
+void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
   if (!workers_) start_workers();
-  // Job numbers are 32 bits wide and begin again at 0.
-  const uint64_t job = ((ticket_.load(std::memory_order_relaxed) >> 32) + 1) & kNoTile;
-  ticket_.store(((job - 1) << 32) |
-                kNoTile);  // no late worker takes the new job's tiles_ for the old job's
+  const int64_t shares = std::min({tiles, workers, static_cast<int64_t>(threads())});
+  const uint64_t last = job_.load(std::memory_order_relaxed);
+  const uint64_t job = (last + 1) & kNoTile;  // job numbers are 32 bits wide and begin again at 0
+  for (int64_t i = 0; i < std::max(shares, shares_used_.load(std::memory_order_relaxed)); ++i)
+    shares_[i].ticket.store((last << 32) | kNoTile);  // no late worker mixes the two jobs' numbers
   body_ = body;
   context_ = context;
   done_.store(0, std::memory_order_relaxed);
   tiles_.store(tiles, std::memory_order_relaxed);
-  ticket_.store(job << 32);
+  shares_used_.store(shares, std::memory_order_relaxed);
+  for (int64_t i = 0; i < shares; ++i)
+    shares_[i].ticket.store(job << 32, std::memory_order_release);
+  job_.store(job);
   if (sleeping_.load() > 0) {
     { std::lock_guard<std::mutex> lock(sleep_mutex_); }
     wake_.notify_all();
   }
   inside_parallel = true;
-  while (claim_and_run(job)) {
-  }
+  run_tiles(job, 0);
   for (int i = 0; done_.load(std::memory_order_acquire) < tiles; ++i) {
     if (i < 10000)
       pause();
@@ -187,16 +214,16 @@ void Pool::forget_workers_after_fork() {
 
 }  // namespace
 
-void parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
+void parallel(int64_t tiles, int64_t workers, Body body, void* context) {
   Pool& p = pool();
-  bool free_pool =
-      tiles > 1 && tiles < static_cast<int64_t>(kNoTile) && !inside_parallel && p.threads() > 1;
+  bool free_pool = tiles > 1 && workers > 1 && tiles < static_cast<int64_t>(kNoTile) &&
+                   !inside_parallel && p.threads() > 1;
   free_pool = free_pool && p.try_acquire();
   if (!free_pool) {
-    for (int64_t i = 0; i < tiles; ++i) body(context, i);
+    for (int64_t i = 0; i < tiles; ++i) body(context, i, 0);
     return;
   }
-  p.run(tiles, body, context);
+  p.run(tiles, workers, body, context);
   p.release();
 }
 

@@ -184,7 +184,7 @@ std::string to_string(const Tensor& tensor) {
     const Style style(summarize ? summarized(x) : contiguous(x));
     s += body_text(x, indent, summarize, style);
   }
-  size_t line = s.size() - (s.rfind('\n') + 1);
+  size_t line = s.size() - s.rfind('\n') + 1;  // PyTorch counts two more than there are
   for (const std::string& suffix : suffixes(tensor)) {
     if (line + suffix.size() + 2 > kLineWidth) {
       s += ",\n" + std::string(indent, ' ') + suffix;

@@ -35,8 +35,10 @@ inline void parallel_for(const dt_stream* stream, int64_t tiles, int64_t work, c
     for (int64_t tile = 0; tile < tiles; ++tile) body(tile);
     return;
   }
-  auto call = [](void* context, int64_t tile) { (*static_cast<const Body*>(context))(tile); };
-  stream->parallel(tiles, call, const_cast<Body*>(&body));
+  auto call = [](void* context, int64_t tile, int64_t) {
+    (*static_cast<const Body*>(context))(tile);
+  };
+  stream->parallel(tiles, stream->threads, call, const_cast<Body*>(&body));
 }
 
 template <class Body>

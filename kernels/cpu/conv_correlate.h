@@ -229,6 +229,12 @@ void CorrelationItem<T>::run(int64_t worker) const {
   T* results = scratch.results + worker * scratch.results_size;
   fill_stage(p.stage, k.x, n, n_count, group * k.in_channels, group_count * k.in_channels, row,
              stage);
+  // The last tile may reach beyond what is staged. Its sums there are thrown away, but would take
+  // many times as long if what lies there were tiny numbers.
+  const int64_t used = p.stage.lanes() * p.stage.plane;
+  for (int64_t c = 0; c < group_count * k.in_channels; ++c)
+    fill_zero(stage + c * p.stage.channel + used, p.stage.channel - used);
+  fill_zero(stage + p.stage_size - kWideVectors * kLanes<T>, kWideVectors * kLanes<T>);
   const int64_t o = panel * p.height, channels = min(panel_count * p.height, k.out_channels - o);
   for (int64_t i = 0; i < group_count; ++i) {
     correlate_group(stage + i * k.in_channels * p.stage.channel, results + i * channels * p.results,

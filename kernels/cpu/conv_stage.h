@@ -54,6 +54,7 @@ struct StageLayout {
   }
   int64_t rows_width() const { return cols.out_count; }
   int64_t taps() const { return rows.taps * cols.taps; }
+  int64_t lanes() const { return rows.lanes() * cols.lanes(); }
   int64_t tap_offset(int64_t row_tap, int64_t col_tap) const {
     const int64_t lane = row_tap % rows.lanes() * cols.lanes() + col_tap % cols.lanes();
     return lane * plane + (rows.reach(row_tap) - rows.first_reach()) * width + cols.reach(col_tap) -

@@ -14,6 +14,14 @@ namespace {
 
 constexpr int64_t kTile = 1024;
 
+int64_t rows_per_tile(int64_t classes) {
+  return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes));
+}
+
+bool reduces(const dt_call* call) {
+  return call->ints[1] != 0;
+}
+
 template <class T>
 struct Loss {
   const int64_t* target;
@@ -26,9 +34,7 @@ struct Loss {
   bool is_ignored(int64_t r) const { return target_of(r) == ignore_index; }
   int64_t target_of(int64_t r) const { return target[r * target_stride]; }
   T weight_of(int64_t c) const { return weight ? weight[c] : T(1); }
-  int64_t rows_per_tile() const {
-    return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes));
-  }
+  int64_t rows_per_tile() const { return cpu::rows_per_tile(classes); }
 };
 
 template <class T>
@@ -98,24 +104,66 @@ T row_loss(const Loss<T>& loss, const T* x, int64_t target, const LogSum<T>& lse
   return (T(1) - loss.smoothing) * sharp + loss.smoothing * smooth;
 }
 
+// What a reduced loss is made of: sums over the rows that count, of their losses and weights.
+struct LossSums {
+  double loss, weight;
+};
+
+// Rows [begin, end). Each loss is stored only if they are not reduced.
+template <class T>
+LossSums rows_forward(const dt_call* call, const Loss<T>& loss, int64_t begin, int64_t end) {
+  const T* logits = data<const T>(call->in[0]);
+  T *y = reduces(call) ? nullptr : data<T>(call->out[0]), *lse = data<T>(call->out[1]);
+  const int64_t y_stride = y ? call->out[0].strides[0] : 0, lse_stride = call->out[1].strides[0];
+  LossSums sums = {0, 0};
+  for (int64_t r = begin; r < end; ++r) {
+    const T* x = logits + r * loss.classes;
+    const LogSum<T> row_lse = log_sum_exp(x, loss.classes);
+    lse[r * lse_stride] = row_lse.top + row_lse.rest;
+    const int64_t t = loss.target_of(r);
+    const bool counts = t != loss.ignore_index;
+    const T of_row = counts ? row_loss(loss, x, t, row_lse) : T(0);
+    if (y) y[r * y_stride] = of_row;
+    sums.loss += static_cast<double>(of_row);
+    if (counts) sums.weight += static_cast<double>(loss.weight_of(t));
+  }
+  return sums;
+}
+
+template <class T>
+void store_reduced(const dt_call* call, const LossSums& sums) {
+  const bool divides = call->out[2].dtype != 0;
+  *data<T>(call->out[0]) = static_cast<T>(divides ? sums.loss / sums.weight : sums.loss);
+  if (divides) *data<T>(call->out[2]) = static_cast<T>(sums.weight);
+}
+
 template <class T>
 int32_t forward(const dt_stream* stream, const dt_call* call) {
   const Loss<T> loss = make_loss<T>(call, call->in[0], 1);
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
-  const T* logits = data<const T>(call->in[0]);
-  T *y = data<T>(call->out[0]), *lse = data<T>(call->out[1]);
-  const int64_t y_stride = call->out[0].strides[0], lse_stride = call->out[1].strides[0];
-  const int64_t group = loss.rows_per_tile();
-  parallel_for(stream, ceil_div(loss.rows, group), 4 * loss.rows * loss.classes, [&](int64_t tile) {
-    const int64_t end = min(loss.rows, (tile + 1) * group);
-    for (int64_t r = tile * group; r < end; ++r) {
-      const T* x = logits + r * loss.classes;
-      const LogSum<T> row_lse = log_sum_exp(x, loss.classes);
-      lse[r * lse_stride] = row_lse.top + row_lse.rest;
-      y[r * y_stride] = loss.is_ignored(r) ? T(0) : row_loss(loss, x, loss.target_of(r), row_lse);
-    }
+  const int64_t group = loss.rows_per_tile(), tiles = ceil_div(loss.rows, group);
+  LossSums one = {0, 0};
+  LossSums* const sums = tiles > 1 ? static_cast<LossSums*>(call->workspace) : &one;
+  parallel_for(stream, tiles, 4 * loss.rows * loss.classes, [&](int64_t tile) {
+    const int64_t begin = tile * group, end = min(loss.rows, begin + group);
+    const LossSums of_tile = rows_forward(call, loss, begin, end);
+    if (reduces(call)) sums[tile] = of_tile;
   });
+  if (!reduces(call)) return DT_KERNEL_OK;
+  LossSums total = {0, 0};
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    total.loss += sums[tile].loss;
+    total.weight += sums[tile].weight;
+  }
+  store_reduced<T>(call, total);
   return DT_KERNEL_OK;
+}
+
+// The sums of the tiles.
+int64_t forward_workspace(const dt_stream*, const dt_call* call) {
+  const int64_t rows = call->in[0].sizes[0], classes = call->in[0].sizes[1];
+  const int64_t tiles = ceil_div(rows, rows_per_tile(classes));
+  return reduces(call) && tiles > 1 ? tiles * static_cast<int64_t>(sizeof(LossSums)) : 0;
 }
 
 // gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c] - (1 - s) * w[t] * [c ==
@@ -142,9 +190,12 @@ template <class T>
 int32_t backward(const dt_stream* stream, const dt_call* call) {
   const Loss<T> loss = make_loss<T>(call, call->in[1], 3);
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
-  const T *g = data<const T>(call->in[0]), *logits = data<const T>(call->in[1]),
-          *lse = data<const T>(call->in[2]);
-  const int64_t g_stride = call->in[0].strides[0], lse_stride = call->in[2].strides[0];
+  const dt_view& g = call->in[0];
+  const T number = g.immediate ? static_cast<T>(g.number.f) : T(0),
+          *divisor = optional_input<T>(call, 5);
+  const T* factor = g.immediate ? &number : data<const T>(g);
+  const T *logits = data<const T>(call->in[1]), *lse = data<const T>(call->in[2]);
+  const int64_t factor_stride = g.strides[0], lse_stride = call->in[2].strides[0];
   T* gx = data<T>(call->out[0]);
   const int64_t group = loss.rows_per_tile();
   parallel_for(stream, ceil_div(loss.rows, group), 4 * loss.rows * loss.classes, [&](int64_t tile) {
@@ -154,7 +205,8 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
       if (loss.is_ignored(r)) {
         for (int64_t c = 0; c < loss.classes; ++c) to[c] = T(0);
       } else {
-        row_gradient(loss, to, logits + r * loss.classes, lse[r * lse_stride], g[r * g_stride],
+        const T slope = factor[r * factor_stride] / (divisor ? *divisor : T(1));
+        row_gradient(loss, to, logits + r * loss.classes, lse[r * lse_stride], slope,
                      loss.target_of(r));
       }
     }
@@ -179,7 +231,7 @@ struct CrossEntropyBackward {
 }  // namespace
 
 void register_cross_entropy(dt_registry* registry) {
-  add(registry, "cross_entropy", run_floating<CrossEntropy>);
+  add(registry, "cross_entropy", run_floating<CrossEntropy>, forward_workspace);
   add(registry, "cross_entropy_backward", run_floating<CrossEntropyBackward>);
 }
 

@@ -10,9 +10,9 @@ constexpr int64_t kTile = 1024;         // elements that are summed in their own
 constexpr int64_t kGroup = 16 * kTile;  // of one thread
 
 // The squared errors of a tile lie in L1 before they are summed; tiles add up without rounding that
-// matters.
+// matters. Fills in slope, unless it is null.
 template <class T>
-double squared_errors(const T* x, const T* target, int64_t n) {
+double squared_errors(const T* x, const T* target, T scale, T* slope, int64_t n) {
   double sum = 0;
   T squares[kTile];
   for (int64_t first = 0; first < n; first += kTile) {
@@ -21,6 +21,7 @@ double squared_errors(const T* x, const T* target, int64_t n) {
       const T error = x[first + i] - target[first + i];
       squares[i] = error * error;
     }
+    for (int64_t i = first; slope && i < first + count; ++i) slope[i] = scale * (x[i] - target[i]);
     sum += static_cast<double>(reduce_span<Sum<T>>(squares, count));
   }
   return sum;
@@ -30,12 +31,15 @@ double squared_errors(const T* x, const T* target, int64_t n) {
 template <class T>
 double grouped_squared_errors(const dt_stream* stream, const dt_call* call, int64_t n) {
   const T *x = data<const T>(call->in[0]), *target = data<const T>(call->in[1]);
-  if (n <= kGroup) return squared_errors(x, target, n);
+  const T scale = static_cast<T>(2 / call->floats[0]);
+  T* slope = call->out[1].dtype ? data<T>(call->out[1]) : nullptr;
+  if (n <= kGroup) return squared_errors(x, target, scale, slope, n);
   double* sums = static_cast<double*>(call->workspace);
   const int64_t groups = ceil_div(n, kGroup);
   parallel_for(stream, groups, n, [&](int64_t group) {
     const int64_t first = group * kGroup;
-    sums[group] = squared_errors(x + first, target + first, min(kGroup, n - first));
+    sums[group] = squared_errors(x + first, target + first, scale, slope ? slope + first : nullptr,
+                                 min(kGroup, n - first));
   });
   double sum = 0;
   for (int64_t group = 0; group < groups; ++group) sum += sums[group];

@@ -34,6 +34,7 @@ void register_gather(dt_registry* registry);         // gather, scatter
 void register_random(dt_registry* registry);         // uniform ... dropout
 void register_optim(dt_registry* registry);          // sgd, adam, scale_by
 void register_matmul(dt_registry* registry);         // matmul
+void register_linear(dt_registry* registry);         // linear_backward
 void register_conv(dt_registry* registry);           // conv2d and its gradients
 void register_pool(dt_registry* registry);           // max_pool2d, avg_pool2d and their gradients
 

@@ -20,6 +20,7 @@ extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   register_random(registry);
   register_optim(registry);
   register_matmul(registry);
+  register_linear(registry);
   register_conv(registry);
   register_pool(registry);
 }

@@ -22,20 +22,10 @@ inline void for_each_item(const dt_stream* stream, int64_t items, bool parallel,
     for (int64_t item = 0; item < items; ++item) body(item, 0);
     return;
   }
-  struct Loop {
-    const Body* body;
-    int64_t items, next;
+  auto call = [](void* context, int64_t item, int64_t worker) {
+    (*static_cast<const Body*>(context))(item, worker);
   };
-  Loop loop = {&body, items, 0};
-  auto work = [](void* context, int64_t worker) {
-    Loop* loop = static_cast<Loop*>(context);
-    for (;;) {
-      const int64_t item = __atomic_fetch_add(&loop->next, 1, __ATOMIC_RELAXED);
-      if (item >= loop->items) return;
-      (*loop->body)(item, worker);
-    }
-  };
-  stream->parallel(min<int64_t>(stream->threads, items), work, &loop);
+  stream->parallel(items, stream->threads, call, const_cast<Body*>(&body));
 }
 
 // Cuts a workspace into aligned areas. The op's workspace function runs the same cuts over no

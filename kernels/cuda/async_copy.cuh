@@ -10,9 +10,16 @@ namespace dt::cuda {
 template <int kBytes>
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool inside) {
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from),
-               "n"(kBytes), "r"(inside ? kBytes : 0)
-               : "memory");
+  const int bytes = inside ? kBytes : 0;
+  if constexpr (kBytes == 16) {  // past the first-level cache, which smaller copies cannot avoid
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from),
+                 "n"(kBytes), "r"(bytes)
+                 : "memory");
+  }
 }
 
 // Makes a group of all copies that the thread has started since the last call.

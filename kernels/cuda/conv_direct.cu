@@ -1,7 +1,7 @@
 // Convolution and its gradient with respect to the input, for few channels. Libraries arrange such
 // images for matrix products, which costs more than the arithmetic; here a block takes a piece of
-// the images to shared memory and each thread computes a square of pixels of kOut output channels
-// in registers. While it works on some input channels, the next ones are on their way.
+// the images to shared memory and each thread computes a patch of pixels of four output channels in
+// registers. While it works on some input channels, the next ones are on their way.
 //
 // With stride 1 the gradient with respect to the input is itself such a correlation: of the
 // gradient, with the filters turned around and their channels exchanged.
@@ -13,7 +13,8 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 256;  // of a block, at most
-constexpr int kSide = 2;       // a thread's pixels are kSide x kSide
+constexpr int kCols = 2;       // of a patch
+constexpr int kOut = 4;        // output channels of a thread
 
 struct Filters {
   const float* data;
@@ -32,21 +33,28 @@ struct Correlation {
   Vector vector;
 };
 
-// How the work is cut. A block computes a tile of `rows` x `cols` squares, of each of `images`
-// images, for all output channels; its threads are (group of kOut channels, image, row, column),
-// columns fastest. Input channels go through shared memory `chunk` at a time: the tiles of all
-// images, then the filters.
+// How the work is cut. A block computes a tile of `rows` x `cols` patches, of each of `images`
+// images, for all output channels. Its threads are (split, group of output channels, image, row,
+// column), columns fastest; those that differ in nothing but their split share the input channels,
+// and add what they have in the end. Input channels go through shared memory `chunk` at a time: the
+// tiles of all images, then the filters.
 struct Cut {
-  int cols, rows, images, groups;
+  int patch_rows;
+  int cols, rows, images, groups, splits;
   int tiles_across, tiles_down, image_blocks;
   int chunk, floats;  // channels of a chunk, floats of a copy
   int image_pitch, filter_pitch, chunk_pitch;
-  FastDivide by_cols, by_rows, by_images, by_filter;
+  FastDivide by_cols, by_rows, by_images, by_groups, by_across, by_down, by_filter;
   Walk walk;
 
-  int threads() const { return cols * rows * images * groups; }
+  int workers() const { return cols * rows * images * groups; }
+  int threads() const { return workers() * splits; }
   int64_t blocks() const { return int64_t{tiles_across} * tiles_down * image_blocks; }
 };
+
+// A thread's sums.
+template <int kRows>
+using Patch = float[kOut][kRows][kCols];
 
 // ---- the kernel
 
@@ -54,24 +62,33 @@ struct Cut {
 struct Tile {
   int p, q, n, images;
 
-  __device__ Tile(const Cut& cut, int count) {
-    q = blockIdx.x % cut.tiles_across * cut.cols * kSide;
-    p = blockIdx.x / cut.tiles_across % cut.tiles_down * cut.rows * kSide;
-    n = blockIdx.x / cut.tiles_across / cut.tiles_down * cut.images;
+  __device__ Tile(const Cut& cut, int patch_rows, int count) {
+    const int rest = cut.by_across.divide(blockIdx.x), block = cut.by_down.divide(rest);
+    q = (blockIdx.x - rest * cut.tiles_across) * cut.cols * kCols;
+    p = (rest - block * cut.tiles_down) * cut.rows * patch_rows;
+    n = block * cut.images;
     images = min(cut.images, count - n);
   }
 };
 
-// What a thread computes: a square of an image, for a group of channels.
+// What a thread computes: a patch of an image, for a group of channels.
 struct Task {
-  int col, row, image, group;
+  int col, row, image, group, split;
 
   __device__ explicit Task(const Cut& cut) {
-    const int rest = cut.by_cols.divide(threadIdx.x), outer = cut.by_rows.divide(rest);
-    group = cut.by_images.divide(outer);
-    col = threadIdx.x - rest * cut.cols;
-    row = rest - outer * cut.rows;
-    image = outer - group * cut.images;
+    int rest = threadIdx.x;
+    col = digit(cut.by_cols, &rest);
+    row = digit(cut.by_rows, &rest);
+    image = digit(cut.by_images, &rest);
+    group = digit(cut.by_groups, &rest);
+    split = rest;
+  }
+
+ private:
+  static __device__ __forceinline__ int digit(const FastDivide& by, int* rest) {
+    const int value = *rest;
+    *rest = by.divide(value);
+    return value - *rest * by.divisor;
   }
 };
 
@@ -93,20 +110,22 @@ __device__ __forceinline__ void stage_filters(const Correlation& k, const Cut& c
   }
 }
 
-// Starts to copy a block's share of `chunk` channels from c0 on.
+// Starts to copy a block's part of `chunk` channels from c0 on.
 template <int kTaps>
 __device__ __forceinline__ void stage_chunk(const Correlation& k, const Cut& cut, const Tile& tile,
                                             int c0, float* to) {
+  const Share share(k.x, cut.walk, cut.floats);
   const int channels = min(cut.chunk, k.x.channels - c0);
   const int h = tile.p - k.pad_h, w = tile.q - k.pad_w - kLead<kTaps>;
-  for (int i = 0; i < tile.images; ++i) {
-    const float* image = k.x.data + (tile.n + i) * k.x.n;
-    stage(k.x, image, c0, h, w, channels, cut.walk, cut.floats, to + i * cut.image_pitch);
-  }
   stage_filters<kTaps>(k, cut, c0, channels, to + cut.images * cut.image_pitch);
+  const float* origin = k.x.data + tile.n * k.x.n + c0 * k.x.c + h * k.x.h + w * k.x.w;
+  for (int i = 0; i < tile.images; ++i) {
+    stage(k.x, origin, h, w, channels, cut.walk, share, cut.floats, to);
+    origin += k.x.n, to += cut.image_pitch;
+  }
 }
 
-// The inputs in one row that a square reads. `from` is kLead columns behind a multiple of 8 bytes.
+// The inputs in one row that a patch reads. `from` is kLead columns behind a multiple of 8 bytes.
 template <int kTaps>
 __device__ __forceinline__ void read_row(const float* from, float (&to)[kTaps + 1]) {
   constexpr int kOdd = kLead<kTaps> % 2;
@@ -118,85 +137,125 @@ __device__ __forceinline__ void read_row(const float* from, float (&to)[kTaps + 
   }
 }
 
-// Adds what one input channel contributes. `tile` is at the thread's square, `filters` at its
-// group.
-template <int kTaps, int kOut>
+// Adds what one input channel contributes. `tile` is at the thread's patch, `filters` at its group.
+template <int kTaps, int kRows>
 __device__ __forceinline__ void accumulate(const float* tile, int row_pitch, const float* filters,
-                                           int filter_pitch, float (&sums)[kOut][kSide][kSide]) {
-  float input[kTaps + 1][kTaps + 1];
-  read_row<kTaps>(tile, input[0]);
+                                           int filter_pitch, Patch<kRows>& sums) {
+  float input[kRows + kTaps - 1][kTaps + 1];
+#pragma unroll
+  for (int row = 0; row < kRows + kTaps - 1; ++row)
+    read_row<kTaps>(tile + row * row_pitch, input[row]);
 #pragma unroll
   for (int r = 0; r < kTaps; ++r) {
-    read_row<kTaps>(tile + (r + 1) * row_pitch, input[r + 1]);
 #pragma unroll
     for (int s = 0; s < kTaps; ++s) {
+      const float4 four =
+          *reinterpret_cast<const float4*>(filters + (r * kTaps + s) * filter_pitch);
+      const float weights[kOut] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-      for (int o = 0; o < kOut; o += 4) {
-        const float4 four =
-            *reinterpret_cast<const float4*>(filters + (r * kTaps + s) * filter_pitch + o);
-        const float weights[] = {four.x, four.y, four.z, four.w};
+      for (int o = 0; o < kOut; ++o) {
 #pragma unroll
-        for (int i = 0; i < 4 * kSide * kSide; ++i) {
-          const int each = i / (kSide * kSide), row = i / kSide % kSide, col = i % kSide;
-          float& sum = sums[o + each][row][col];
-          sum = fma(weights[each], input[r + row][s + col], sum);
+        for (int i = 0; i < kRows * kCols; ++i) {
+          float& sum = sums[o][i / kCols][i % kCols];
+          sum = fma(weights[o], input[r + i / kCols][s + i % kCols], sum);
         }
       }
     }
   }
 }
 
-// Stores a row of a square, of which `width` pixels exist, for channels from o0 on.
-template <int kOut>
-__device__ __forceinline__ void store_row(const Correlation& k, int o0, int width,
-                                          const float (&sums)[kOut][kSide][kSide], int row,
-                                          float* to) {
+// Adds to the sums of the first split those of the others, in order, by way of shared memory. The
+// others are then done.
+template <int kRows>
+__device__ __forceinline__ void add_splits(const Task& task, const Cut& cut, float* memory,
+                                           Patch<kRows>& sums) {
+  constexpr int kSums = kOut * kRows * kCols;
+  const int workers = cut.cols * cut.rows * cut.images * cut.groups,
+            worker = threadIdx.x - task.split * workers;
+  if (task.split > 0 && task.split < cut.splits) {
+    float* const to = memory + (task.split - 1) * kSums * workers + worker;
+#pragma unroll
+    for (int i = 0; i < kSums; ++i)
+      to[i * workers] = sums[i / (kRows * kCols)][i / kCols % kRows][i % kCols];
+  }
+  __syncthreads();
+  if (task.split > 0) return;
+  for (int split = 1; split < cut.splits; ++split) {
+    const float* const from = memory + (split - 1) * kSums * workers + worker;
+#pragma unroll
+    for (int i = 0; i < kSums; ++i)
+      sums[i / (kRows * kCols)][i / kCols % kRows][i % kCols] += from[i * workers];
+  }
+}
+
+// Stores the `height` x `width` pixels of a patch that exist, for `channels` channels.
+template <int kRows>
+__device__ __forceinline__ void store(const Plane& y, Vector vector, int height, int width,
+                                      int channels, const Patch<kRows>& sums, float* to) {
+  if (vector == Vector::kChannels4) {
+#pragma unroll
+    for (int i = 0; i < kRows * kCols; ++i) {
+      const int row = i / kCols, col = i % kCols;
+      if (row < height && col < width)
+        *reinterpret_cast<float4*>(to + row * y.h + col * y.w) =
+            make_float4(sums[0][row][col], sums[1][row][col], sums[2][row][col], sums[3][row][col]);
+    }
+    return;
+  }
 #pragma unroll
   for (int o = 0; o < kOut; ++o) {
-    if (o0 + o >= k.y.channels) return;
-    float* const pixels = to + o * k.y.c;
-    const float(&two)[kSide] = sums[o][row];
-    if (k.vector == Vector::kRow2) {
-      *reinterpret_cast<float2*>(pixels) = make_float2(two[0], two[1]);
-    } else if (k.vector == Vector::kNone) {
-      pixels[0] = two[0];
-      if (width > 1) pixels[k.y.w] = two[1];
-    } else if (o % 4 == 0) {
+    if (o >= channels) return;
+    float* at = to + o * y.c;
 #pragma unroll
-      for (int i = 0; i < kSide; ++i) {
-        if (i < width)
-          *reinterpret_cast<float4*>(pixels + i * k.y.w) = make_float4(
-              sums[o][row][i], sums[o + 1][row][i], sums[o + 2][row][i], sums[o + 3][row][i]);
+    for (int row = 0; row < kRows; ++row) {
+      const float(&two)[kCols] = sums[o][row];
+      if (row < height) {
+        if (vector == Vector::kRow2) {
+          *reinterpret_cast<float2*>(at) = make_float2(two[0], two[1]);
+        } else {
+          at[0] = two[0];
+          if (width > 1) at[y.w] = two[1];
+        }
       }
+      at += y.h;
     }
   }
 }
 
-template <int kTaps, int kOut>
-__global__ __launch_bounds__(kThreads, 4) void correlate(const __grid_constant__ Correlation k,
-                                                         const __grid_constant__ Cut cut) {
+// Blocks that a multiprocessor is to hold, which bounds the registers.
+template <int kRows>
+constexpr int kResident = kRows > 4   ? 2
+                          : kRows > 2 ? 3
+                                      : 4;
+
+template <int kTaps, int kRows>
+__global__ __launch_bounds__(kThreads,
+                             kResident<kRows>) void correlate(const __grid_constant__ Correlation k,
+                                                              const __grid_constant__ Cut cut) {
   begin_kernel();
   extern __shared__ __align__(16) float memory[];
-  const Tile tile(cut, k.x.count);
+  const Tile tile(cut, kRows, k.x.count);
   const Task task(cut);
-  const bool works = task.group < cut.groups;  // the others only copy
+  const int o0 = task.group * kOut;
 
-  float sums[kOut][kSide][kSide];
+  Patch<kRows> sums;
 #pragma unroll
   for (int o = 0; o < kOut; ++o) {
-    const int channel = task.group * kOut + o;
-    const bool has_bias = k.bias != nullptr && channel < k.y.channels;
-    const float first = has_bias ? __ldg(k.bias + channel * k.bias_stride) : 0.0f;
+    const bool has_bias = k.bias != nullptr && task.split == 0 && o0 + o < k.y.channels;
+    const float first = has_bias ? __ldg(k.bias + (o0 + o) * k.bias_stride) : 0.0f;
 #pragma unroll
-    for (int i = 0; i < kSide * kSide; ++i) sums[o][i / kSide][i % kSide] = first;
+    for (int i = 0; i < kRows * kCols; ++i) sums[o][i / kCols][i % kCols] = first;
   }
 
   // Step by step, the block computes on one half of the memory while the next channels come to the
-  // other half.
+  // other half. A thread too many has no split and no channels.
   const Box& box = cut.walk.box;
-  const float* const inputs = memory + task.image * cut.image_pitch +
-                              task.row * kSide * box.row_pitch + task.col * kSide + kLead<kTaps>;
-  const float* const filters = memory + cut.images * cut.image_pitch + task.group * kOut;
+  const int filter_size = kTaps * kTaps * cut.filter_pitch;
+  const float* const inputs = memory + task.image * cut.image_pitch + kLead<kTaps> +
+                              task.row * kRows * box.row_pitch + task.col * kCols +
+                              task.split * box.plane_pitch;
+  const float* const filters =
+      memory + cut.images * cut.image_pitch + o0 + task.split * filter_size;
   int here = cut.chunk_pitch, there = 0;
   for (int next = 0; next < k.x.channels + cut.chunk; next += cut.chunk) {
     if (next < k.x.channels) stage_chunk<kTaps>(k, cut, tile, next, memory + there);
@@ -204,127 +263,155 @@ __global__ __launch_bounds__(kThreads, 4) void correlate(const __grid_constant__
     if (next > 0) {
       wait_copies<1>();
       __syncthreads();
-      const int channels = works ? min(cut.chunk, k.x.channels - next + cut.chunk) : 0;
+      const int channels = min(cut.chunk, k.x.channels - next + cut.chunk);
       const float *from = inputs + here, *with = filters + here;
-      for (int c = 0; c < channels; ++c) {
-        accumulate<kTaps, kOut>(from, box.row_pitch, with, cut.filter_pitch, sums);
-        from += box.plane_pitch, with += kTaps * kTaps * cut.filter_pitch;
+      for (int c = task.split; c < channels && task.split < cut.splits; c += cut.splits) {
+        accumulate<kTaps, kRows>(from, box.row_pitch, with, cut.filter_pitch, sums);
+        from += cut.splits * box.plane_pitch, with += cut.splits * filter_size;
       }
       __syncthreads();
     }
     here = there, there = cut.chunk_pitch - there;
   }
+  if (cut.splits > 1) add_splits<kRows>(task, cut, memory, sums);
 
-  const int p = tile.p + task.row * kSide, q = tile.q + task.col * kSide, o = task.group * kOut;
-  if (!works || task.image >= tile.images || q >= k.y.width) return;
-  float* to = k.y.data + (tile.n + task.image) * k.y.n + o * k.y.c + p * k.y.h + q * k.y.w;
-#pragma unroll
-  for (int row = 0; row < kSide; ++row) {
-    if (p + row < k.y.height) store_row<kOut>(k, o, k.y.width - q, sums, row, to + row * k.y.h);
-  }
+  const int p = tile.p + task.row * kRows, q = tile.q + task.col * kCols;
+  if (task.split > 0 || task.image >= tile.images || q >= k.y.width) return;
+  store<kRows>(k.y, k.vector, k.y.height - p, k.y.width - q, k.y.channels - o0, sums,
+               k.y.data + (tile.n + task.image) * k.y.n + o0 * k.y.c + p * k.y.h + q * k.y.w);
 }
 
 // ---- the cut
 
-// Blocks of about `threads` threads, each of which computes `out` channels.
-Cut shape_of(const Plane& y, int out, int threads) {
-  constexpr int kWidest = 32, kTallest = 64, kMostImages = 64;  // columns, rows of squares
+constexpr int kHalf = kSharedBytes / sizeof(float) / 2;  // floats of a chunk, at most
+constexpr int kRoom = kHalf - 900;                       // without the filters of a channel
+
+// What a tile takes of shared memory, at most: rows are padded.
+int floats_of_tile(const Cut& cut, int taps) {
+  constexpr int kPadding = 12;
+  return (cut.rows * cut.patch_rows + taps - 1) * (cut.cols * kCols + taps - 1 + kPadding);
+}
+
+// Blocks of about `threads` threads, each of which computes `patch_rows` rows.
+Cut shape_of(const Plane& y, int taps, int patch_rows, int threads) {
+  constexpr int kWidest = 32, kTallest = 128;  // columns of patches, pixels
   Cut cut = {};
-  cut.groups = ceil_divide(y.channels, out);
-  const int cols = ceil_divide(y.width, kSide), rows = ceil_divide(y.height, kSide);
+  cut.patch_rows = patch_rows;
+  cut.splits = 1;
+  cut.groups = ceil_divide(y.channels, kOut);
+  const int cols = ceil_divide(y.width, kCols), rows = ceil_divide(y.height, patch_rows);
   cut.tiles_across = ceil_divide(cols, kWidest);
   cut.cols = ceil_divide(cols, cut.tiles_across);
   const int fitting = threads / (cut.cols * cut.groups);
-  cut.tiles_down = ceil_divide(rows, std::min(std::max(fitting, 1), kTallest));
+  cut.tiles_down = ceil_divide(rows, std::min(std::max(fitting, 1), kTallest / patch_rows));
   cut.rows = ceil_divide(rows, cut.tiles_down);
   const bool whole = cut.tiles_across == 1 && cut.tiles_down == 1;
-  cut.images =
-      whole ? std::min(std::max(fitting / cut.rows, 1), std::min(y.count, kMostImages)) : 1;
+  const int most = std::min({fitting / cut.rows, kRoom / floats_of_tile(cut, taps), y.count});
+  cut.images = whole ? std::max(most, 1) : 1;
   cut.image_blocks = ceil_divide(y.count, cut.images);
   return cut;
 }
 
-// About how many instructions of a warp the busiest multiprocessor needs for an input channel.
-int64_t cost_of(const Cut& cut, int taps, int out, int multiprocessors) {
-  constexpr int kSchedulers = 4, kPerCopy = 14, kPerLoad = 2;
-  const int window = taps * taps, reads = taps + kSide - 1;
+// About how many instructions the busiest multiprocessor needs, in warps'.
+int64_t cost_of(const Cut& cut, int taps, int channels, int multiprocessors) {
+  constexpr int kBusy = 8;  // warps that keep a multiprocessor busy
+  constexpr int kPerThread = 400, kPerLoad = 2, kPerCopy = 18;
+  const int window = taps * taps, pixels = cut.patch_rows * kCols;
+  const int staged_rows = cut.rows * cut.patch_rows + taps - 1,
+            staged_cols = cut.cols * kCols + taps - 1;
   const int64_t blocks = divide_up(cut.blocks(), multiprocessors);
   const int64_t warps = blocks * ceil_divide(cut.threads(), kWarp);
-  const int loads = window * out / 4 + reads * reads / 2;
-  const int staged = cut.images * (cut.rows * kSide + taps - 1) * (cut.cols * kSide + taps - 1);
-  return std::max<int64_t>(warps, kSchedulers) * (window * out * kSide * kSide + loads * kPerLoad) +
-         blocks * (staged / kWarp * kPerCopy);
+  const int per_channel =
+      window * kOut * pixels + (window + (cut.patch_rows + taps) * 3) * kPerLoad;
+  const int per_thread =
+      ceil_divide(channels, cut.splits) * per_channel + kPerThread + pixels * kOut * cut.splits;
+  const int copies = cut.images * staged_rows * staged_cols / (2 * kWarp);
+  return std::max<int64_t>(warps, kBusy) * per_thread + blocks * channels * copies * kPerCopy;
 }
 
 // The most threads of a half warp that read from one pair of banks, which the others wait for.
-int conflicts(int cols, int pitch) {
+int conflicts(const Cut& cut, int pitch) {
   int hits[kWarp / 2] = {}, worst = 0;
   for (int lane = 0; lane < kWarp / 2; ++lane) {
-    const int pair = lane % cols + lane / cols * pitch;  // squares are two rows apart
+    const int pair = lane % cut.cols + lane / cut.cols * cut.patch_rows * pitch / 2;
     worst = std::max(worst, ++hits[pair % (kWarp / 2)]);
   }
   return worst;
 }
 
-// The pitch of rows of `staged` columns that are copied by so many floats.
-int best_pitch(int cols, int staged, int floats) {
-  const int step = std::max(floats, kSide), least = round_up(staged, step);
+// The pitch of rows of `staged` columns.
+int best_pitch(const Cut& cut, int staged) {
+  const int step = std::max(cut.floats, 2), least = round_up(staged, step);
   int best = least;
   for (int pitch = least; pitch < least + 8; pitch += step) {
-    if (conflicts(cols, pitch) < conflicts(cols, best)) best = pitch;
+    if (conflicts(cut, pitch) < conflicts(cut, best)) best = pitch;
   }
   return best;
 }
 
 // Lays out the shared memory, for blocks of so many threads, and prepares the divisions.
-template <int kTaps, int kOut>
+template <int kTaps>
 void finish(Cut* cut, const Correlation& k, int threads) {
   constexpr int kMostChannels = 4;  // of a chunk; the fewer, the sooner the arithmetic starts
-  constexpr int kRoom = kSharedBytes / sizeof(float) / 2, kWindow = kTaps * kTaps;
-  const int tile = cut->tiles_across == 1 ? 0 : cut->cols * kSide;
+  constexpr int kWindow = kTaps * kTaps;
+  const int tile = cut->tiles_across == 1 ? 0 : cut->cols * kCols;
   cut->floats = floats_of_copies(k.x, k.pad_w + kLead<kTaps>, tile);
-  const int rows = cut->rows * kSide + kTaps - 1;
-  const int cols = round_up(kLead<kTaps> + cut->cols * kSide + kTaps - 1, cut->floats);
-  const int pitch = best_pitch(cut->cols, cols, cut->floats);
+  const int rows = cut->rows * cut->patch_rows + kTaps - 1;
+  const int cols = round_up(kLead<kTaps> + cut->cols * kCols + kTaps - 1, cut->floats);
+  const int pitch = best_pitch(*cut, cols), plane = round_up(rows * pitch, 4);
   cut->filter_pitch = cut->groups * kOut | 4;  // spreads neighbouring taps over the banks
-  const int channel = cut->images * rows * pitch + kWindow * cut->filter_pitch;
-  cut->chunk = std::min({kRoom / channel, threads / kWindow, kMostChannels, k.x.channels});
-  cut->image_pitch = cut->chunk * rows * pitch;
+  const int channel = cut->images * plane + kWindow * cut->filter_pitch;
+  cut->chunk = std::min({kHalf / channel, threads / kWindow, kMostChannels, k.x.channels});
+  cut->image_pitch = cut->chunk * plane;
   cut->chunk_pitch = cut->chunk * channel;
   cut->by_cols = FastDivide(cut->cols);
   cut->by_rows = FastDivide(cut->rows);
   cut->by_images = FastDivide(cut->images);
+  cut->by_groups = FastDivide(cut->groups);
+  cut->by_across = FastDivide(cut->tiles_across);
+  cut->by_down = FastDivide(cut->tiles_down);
   cut->by_filter = FastDivide(cut->chunk * kWindow);
-  cut->walk = Walk(k.x, {rows, pitch, rows * pitch}, cols / cut->floats, threads);
+  cut->walk = Walk(k.x, {rows, pitch, plane}, cols / cut->floats, threads);
 }
 
-template <int kTaps, int kOut>
+template <int kTaps, int kRows>
 int32_t run(const dt_stream* stream, const Correlation& k, Cut cut) {
   // Threads enough to copy the widest row.
-  const int threads = round_up(std::max(cut.threads(), cut.cols * kSide + 2 * kTaps), kWarp);
-  finish<kTaps, kOut>(&cut, k, threads);
+  const int threads = round_up(std::max(cut.threads(), cut.cols * kCols + 2 * kTaps), kWarp);
+  finish<kTaps>(&cut, k, threads);
   const int halves = cut.chunk < k.x.channels ? 2 : 1;
-  return launch(stream, correlate<kTaps, kOut>, static_cast<unsigned>(cut.blocks()), threads,
-                halves * cut.chunk_pitch * sizeof(float), k, cut);
+  const int to_add = (cut.splits - 1) * cut.workers() * kOut * kRows * kCols;
+  return launch(stream, correlate<kTaps, kRows>, static_cast<unsigned>(cut.blocks()), threads,
+                std::max(halves * cut.chunk_pitch, to_add) * sizeof(float), k, cut);
 }
 
-// More channels per thread reuse more of what it reads, larger blocks share more of what they
-// stage; but all multiprocessors should have the same to do.
-template <int kTaps>
-int32_t run_taps(const dt_stream* stream, const Correlation& k) {
-  constexpr int kLeastThreads = 64;
-  int best_out = 0;
+// Larger patches reuse more of what their threads read, larger blocks share more of what they
+// stage; but all multiprocessors should have the same to do, and enough of it.
+Cut best_cut(const Correlation& k, int taps, int tallest, int multiprocessors) {
   int64_t least = INT64_MAX;
   Cut best = {};
-  for (int out : {8, 4}) {
-    if (out == 8 && k.y.channels <= 4) continue;
-    for (int threads = kThreads; threads >= kLeastThreads; threads -= kWarp) {
-      const Cut cut = shape_of(k.y, out, threads);
-      const int64_t cost = cost_of(cut, kTaps, out, multiprocessors(stream->device));
-      if (cost < least) least = cost, best = cut, best_out = out;
+  for (int patch_rows : {7, 4, 2}) {
+    if (patch_rows > tallest) continue;
+    for (int threads = kThreads; threads >= 2 * kWarp; threads -= 2 * kWarp) {
+      Cut cut = shape_of(k.y, taps, patch_rows, threads);
+      for (; cut.threads() <= kThreads && cut.splits <= std::min(k.x.channels, 4);
+           cut.splits *= 2) {
+        const int64_t cost = cost_of(cut, taps, k.x.channels, multiprocessors);
+        if (cost < least) least = cost, best = cut;
+      }
     }
   }
-  return best_out == 8 ? run<kTaps, 8>(stream, k, best) : run<kTaps, 4>(stream, k, best);
+  return best;
+}
+
+template <int kTaps>
+int32_t run_taps(const dt_stream* stream, const Correlation& k) {
+  constexpr int kTallest = kTaps == 3 ? 7 : 4;  // for which there are registers enough
+  const Cut cut = best_cut(k, kTaps, kTallest, multiprocessors(stream->device));
+  if constexpr (kTallest == 7) {
+    if (cut.patch_rows == 7) return run<kTaps, 7>(stream, k, cut);
+  }
+  return cut.patch_rows == 4 ? run<kTaps, 4>(stream, k, cut) : run<kTaps, 2>(stream, k, cut);
 }
 
 // ---- the calls

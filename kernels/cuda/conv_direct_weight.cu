@@ -30,8 +30,9 @@ struct Cut {
   int g_floats, x_floats;    // of a copy
   int x_offset, tile_pitch;  // in shared memory, where there are two tiles: each of g, then of x
   int blocks;
+  int slices, slice_length;  // in which shares are added
   Walk g_walk, x_walk;
-  FastDivide by_pairs, by_o_groups, by_quads;
+  FastDivide by_pairs, by_o_groups, by_quads, by_cells, by_across, by_down;
 
   int pairs() const { return o_groups * c_groups; }
   int tiles(int images) const { return images * tiles_across * tiles_down; }
@@ -43,7 +44,6 @@ struct Shape {
   static constexpr int kTaps = taps, kO = o, kC = c, kThreads = threads;
   static constexpr int kSpan = kQuad + taps - 1;  // the inputs in a row that a quad meets
   static constexpr int kSums = o * c * taps * taps + o;
-  static_assert(kSums * threads * sizeof(float) <= kSharedBytes);
 };
 
 // The inputs in one row that a quad meets. `from` is kLead columns behind a multiple of 16 bytes.
@@ -107,16 +107,35 @@ __device__ __forceinline__ void add_strip(const Cut& cut, const float* g, const 
   }
 }
 
+// The sum of so many numbers, `step` apart, in order.
+__device__ __forceinline__ float add_shares(const float* from, int step, int count) {
+  float sum = 0;
+#pragma unroll 4
+  for (int i = 0; i < count; ++i) sum += from[i * step];
+  return sum;
+}
+
 // Adds the shares of each pair and stores the block's sums as [o][c][r][s] and, behind them, the
-// bias.
+// bias. Few pairs have many shares: then several threads each add a slice of a sum's shares first.
+// In shared memory a sum's shares lie together, and rows of sums so that no two are in one bank.
 template <class S>
 __device__ __forceinline__ void combine(const float (&sums)[S::kSums], const WeightGradient& k,
                                         const Cut& cut, float* memory, float* to) {
   constexpr int kWindow = S::kTaps * S::kTaps;
+  const int pairs = cut.o_groups * cut.c_groups, pitch = S::kThreads + pairs;
 #pragma unroll
-  for (int i = 0; i < S::kSums; ++i) memory[i * S::kThreads + threadIdx.x] = sums[i];
+  for (int i = 0; i < S::kSums; ++i) memory[i * pitch + threadIdx.x] = sums[i];
   __syncthreads();
-  const int pairs = cut.o_groups * cut.c_groups;
+  int step = 1;
+  if (cut.slices > 1) {
+    const int slice = cut.by_cells.divide(threadIdx.x),
+              cell = threadIdx.x - slice * S::kSums * pairs;
+    const int which = cut.by_pairs.divide(cell), pair = cell - which * pairs;
+    float* const first = memory + which * pitch + slice * cut.slice_length * pairs + pair;
+    step = cut.slice_length;
+    if (slice < cut.slices) *first = add_shares(first, pairs, min(step, cut.shares - slice * step));
+    __syncthreads();
+  }
   for (int e = threadIdx.x; e < S::kSums * pairs; e += S::kThreads) {
     const int which = cut.by_pairs.divide(e), pair = e - which * pairs;
     const int c_group = cut.by_o_groups.divide(pair), o_group = pair - c_group * cut.o_groups;
@@ -125,26 +144,30 @@ __device__ __forceinline__ void combine(const float (&sums)[S::kSums], const Wei
     const int c_local = is_bias ? 0 : which / kWindow % S::kC;
     const int o = o_group + o_local * cut.o_groups, c = c_group + c_local * cut.c_groups;
     if (o >= k.g.channels || c >= k.x.channels || (is_bias && c > 0)) continue;
-    float sum = 0;
-#pragma unroll 4
-    for (int share = 0; share < cut.shares; ++share)
-      sum += memory[which * S::kThreads + share * pairs + pair];
     const int weights = k.g.channels * k.x.channels * kWindow;
-    to[is_bias ? weights + o : (o * k.x.channels + c) * kWindow + which % kWindow] = sum;
+    to[is_bias ? weights + o : (o * k.x.channels + c) * kWindow + which % kWindow] =
+        add_shares(memory + which * pitch + pair, step * pairs, ceil_divide(cut.shares, step));
   }
 }
+
+// What a thread copies of every tile.
+struct Shares {
+  Share g, x;
+};
 
 // Starts to copy a tile to shared memory. The last tiles reach beyond the image: there g is zero
 // and adds nothing.
 template <class S>
-__device__ __forceinline__ void stage_tile(const WeightGradient& k, const Cut& cut, int tile,
-                                           float* to) {
-  const int q = tile % cut.tiles_across * cut.quads * kQuad;
-  const int p = tile / cut.tiles_across % cut.tiles_down * cut.rows;
-  const int n = tile / cut.tiles_across / cut.tiles_down;
-  stage(k.g, k.g.data + n * k.g.n, 0, p, q, k.g.channels, cut.g_walk, cut.g_floats, to);
-  stage(k.x, k.x.data + n * k.x.n, 0, p - k.pad_h, q - k.pad_w - kLead<S::kTaps>, k.x.channels,
-        cut.x_walk, cut.x_floats, to + cut.x_offset);
+__device__ __forceinline__ void stage_tile(const WeightGradient& k, const Cut& cut,
+                                           const Shares& shares, int tile, float* to) {
+  const int rest = cut.by_across.divide(tile), n = cut.by_down.divide(rest);
+  const int q = (tile - rest * cut.tiles_across) * cut.quads * kQuad,
+            p = (rest - n * cut.tiles_down) * cut.rows;
+  const int h = p - k.pad_h, w = q - k.pad_w - kLead<S::kTaps>;
+  stage(k.g, k.g.data + n * k.g.n + p * k.g.h + q * k.g.w, p, q, k.g.channels, cut.g_walk, shares.g,
+        cut.g_floats, to);
+  stage(k.x, k.x.data + n * k.x.n + h * k.x.h + w * k.x.w, h, w, k.x.channels, cut.x_walk, shares.x,
+        cut.x_floats, to + cut.x_offset);
 }
 
 __device__ __forceinline__ void clear(float* from, const float* end) {
@@ -172,11 +195,13 @@ __global__ __launch_bounds__(S::kThreads,
   const float* const x =
       memory + cut.x_offset + c_group * cut.x_walk.box.plane_pitch + kLead<S::kTaps>;
 
+  const Shares shares = {Share(k.g, cut.g_walk, cut.g_floats),
+                         Share(k.x, cut.x_walk, cut.x_floats)};
   float sums[S::kSums] = {};
   const int tiles = k.g.count * cut.tiles_across * cut.tiles_down;
   int here = cut.tile_pitch, there = 0;
   for (int next = blockIdx.x; next < tiles + static_cast<int>(gridDim.x); next += gridDim.x) {
-    if (next < tiles) stage_tile<S>(k, cut, next, memory + there);
+    if (next < tiles) stage_tile<S>(k, cut, shares, next, memory + there);
     close_copies();
     if (next >= static_cast<int>(gridDim.x)) {
       wait_copies<1>();
@@ -197,7 +222,7 @@ __global__ __launch_bounds__(S::kThreads,
 }
 
 // Adds the blocks of each output in order: kSlices threads add a part each.
-constexpr int kOutputs = 32, kSlices = 32;
+constexpr int kOutputs = 8, kSlices = 32;
 
 struct Target {
   float* weights;
@@ -264,9 +289,20 @@ void set_strips(Cut* cut) {
   cut->strips = ceil_divide(cut->rows, cut->strip_rows) * cut->quads;
 }
 
+// As many slices as there are threads for them.
+template <class S>
+void set_slices(Cut* cut) {
+  const int cells = S::kSums * cut->pairs();
+  cut->slices = std::min(std::max(S::kThreads / cells, 1), cut->shares);
+  cut->slice_length = ceil_divide(cut->shares, cut->slices);
+  cut->slices = ceil_divide(cut->shares, cut->slice_length);
+  cut->by_cells = FastDivide(cells);
+}
+
 template <class S>
 int shared_bytes(const Cut& cut) {
-  return std::max(2 * cut.tile_pitch, S::kSums * S::kThreads) * static_cast<int>(sizeof(float));
+  const int to_combine = S::kSums * (S::kThreads + cut.pairs());
+  return std::max(2 * cut.tile_pitch, to_combine) * static_cast<int>(sizeof(float));
 }
 
 // The tallest tile that fits, unless the device needs more of them to be busy. Every block leaves
@@ -274,7 +310,7 @@ int shared_bytes(const Cut& cut) {
 template <class S>
 Cut cut_for(const dt_stream* stream, const WeightGradient& k) {
   constexpr int kWidest = 16, kLowest = 4;
-  const int wanted = 2 * multiprocessors(stream->device);
+  const int device = multiprocessors(stream->device);
   Cut cut = {};
   cut.o_groups = ceil_divide(k.g.channels, S::kO);
   cut.c_groups = ceil_divide(k.x.channels, S::kC);
@@ -285,14 +321,17 @@ Cut cut_for(const dt_stream* stream, const WeightGradient& k) {
   for (int rows = k.g.height;; rows = rows > 2 * kLowest ? (rows + 1) / 2 : rows - 1) {
     set_tile<S>(&cut, k, rows);
     const bool fits = shared_bytes<S>(cut) <= kMostShared;
-    const bool enough = 2 * cut.tiles(k.g.count) >= wanted || rows <= kLowest;
+    const bool enough = 10 * int64_t{cut.tiles(k.g.count)} >= 9 * device || rows <= kLowest;
     if ((fits && enough) || rows == 1) break;
   }
   set_strips(&cut);
-  cut.blocks = std::min(cut.tiles(k.g.count), wanted);
+  set_slices<S>(&cut);
+  cut.blocks = std::min(cut.tiles(k.g.count), 2 * device);
   cut.by_pairs = FastDivide(cut.pairs());
   cut.by_o_groups = FastDivide(cut.o_groups);
   cut.by_quads = FastDivide(cut.quads);
+  cut.by_across = FastDivide(cut.tiles_across);
+  cut.by_down = FastDivide(cut.tiles_down);
   return cut;
 }
 

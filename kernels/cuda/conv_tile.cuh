@@ -64,22 +64,34 @@ struct Walk {
   }
 };
 
-// Starts to copy `channels` channels of a box, whose first element is (c0, h0, w0) of an image, to
-// shared memory, kFloats floats at a time. What is beyond the rows and columns of the image is
-// zero.
+// What a thread copies of every box: its first piece, relative to the box's first element.
+struct Share {
+  int row, column;
+  int source, target;  // offsets; a thread too many has no target
+
+  __device__ Share(const Plane& x, const Walk& walk, int floats) {
+    const int line = walk.by_pieces.divide(threadIdx.x), channel = walk.by_rows.divide(line);
+    row = line - channel * walk.box.rows;
+    column = (threadIdx.x - line * walk.by_pieces.divisor) * floats;
+    source = channel * x.c + row * x.h + column * x.w;
+    target = channel * walk.box.plane_pitch + row * walk.box.row_pitch + column;
+    if (line >= walk.lines) target = -1;
+  }
+};
+
+// Starts to copy `channels` channels of a box to shared memory, kFloats floats at a time. Its first
+// element is `origin`, in row h and column w of the image; what is beyond the image is zero.
 template <int kFloats>
-__device__ __forceinline__ void stage_by(const Plane& x, const float* image, int c0, int h0, int w0,
-                                         int channels, const Walk& walk, float* to) {
+__device__ __forceinline__ void stage_by(const Plane& x, const float* origin, int h, int w,
+                                         int channels, const Walk& walk, const Share& share,
+                                         float* to) {
   constexpr int kBatch = 4;  // copies between two branches
-  const int line = walk.by_pieces.divide(threadIdx.x);
-  if (line >= walk.lines) return;
-  const int column = (threadIdx.x - line * walk.by_pieces.divisor) * kFloats, w = w0 + column;
-  const int channel = walk.by_rows.divide(line), row = line - channel * walk.box.rows;
-  const bool column_inside = static_cast<unsigned>(w) < static_cast<unsigned>(x.width);
-  const int h_end = h0 + walk.box.rows;
-  int h = h0 + row;
-  const float* from = image + (c0 + channel) * x.c + h * x.h + w * x.w;
-  float* target = to + channel * walk.box.plane_pitch + row * walk.box.row_pitch + column;
+  const bool column_inside =
+      static_cast<unsigned>(w + share.column) < static_cast<unsigned>(x.width);
+  const int h_end = h + walk.box.rows;
+  h += share.row;
+  const float* from = origin + share.source;
+  float* target = to + share.target;
   const float* const end = to + channels * walk.box.plane_pitch;
   while (target < end) {
 #pragma unroll
@@ -97,14 +109,16 @@ __device__ __forceinline__ void stage_by(const Plane& x, const float* image, int
 }
 
 // The same for 1, 2 or 4 floats at a time: all addresses are multiples of so many.
-__device__ __forceinline__ void stage(const Plane& x, const float* image, int c0, int h0, int w0,
-                                      int channels, const Walk& walk, int floats, float* to) {
+__device__ __forceinline__ void stage(const Plane& x, const float* origin, int h, int w,
+                                      int channels, const Walk& walk, const Share& share,
+                                      int floats, float* to) {
+  if (share.target < 0) return;
   if (floats == 4)
-    stage_by<4>(x, image, c0, h0, w0, channels, walk, to);
+    stage_by<4>(x, origin, h, w, channels, walk, share, to);
   else if (floats == 2)
-    stage_by<2>(x, image, c0, h0, w0, channels, walk, to);
+    stage_by<2>(x, origin, h, w, channels, walk, share, to);
   else
-    stage_by<1>(x, image, c0, h0, w0, channels, walk, to);
+    stage_by<1>(x, origin, h, w, channels, walk, share, to);
 }
 
 // Columns that lie in shared memory before those that are read. With the usual padding of
@@ -121,7 +135,7 @@ inline int floats_of_copies(const Plane& x, int before, int tile) {
   return 1;
 }
 
-inline int ceil_divide(int a, int b) {
+__host__ __device__ inline int ceil_divide(int a, int b) {
   return (a + b - 1) / b;
 }
 

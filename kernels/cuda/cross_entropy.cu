@@ -4,6 +4,8 @@
 // target t is
 //   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
 // Both kernels stream through a row once; a team of threads has a row.
+#include <algorithm>
+
 #include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/operands.cuh"
@@ -157,10 +159,80 @@ __global__ void __launch_bounds__(Threads::block)
   y[number * y_stride] = target < 0 ? T(0) : row_loss(loss, sums, target, sums.top - aimed);
 }
 
-// ---- backward: gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c]
-//                             - (1 - s) * w[t] * [c == t])
+// ---- the losses' sum or mean
 
 constexpr int kSumThreads = 1024;
+
+// What a reduced loss is made of: sums over the rows that count, of their losses and weights.
+using LossSums = Pair<double>;
+
+// Where a block leaves its sums: in the result, if it is the only one.
+template <class T>
+struct Reduced {
+  T *y, *divisor;     // divisor may be null
+  LossSums* partial;  // null: the result
+
+  __device__ __forceinline__ void store(const LossSums& sums) const {
+    if (partial != nullptr) {
+      partial[blockIdx.x] = sums;
+      return;
+    }
+    *y = static_cast<T>(divisor != nullptr ? sums.first / sums.second : sums.first);
+    if (divisor != nullptr) *divisor = static_cast<T>(sums.second);
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(kSumThreads)
+    sum_losses(const T* losses, Loss<T> loss, Reduced<T> to) {
+  begin_kernel();
+  LossSums sums = {0, 0};
+  const int64_t step = int64_t{gridDim.x} * kSumThreads;
+#pragma unroll 4
+  for (int64_t row = int64_t{blockIdx.x} * kSumThreads + threadIdx.x; row < loss.rows;
+       row += step) {
+    const int64_t target = loss.target_of(row);
+    sums.first += static_cast<double>(losses[row]);
+    if (target >= 0) sums.second += static_cast<double>(loss.weight_of(target));
+  }
+  sums = team_reduce<kSumThreads>(sums, LossSums::merge);
+  if (threadIdx.x == 0) to.store(sums);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kSumThreads)
+    add_sums(const LossSums* partial, int count, Reduced<T> to) {
+  begin_kernel();
+  const bool exists = static_cast<int>(threadIdx.x) < count;
+  const LossSums mine = exists ? partial[threadIdx.x] : LossSums{0, 0};
+  const LossSums sums = team_reduce<kSumThreads>(mine, LossSums::merge);
+  if (threadIdx.x == 0) to.store(sums);
+}
+
+// A constant number for many rows, so that the bits of a result follow from the shape; one block
+// serves what it can read in a few rounds, and saves a launch.
+int64_t sum_blocks(int64_t rows) {
+  constexpr int64_t kAlone = 8 * kSumThreads, kManyBlocks = 256;
+  return rows <= kAlone ? 1 : std::min(kManyBlocks, divide_up(rows, kAlone));
+}
+
+template <class T>
+int32_t reduce_losses(const dt_stream* stream, const dt_call* call, const Loss<T>& loss,
+                      const T* losses, LossSums* partial) {
+  const int64_t blocks = sum_blocks(loss.rows);
+  const Reduced<T> result = {static_cast<T*>(call->out[0].data), optional_output<T>(call, 2),
+                             nullptr};
+  Reduced<T> to = result;
+  if (blocks > 1) to.partial = partial;
+  const int32_t code = launch(stream, sum_losses<T>, static_cast<unsigned>(blocks), kSumThreads, 0,
+                              losses, loss, to);
+  if (code != DT_KERNEL_OK || blocks == 1) return code;
+  return launch(stream, add_sums<T>, 1, kSumThreads, 0, static_cast<const LossSums*>(partial),
+                static_cast<int>(blocks), result);
+}
+
+// ---- backward: gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c]
+//                             - (1 - s) * w[t] * [c == t])
 
 template <class T>
 __global__ void __launch_bounds__(kSumThreads) sum_weights(T* total, const T* weight, int64_t n) {
@@ -207,7 +279,13 @@ template <class T>
 struct RowScalars {
   const T *g, *lse;
   int64_t g_stride, lse_stride;
-  const T* total_weight;  // null: the number of classes
+  const T *divisor, *total_weight;  // null: 1; the number of classes
+  T g_number;                       // where g is null
+
+  __device__ __forceinline__ T factor(int64_t row) const {
+    const T each = g != nullptr ? g[row * g_stride] : g_number;
+    return divisor != nullptr ? each / *divisor : each;
+  }
 };
 
 template <class T, class Threads>
@@ -219,20 +297,24 @@ __global__ void __launch_bounds__(Threads::block)
   const T* x = loss.x + number * loss.classes;
   T* to = gx + number * loss.classes;
   const RowLayout<T> row(loss.classes, x, to);
-  const RowFactors<T> factors = row_factors(loss, scalars.g[number * scalars.g_stride],
-                                            scalars.lse[number * scalars.lse_stride],
-                                            loss.target_of(number), scalars.total_weight);
-
-  for (int64_t begin = Threads::rank(); begin < row.packets();
-       begin += Threads::size * kAtOnce<T>) {
-    Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
+  Packet<T, kPacketWidth<T>> part[kAtOnce<T>];
+  const auto load = [&](int64_t begin) {
 #pragma unroll
     for (int k = 0; k < kAtOnce<T>; ++k) part[k] = row.load(x, begin + k * Threads::size, T(0));
+  };
+  int64_t begin = Threads::rank();
+  load(begin);  // on its way while the row's factors are read and divided
+  const RowFactors<T> factors =
+      row_factors(loss, scalars.factor(number), scalars.lse[number * scalars.lse_stride],
+                  loss.target_of(number), scalars.total_weight);
+  while (begin < row.packets()) {
 #pragma unroll
     for (int k = 0; k < kAtOnce<T>; ++k) {
       const int64_t packet = begin + k * Threads::size;
       row.store(to, packet, gradient(loss, row, factors, part[k], packet));
     }
+    begin += Threads::size * kAtOnce<T>;
+    load(begin);
   }
 }
 
@@ -253,24 +335,47 @@ dim3 row_grid(int64_t rows) {
   return dim3(static_cast<unsigned>(divide_up(rows, Threads::per_block)));
 }
 
+// Of a reduced loss: the sums of blocks, then each row's loss.
+template <class T>
+struct Scratch {
+  LossSums* sums;
+  T* losses;
+
+  Scratch(const dt_call* call, int64_t rows)
+      : sums(static_cast<LossSums*>(call->workspace)),
+        losses(reinterpret_cast<T*>(sums + sum_blocks(rows))) {}
+};
+
+int64_t cross_entropy_workspace(const dt_stream*, const dt_call* call) {
+  const int64_t rows = call->in[0].sizes[0];
+  if (call->ints[1] == 0) return 0;
+  return sum_blocks(rows) * static_cast<int64_t>(sizeof(LossSums)) +
+         rows * bytes_of(call->in[0].dtype);
+}
+
 int32_t cross_entropy(const dt_stream* stream, const dt_call* call) {
   return visit_floating(call->in[0].dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Loss<T> loss(stream, call, 0, 1);
     const dt_view &y = call->out[0], &lse = call->out[1];
+    const bool reduces = call->ints[1] != 0;
+    const Scratch<T> scratch(call, loss.rows);
+    T* const losses = reduces ? scratch.losses : static_cast<T*>(y.data);
+    const int64_t stride = reduces ? 1 : y.strides[0];
     const bool are_whole =
         rows_are_aligned<T>(loss.classes, call->in, 1) && is_aligned(loss.weight, kPacketBytes);
-    return visit_team<T>(loss.classes, [&](auto team) {
+    const int32_t code = visit_team<T>(loss.classes, [&](auto team) {
       using Threads = decltype(team);
       return visit_row_layout<T, int64_t>(are_whole, [&](auto row) {
         using Row = typename decltype(row)::type;
         const auto kernel = loss.smoothing == T(0) ? cross_entropy_rows<T, Threads, Row, false>
                                                    : cross_entropy_rows<T, Threads, Row, true>;
-        return launch(stream, kernel, row_grid<Threads>(loss.rows), Threads::block, 0,
-                      static_cast<T*>(y.data), y.strides[0], static_cast<T*>(lse.data),
-                      lse.strides[0], loss);
+        return launch(stream, kernel, row_grid<Threads>(loss.rows), Threads::block, 0, losses,
+                      stride, static_cast<T*>(lse.data), lse.strides[0], loss);
       });
     });
+    if (code != DT_KERNEL_OK || !reduces) return code;
+    return reduce_losses(stream, call, loss, static_cast<const T*>(losses), scratch.sums);
   });
 }
 
@@ -279,8 +384,13 @@ int32_t cross_entropy_backward(const dt_stream* stream, const dt_call* call) {
     using T = typename decltype(type)::type;
     const Loss<T> loss(stream, call, 1, 3);
     const dt_view &g = call->in[0], &lse = call->in[2];
-    RowScalars<T> scalars = {static_cast<const T*>(g.data), static_cast<const T*>(lse.data),
-                             g.strides[0], lse.strides[0], nullptr};
+    RowScalars<T> scalars = {g.immediate ? nullptr : static_cast<const T*>(g.data),
+                             static_cast<const T*>(lse.data),
+                             g.strides[0],
+                             lse.strides[0],
+                             optional_input<T>(call, 5),
+                             nullptr,
+                             g.immediate ? static_cast<T>(g.number.f) : T(0)};
     if (loss.weight && loss.smoothing != T(0)) {
       T* total = static_cast<T*>(call->workspace);
       const int32_t code =
@@ -304,7 +414,7 @@ int64_t cross_entropy_backward_workspace(const dt_stream*, const dt_call*) {
 }  // namespace
 
 void register_cross_entropy(dt_registry* registry) {
-  add(registry, "cross_entropy", cross_entropy);
+  add(registry, "cross_entropy", cross_entropy, cross_entropy_workspace);
   add(registry, "cross_entropy_backward", cross_entropy_backward, cross_entropy_backward_workspace);
 }
 

@@ -1,6 +1,7 @@
 // Losses that are reduced while they are computed.
 #include <algorithm>
 
+#include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/reduce_block.cuh"
 #include "kernels/cuda/register.h"
@@ -33,23 +34,34 @@ struct Target {
   }
 };
 
+template <class T>
+struct Slope {
+  T* data;  // null: not wanted
+  T scale;
+};
+
+// Stores the slope of the packet that begins at element `at`.
 template <class T, int kWidth>
-__device__ __forceinline__ T squared_errors(const Packet<T, kWidth>& x,
-                                            const Packet<T, kWidth>& target) {
+__device__ __forceinline__ double squared_errors(const Packet<T, kWidth>& x,
+                                                 const Packet<T, kWidth>& target,
+                                                 const Slope<T>& slope, int64_t at) {
   T sum = 0;
+  Packet<T, kWidth> slopes;
 #pragma unroll
   for (int v = 0; v < kWidth; ++v) {
     const T error = x.value[v] - target.value[v];
+    slopes.value[v] = slope.scale * error;
     sum += error * error;
   }
-  return sum;
+  if (slope.data != nullptr) store_packet(slope.data + at, slopes);
+  return static_cast<double>(sum);
 }
 
 // Threads go through the packets side by side; sums of many elements are doubles, which memory
 // leaves time for.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
-    squared_error_sums(const T* x, const T* target, int64_t n, Target<T> to) {
+    squared_error_sums(const T* x, const T* target, int64_t n, Slope<T> slope, Target<T> to) {
   begin_kernel();
   const int64_t packets = n / kWidth, step = int64_t{gridDim.x} * kThreads;
   const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -63,15 +75,15 @@ __global__ void __launch_bounds__(kThreads)
       b[k] = load_packet<kWidth>(target + (i + k * step) * kWidth);
     }
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) sum += static_cast<double>(squared_errors(a[k], b[k]));
+    for (int k = 0; k < kAtOnce; ++k)
+      sum += squared_errors(a[k], b[k], slope, (i + k * step) * kWidth);
   }
   for (; i < packets; i += step)
-    sum += static_cast<double>(squared_errors(load_packet<kWidth>(x + i * kWidth),
-                                              load_packet<kWidth>(target + i * kWidth)));
+    sum += squared_errors(load_packet<kWidth>(x + i * kWidth),
+                          load_packet<kWidth>(target + i * kWidth), slope, i * kWidth);
   const int64_t rest = packets * kWidth + thread;
   if (rest < n)
-    sum += static_cast<double>(
-        squared_errors(load_packet<1>(x + rest), load_packet<1>(target + rest)));
+    sum += squared_errors(load_packet<1>(x + rest), load_packet<1>(target + rest), slope, rest);
   sum = add_up(sum);
   if (threadIdx.x == 0) to.store(sum);
 }
@@ -101,10 +113,12 @@ int32_t run(const dt_stream* stream, const dt_call* call) {
   Target<T> to = {static_cast<T*>(call->out[0].data), nullptr, call->floats[0]};
   const Target<T> result = to;
   if (blocks > 1) to.partial = static_cast<double*>(call->workspace);
-  const bool aligned = is_aligned(x, kPacketBytes) && is_aligned(target, kPacketBytes);
+  const Slope<T> slope = {optional_output<T>(call, 1), static_cast<T>(2 / call->floats[0])};
+  const bool aligned = is_aligned(x, kPacketBytes) && is_aligned(target, kPacketBytes) &&
+                       is_aligned(slope.data, kPacketBytes);
   const auto kernel = aligned ? squared_error_sums<T, kPacketWidth<T>> : squared_error_sums<T, 1>;
   const int32_t code =
-      launch(stream, kernel, static_cast<unsigned>(blocks), kThreads, 0, x, target, n, to);
+      launch(stream, kernel, static_cast<unsigned>(blocks), kThreads, 0, x, target, n, slope, to);
   if (code != DT_KERNEL_OK || blocks == 1) return code;
   return launch(stream, add_partials<T>, 1, kThreads, 0, static_cast<const double*>(to.partial),
                 static_cast<int>(blocks), result);

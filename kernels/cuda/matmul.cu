@@ -100,7 +100,12 @@ struct Store {
         beta(p.beta) {}
 
   __device__ __forceinline__ void operator()(int, int64_t b, int64_t i, int64_t j, T sum) const {
-    const T addend = c == nullptr ? T(0) : c[b * c_batch + i * c_row + j * c_col];
+    put(b, i, j, sum, addend(b, i, j));
+  }
+  __device__ __forceinline__ T addend(int64_t b, int64_t i, int64_t j) const {
+    return c == nullptr ? T(0) : c[b * c_batch + i * c_row + j * c_col];
+  }
+  __device__ __forceinline__ void put(int64_t b, int64_t i, int64_t j, T sum, T addend) const {
     at(b, i, j) = Math::combine(sum, addend, alpha, c == nullptr ? 0 : beta);
   }
   __device__ __forceinline__ T& at(int64_t b, int64_t i, int64_t j) const {
@@ -112,23 +117,36 @@ struct Store {
 
 constexpr int kSmallOutputs = 32;  // of a block: neighbours along n, so that loads of b coalesce
 constexpr int kSmallSlices = 32;   // at most; the threads of a column share k
+// Pairs that a thread asks for at once, however short k is; bytes take more registers than words.
+template <class T>
+constexpr int kSmallLoads = sizeof(T) == 1 ? 4 : 8;
 
 template <class Math, class T = typename Math::Value>
 __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
                              1) void small_product(Lines<T> left, Lines<T> right, Store<Math> store,
                                                    TileGrid grid) {
   begin_kernel();
+  constexpr int kLoads = kSmallLoads<T>;
   __shared__ T slices[kSmallSlices][kSmallOutputs];
   const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
   const bool inside = index < grid.outputs();
   const Position at(grid, index);
-  T sum = 0;
+  T sum = 0, addend = 0;
   if (inside) {
+    if (threadIdx.y == 0) addend = store.addend(at.batch, at.i, at.j);
     left.select(at.batch);
     right.select(at.batch);
     const int64_t k0 = threadIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
-#pragma unroll 8
-    for (int64_t k = k0; k < k_end; ++k) sum = Math::madd(left(at.i, k), right(at.j, k), sum);
+    for (int64_t k = k0; k < k_end; k += kLoads) {
+      T a[kLoads], b[kLoads];
+#pragma unroll
+      for (int l = 0; l < kLoads; ++l) {
+        a[l] = k + l < k_end ? left(at.i, k + l) : T(0);
+        b[l] = k + l < k_end ? right(at.j, k + l) : T(0);
+      }
+#pragma unroll
+      for (int l = 0; l < kLoads; ++l) sum = Math::madd(a[l], b[l], sum);
+    }
   }
   if (blockDim.y > 1) {
     slices[threadIdx.y][threadIdx.x] = sum;
@@ -136,13 +154,13 @@ __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
     if (threadIdx.y > 0) return;
     for (int s = 1; s < blockDim.y; ++s) sum = Math::madd(T(1), slices[s][threadIdx.x], sum);
   }
-  if (inside) store(0, at.batch, at.i, at.j, sum);
+  if (inside) store.put(at.batch, at.i, at.j, sum, addend);
 }
 
 template <class Math>
 int32_t run_small(const dt_stream* stream, const Product& p) {
   using T = typename Math::Value;
-  constexpr int64_t kSlice = 32;  // about as many loads as a thread should wait for in a row
+  constexpr int64_t kSlice = 16;  // about as many loads as a thread should wait for in a row
   const int64_t slices = std::max<int64_t>(1, std::min<int64_t>(kSmallSlices, p.k / kSlice));
   const TileGrid grid = {p.batch, p.m, p.n, p.k, divide_up(p.k, slices), 1, 0, 0};
   return launch(stream, small_product<Math>,

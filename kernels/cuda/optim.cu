@@ -100,25 +100,31 @@ struct Lane {
   }
 };
 
-// Updates a block's elements: a full one in packets, others one by one.
-template <class T, int kStored, int kLists, class Update>
+// Updates a block's elements: in packets, which are all on their way before prepare() says how.
+// What is left over, and what packets cannot reach, is updated one by one.
+template <class T, int kStored, int kLists, class Prepare>
 __device__ __forceinline__ void update_block(const Pack<kLists>& pack, const Place& place,
-                                             const Update& update) {
+                                             const Prepare& prepare) {
   constexpr int kWidth = kPacketWidth<T>;
   void* const(&data)[kLists] = pack.data[place.tensor];
-  if (pack.is_aligned[place.tensor] && place.end - place.begin == kBlockElements<T>) {
-    Lane<T, kLists, kStored, kWidth> lane[kPackets];
-    const int64_t at = place.begin + threadIdx.x * kWidth;
+  const int length = static_cast<int>(place.end - place.begin);
+  const int packets = pack.is_aligned[place.tensor] ? length / kWidth : 0;
+  const int64_t at = place.begin + threadIdx.x * kWidth;
+  Lane<T, kLists, kStored, kWidth> lane[kPackets];
 #pragma unroll
-    for (int p = 0; p < kPackets; ++p) lane[p].load(data, at + p * kThreads * kWidth);
-#pragma unroll
-    for (int p = 0; p < kPackets; ++p) {
-      lane[p].update(update);
-      lane[p].store(data, at + p * kThreads * kWidth);
-    }
-    return;
+  for (int p = 0; p < kPackets; ++p) {
+    if (p * kThreads + static_cast<int>(threadIdx.x) < packets)
+      lane[p].load(data, at + p * kThreads * kWidth);
   }
-  for (int64_t i = place.begin + threadIdx.x; i < place.end; i += kThreads) {
+  const auto update = prepare();
+#pragma unroll
+  for (int p = 0; p < kPackets; ++p) {
+    if (p * kThreads + static_cast<int>(threadIdx.x) >= packets) break;
+    lane[p].update(update);
+    lane[p].store(data, at + p * kThreads * kWidth);
+  }
+  const int64_t rest = place.begin + packets * kWidth;
+  for (int64_t i = rest + threadIdx.x; i < place.end; i += kThreads) {
     int64_t offset[1] = {i};
     if (pack.layout.ndim > 0) pack.layout.at(static_cast<uint64_t>(i), offset);
     Lane<T, kLists, kStored, 1> lane;
@@ -230,9 +236,10 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     sgd_kernel(const __grid_constant__ Pack<2> pack, const __grid_constant__ Sgd<T> sgd) {
   begin_kernel();
-  const T lr = static_cast<T>(sgd.lr.get());
-  const Place place = find_place(pack, kBlockElements<T>);
-  update_block<T, 1>(pack, place, [&](T(&x)[2]) { x[0] -= lr * sgd.gradient(x[1], x[0]); });
+  update_block<T, 1>(pack, find_place(pack, kBlockElements<T>), [&] {
+    const T lr = static_cast<T>(sgd.lr.get());
+    return [&sgd, lr](T(&x)[2]) { x[0] -= lr * sgd.gradient(x[1], x[0]); };
+  });
 }
 
 // The first buffer is the gradient itself, undampened.
@@ -240,13 +247,14 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     momentum_kernel(const __grid_constant__ Pack<3> pack, const __grid_constant__ Sgd<T> sgd) {
   begin_kernel();
-  const T lr = static_cast<T>(sgd.lr.get());
-  const Place place = find_place(pack, kBlockElements<T>);
-  update_block<T, 2>(pack, place, [&](T(&x)[3]) {
-    const T g = sgd.gradient(x[2], x[0]);
-    const T b = sgd.first_step ? g : sgd.momentum * x[1] + sgd.keep * g;
-    x[1] = b;
-    x[0] -= lr * (sgd.nesterov ? g + sgd.momentum * b : b);
+  update_block<T, 2>(pack, find_place(pack, kBlockElements<T>), [&] {
+    const T lr = static_cast<T>(sgd.lr.get());
+    return [&sgd, lr](T(&x)[3]) {
+      const T g = sgd.gradient(x[2], x[0]);
+      const T b = sgd.first_step ? g : sgd.momentum * x[1] + sgd.keep * g;
+      x[1] = b;
+      x[0] -= lr * (sgd.nesterov ? g + sgd.momentum * b : b);
+    };
   });
 }
 
@@ -280,6 +288,15 @@ int32_t sgd(const dt_stream* stream, const dt_call* call) {
 
 // ---- Adam
 
+// base^n. One thread computes while its block waits: squaring takes a fraction of pow's time.
+__device__ __forceinline__ double power(double base, int n) {
+  double result = 1;
+  for (; n > 0; n >>= 1, base *= base) {
+    if (n & 1) result *= base;
+  }
+  return result;
+}
+
 struct Corrections {
   double step_size, inverse_root;  // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t)
 };
@@ -291,8 +308,8 @@ struct Adam {
   Corrections* corrections;  // of every tensor of the call, unless a block is alone with its tensor
 
   __device__ __forceinline__ Corrections correct(float step) const {
-    return {lr.get() / (1 - pow(beta1, static_cast<double>(step))),
-            1 / sqrt(1 - pow(beta2, static_cast<double>(step)))};
+    const int n = static_cast<int>(step);
+    return {lr.get() / (1 - power(beta1, n)), 1 / sqrt(1 - power(beta2, n))};
   }
 };
 
@@ -377,10 +394,11 @@ __global__ void __launch_bounds__(kThreads)
   begin_kernel();
   const Place place = find_place(call.pack, kBlockElements<T>);
   const int tensor = place.tensor;
-  const Corrections corrections = find_corrections<T>(adam, call.pack.numel[tensor],
-                                                      call.pack.index[tensor], call.step[tensor]);
-  update_block<T, kAdamLists<kAmsgrad> - 1>(call.pack, place,
-                                            AdamUpdate<T, kAmsgrad>(adam, corrections));
+  update_block<T, kAdamLists<kAmsgrad> - 1>(call.pack, place, [&] {
+    return AdamUpdate<T, kAmsgrad>(
+        adam, find_corrections<T>(adam, call.pack.numel[tensor], call.pack.index[tensor],
+                                  call.step[tensor]));
+  });
 }
 
 // Counts the steps of the tensors that are shared out between blocks, and of empty ones.
@@ -456,8 +474,10 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     scale_kernel(const __grid_constant__ Pack<1> pack, const DeviceNumber factor) {
   begin_kernel();
-  const T by = static_cast<T>(factor.get());
-  update_block<T, 1>(pack, find_place(pack, kBlockElements<T>), [by](T(&x)[1]) { x[0] *= by; });
+  update_block<T, 1>(pack, find_place(pack, kBlockElements<T>), [&] {
+    const T by = static_cast<T>(factor.get());
+    return [by](T(&x)[1]) { x[0] *= by; };
+  });
 }
 
 int32_t scale_by(const dt_stream* stream, const dt_call* call) {

@@ -130,27 +130,23 @@ __global__ void __launch_bounds__(kBlock)
   });
 }
 
-// Of the usual windows, if they cover the image: each thread writes kOutputs of them.
+// Of the usual windows, if they cover the image: a thread writes kOutputs of them, one row of two.
+// Neighbouring threads then write neighbouring elements, without a gap for the other row.
 template <class T, int kOutputs>
 __global__ void __launch_bounds__(kBlock)
     halve_backward(Images<T, int32_t> gx, Images<const T, int32_t> g,
                    Images<const int64_t, int32_t> indices, PixelOrder<int32_t> order) {
   begin_kernel();
-  // The width is counted in groups of kOutputs.
+  // The width is counted in groups of 2 * kOutputs.
   for_each_pixel(order, [&](const Pixel<int32_t>& o) {
-    const int h = 2 * o.h, w = 2 * kOutputs * o.w, in = order.width * 2 * kOutputs;
-    const auto chosen = load_packet<kOutputs>(indices.at(o.n, o.c, o.h, kOutputs * o.w));
-    const auto grads = load_packet<kOutputs>(g.at(o.n, o.c, o.h, kOutputs * o.w));
-    Packet<T, 2 * kOutputs> above, below;
+    const int p = o.h / 2, q = kOutputs * o.w, first = 2 * kOutputs * (o.h * order.width + o.w);
+    const auto chosen = load_packet<kOutputs>(indices.at(o.n, o.c, p, q));
+    const auto grads = load_packet<kOutputs>(g.at(o.n, o.c, p, q));
+    Packet<T, 2 * kOutputs> row;
 #pragma unroll
-    for (int k = 0; k < 2 * kOutputs; ++k) {
-      const int64_t first = h * in + w + k;
-      above.value[k] = chosen.value[k / 2] == first ? grads.value[k / 2] : T(0);
-      below.value[k] = chosen.value[k / 2] == first + in ? grads.value[k / 2] : T(0);
-    }
-    T* corner = gx.at(o.n, o.c, h, w);
-    store_packet(corner, above);
-    store_packet(corner + gx.h_step, below);
+    for (int k = 0; k < 2 * kOutputs; ++k)
+      row.value[k] = chosen.value[k / 2] == first + k ? grads.value[k / 2] : T(0);
+    store_packet(gx.at(o.n, o.c, o.h, 2 * q), row);
   });
 }
 
@@ -292,10 +288,10 @@ PixelOrder<Int> order_of(const dt_stream* stream, const dt_view& v, int packet) 
   return PixelOrder<Int>(v, packet, many ? kRows : 1);
 }
 
-// The order of groups of `outputs` neighbouring outputs.
-PixelOrder<int32_t> group_order(const dt_stream* stream, const dt_view& y, int outputs) {
-  dt_view groups = y;
-  groups.sizes[3] /= outputs;
+// The order of groups of `together` neighbouring elements of a row.
+PixelOrder<int32_t> group_order(const dt_stream* stream, const dt_view& v, int together) {
+  dt_view groups = v;
+  groups.sizes[3] /= together;
   groups.strides[3] = 1;
   return order_of<int32_t>(stream, groups, 1);
 }
@@ -334,7 +330,7 @@ int32_t run_max_pool_backward(const dt_stream* stream, const dt_call* call) {
   const bool small = is_small(gx) && is_small(g) && is_small(indices) && geometry.is_small();
   const int outputs = small ? outputs_at_once(geometry, gx, g, indices) : 0;
   if (outputs && 2 * geometry.rows.out == geometry.rows.in) {
-    const PixelOrder<int32_t> order = group_order(stream, g, outputs);
+    const PixelOrder<int32_t> order = group_order(stream, gx, 2 * outputs);
     return launch(stream, outputs == 2 ? halve_backward<T, 2> : halve_backward<T, 1>,
                   blocks_for(order.count), kBlock, 0, Images<T, int32_t>(gx),
                   Images<const T, int32_t>(g), Images<const int64_t, int32_t>(indices), order);

@@ -47,6 +47,7 @@ void register_index(dt_registry* registry);          // index, index_put, ..., i
 void register_gather(dt_registry* registry);         // gather, scatter
 void register_pool(dt_registry* registry);           // max_pool2d, avg_pool2d and their gradients
 void register_matmul(dt_registry* registry);         // matmul
+void register_linear(dt_registry* registry);         // linear_backward
 void register_conv(dt_registry* registry);           // conv2d and its gradients
 void register_layer_norm_backward(dt_registry* registry);
 

@@ -37,6 +37,7 @@ void add_kernels(dt_registry* registry) {
   register_gather(registry);
   register_pool(registry);
   register_matmul(registry);
+  register_linear(registry);
   register_conv(registry);
 }
 

@@ -186,8 +186,9 @@ const Kernel kKernels[] = {
 
 // The float32 kernels of one instruction set: the same text as above, compiled with what it offers.
 void test_kernels(const KernelTable& table) {
-  const auto serial = [](int64_t tiles, void (*body)(void*, int64_t), void* context) {
-    for (int64_t t = 0; t < tiles; ++t) body(context, t);
+  const auto serial = [](int64_t tiles, int64_t, void (*body)(void*, int64_t, int64_t),
+                         void* context) {
+    for (int64_t t = 0; t < tiles; ++t) body(context, t, 0);
   };
   dt_fault fault = {};
   const dt_stream stream = {serial, 1, 0, &fault, nullptr, 0};

@@ -22,11 +22,11 @@ int64_t draw(int64_t n) {
 }
 
 // A stand-in for core's thread pool.
-void run_parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
+void run_parallel(int64_t tiles, int64_t, void (*body)(void*, int64_t, int64_t), void* context) {
   std::thread other([=] {
-    for (int64_t t = 1; t < tiles; t += 2) body(context, t);
+    for (int64_t t = 1; t < tiles; t += 2) body(context, t, 1);
   });
-  for (int64_t t = 0; t < tiles; t += 2) body(context, t);
+  for (int64_t t = 0; t < tiles; t += 2) body(context, t, 0);
   other.join();
 }
 

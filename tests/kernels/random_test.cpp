@@ -19,11 +19,11 @@ void check(bool ok, const char* what) {
   if (!ok) ++failures, std::printf("FAIL %s\n", what);
 }
 
-void run_parallel(int64_t tiles, void (*body)(void*, int64_t), void* context) {
+void run_parallel(int64_t tiles, int64_t, void (*body)(void*, int64_t, int64_t), void* context) {
   std::thread other([=] {
-    for (int64_t t = tiles - 1; t >= 0; t -= 2) body(context, t);
+    for (int64_t t = tiles - 1; t >= 0; t -= 2) body(context, t, 1);
   });
-  for (int64_t t = tiles - 2; t >= 0; t -= 2) body(context, t);
+  for (int64_t t = tiles - 2; t >= 0; t -= 2) body(context, t, 0);
   other.join();
 }
 

@@ -67,6 +67,28 @@ def test_backward_begins_with_one(both, same):
     same(*both(run))
 
 
+def halve_in_place(g):
+    g.mul_(0.5)
+
+
+def test_a_gradient_that_a_hook_changed_is_computed_again(both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        y.register_hook(halve_in_place)
+        loss = t.nn.functional.mse_loss(y, t.tensor([3.0, 5.0]))
+        for _ in range(3):
+            loss.backward(retain_graph=True)
+        direct = t.tensor([1.0, 2.0], requires_grad=True)
+        loss = t.nn.functional.mse_loss(direct, t.tensor([3.0, 5.0]))
+        loss.backward(retain_graph=True)
+        direct.grad.add_(1)
+        loss.backward()
+        return x.grad, direct.grad
+
+    same(*both(run))
+
+
 def Doubled(t):
     class Function(t.autograd.Function):
         @staticmethod
@@ -388,3 +410,33 @@ def test_detach_in_place():
     assert y.is_leaf and not y.requires_grad and y.grad_fn is None
     y.mul_(2)
     assert y.tolist() == [4, 4, 4]
+
+
+SECOND = {
+    "cat": lambda t, x: t.cat([x, x]), "stack": lambda t, x: t.stack([x, x]), "repeat": lambda t, x: x.repeat(2, 1),
+    "flip": lambda t, x: x.flip([0]), "sum": lambda t, x: x.sum(0), "mean": lambda t, x: x.mean(),
+    "% 2": lambda t, x: x % 2,
+    "+ 1": lambda t, x: x + 1, "clone": lambda t, x: x.clone(), "permute": lambda t, x: x.permute(1, 0),
+    "* 2": lambda t, x: x * 2, "/ 2": lambda t, x: x / 2, "square": lambda t, x: x * x, "exp": lambda t, x: x.exp(),
+    "index": lambda t, x: x[t.tensor([0, 1])], "mask": lambda t, x: x.masked_fill(x > 0, 1),
+    "matmul": lambda t, x: x @ x.t(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_second_backward_where_nothing_was_kept(name, both):
+    """An op that kept no tensor can be gone through again."""
+
+    def run(t):
+        x = t.tensor([[0.5, -1.0, 2.0], [1.5, 3.0, -0.25]], requires_grad=True)
+        y = SECOND[name](t, x)
+        y.backward(t.ones_like(y))
+        try:
+            y.backward(t.ones_like(y))
+        except RuntimeError as error:
+            assert "second time" in str(error)
+            return None
+        return x.grad.tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -265,3 +265,54 @@ def test_max_pool2d_windows_in_the_padding(torch):
     for t in (dt, torch):
         with pytest.raises(RuntimeError, match="pad should be smaller than or equal to half of"):
             t.nn.functional.max_pool2d(t.ones(1, 1, 2, 12), **options)
+
+
+def test_index_add_to_a_number():
+    """It counted as one slice, whatever the number of indices: as many were read beyond the source."""
+    for n in (0, 2, 1000):
+        x = dt.tensor(4.0)
+        with pytest.raises(RuntimeError, match=rf"Number of indices \({n}\)"):
+            x.index_add_(0, dt.zeros(n, dtype=dt.int64), dt.tensor(1.0))
+        assert x.item() == 4
+
+
+def test_integers_have_no_gradient(torch):
+    for t in (dt, torch):
+        x = t.zeros(3, dtype=t.int64)
+        w = t.tensor([1.0, 2.5, -3.0], requires_grad=True)
+        x.copy_(w)
+        assert x.tolist() == [1, 2, -3] and not x.requires_grad and x.is_leaf
+
+
+def test_whole_indices_make_views(torch):
+    for t in (dt, torch):
+        x = t.ones(3, requires_grad=True)
+        for y in (x[...], x[:], x[()], x.sum()[...], x.sum()[()]):
+            assert not y.is_leaf and y.grad_fn is not None
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_gradients_that_are_kept_can_be_written(torch):
+    """They were shared along the graph, or one number shown many times."""
+    for t in (dt, torch):
+        x = t.ones(3, requires_grad=True)
+        y = x * 1
+        z = y + 1
+        y.retain_grad()
+        z.retain_grad()
+        z.sum().backward()
+        y.grad.mul_(2)
+        assert (x.grad.tolist(), y.grad.tolist(), z.grad.tolist()) == (
+            [1.0] * 3,
+            [2.0] * 3,
+            [1.0] * 3,
+        )
+        for reduce in (t.sum, t.mean):
+            x = t.ones(4, requires_grad=True)
+            reduce(x).backward(create_graph=True)
+            x.grad.detach().zero_()
+            assert x.grad.tolist() == [0.0] * 4
+        x, g = t.ones(2, requires_grad=True), t.ones(2)
+        x.backward(g, create_graph=True)
+        x.grad.detach().zero_()
+        assert g.tolist() == [1.0, 1.0]

@@ -347,3 +347,12 @@ def test_generators():
     a = dt.rand(3)
     dt.set_rng_state(state)
     assert dt.rand(3).equal(a)
+
+
+def test_print_breaks_before_what_would_not_fit(torch):
+    """What follows the numbers moves to a line of its own at the very length where PyTorch's does."""
+    for columns in range(8, 18):
+        for ones in range(4):
+            shape = (*[1] * ones, columns)
+            texts = [str(t.ones(shape, requires_grad=True)) for t in (dt, torch)]
+            assert texts[0] == texts[1]

@@ -119,3 +119,42 @@ def test_data_must_be_a_tensor():
         x.data = 3
     with pytest.raises(RuntimeError, match="must be floating point"):
         x.data = dt.ones(2, dtype=dt.int64)
+
+
+FORGOTTEN = {
+    # What only the other input's gradient would need may be overwritten.
+    "weight": lambda t, x, w: (x * w, [w]), "divisor's result": lambda t, x, w: (w / x, [0]),
+    "number's result": lambda t, x, w: (w / 2, [0]), "quotient": lambda t, x, w: (w / (w + 1), [0]),
+    "dividend": lambda t, x, w: (w / x, [w]), "exponent": lambda t, x, w: (w**2, [0]),
+    "base": lambda t, x, w: (x.exp() ** w, [w]), "chosen": lambda t, x, w: (t.where(x > 0, w, x), [w, x]),
+    "masked": lambda t, x, w: ((w / 3).masked_fill_(x > 0, 0), [0]),
+    "in place": lambda t, x, w: ((w * 1).mul_(x), [0, w]),
+    "in place twice": lambda t, x, w: ((w * 1).div_(w + 1).mul_(2), [0]),
+    "sum": lambda t, x, w: (t.add(w, x, alpha=2), [0, w, x]),
+    # These are needed.
+    "factor": lambda t, x, w: (x * w, [x]), "result": lambda t, x, w: (w.exp(), [0]),
+    "both": lambda t, x, w: (w.maximum(x), [x]), "divisor": lambda t, x, w: (w / x, [x]),
+    "square": lambda t, x, w: (w**2, [w]), "sigmoid": lambda t, x, w: (w.sigmoid(), [0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("name", FORGOTTEN)
+def test_what_is_kept_for_the_gradient(name, twice, both, same):
+    """Only what the gradients that will be asked for read; 0 stands for the result."""
+
+    def run(t):
+        x, w = t.tensor([1.0, -2.0, 3.0]), t.tensor([0.5, 2.0, -1.5], requires_grad=True)
+        y, changed = FORGOTTEN[name](t, x, w)
+        z = y.cos() if twice else y.clone()
+        with t.no_grad():
+            for c in changed:
+                (y if isinstance(c, int) else c).add_(1)
+        try:
+            (grad,) = t.autograd.grad(z.sum(), [w], create_graph=twice)
+            return t.autograd.grad(grad.sum(), [w])[0] if twice and grad.requires_grad else grad
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error)
+            return "changed"
+
+    same(*both(run))

@@ -40,6 +40,15 @@ row(
 for x in ((5,), (3, 5), (2, 3, 5), (0, 5)):
     row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(*x), value(4, 5), value(4))
     row("linear", lambda t, x, w: F(t).linear(x, w), value(*x), value(4, 5))
+# Not all gradients are wanted; layers from the shortcut's size to the products'.
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), fixed(3, 5), value(4, 5), value(4), orders=2)
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), fixed(4, 5), value(4), orders=2)
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), fixed(4), orders=2)
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), fixed(3, 5), fixed(4, 5), value(4), orders=2)
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), value(1), orders=2)
+for n, inputs, outputs in ((16, 16, 16), (17, 16, 16), (64, 100, 30), (300, 120, 150)):
+    row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(n, inputs), value(outputs, inputs), value(outputs),
+        orders=1)  # fmt: skip
 
 # ---- convolution and pooling
 for sizes, weight, arguments in (

@@ -362,6 +362,8 @@ CORNERS = {
     "sum 0": lambda t: t.tensor([[0.5, 2.5]]).sum(0, dtype=t.int32),
     "sum bool": lambda t: t.tensor([0.5, -0.5]).sum(dtype=t.bool),
     "equal": lambda t: t.equal(t.ones(2), t.ones(2, dtype=t.int64)),
+    "sum to bool": lambda t: t.tensor([1, -1]).sum(dtype=t.bool),
+    "sum of bool": lambda t: t.tensor([True, True]).sum(dtype=t.bool),
     "not equal": lambda t: t.equal(t.tensor([1, 2]), t.tensor([1.0, 2.5])),
     "mse": lambda t: t.nn.functional.mse_loss(t.tensor([1, 3]), t.tensor([0.5, 1.0])),
     "mse int": lambda t: t.nn.functional.mse_loss(t.tensor([1, 3]), t.tensor([1, 3])),

@@ -19,7 +19,7 @@ def get(x, index):
     if indices:
         return _ops.index(view, indices)
     # x[...] and x[:] are new views, never x itself.
-    return _ops.tensor_alias(x) if view is x and not isinstance(index, TensorBase) else view
+    return _ops.view(x, x.shape) if view is x and not isinstance(index, TensorBase) else view
 
 
 def put(x, index, value) -> None:

@@ -1,0 +1,80 @@
+// All gradients of a small linear layer at once: three calls would take longer than the arithmetic.
+#include "kernels/cpu/common.h"
+#include "kernels/cpu/register.h"
+#include "kernels/cpu/rows.h"
+
+namespace dt::cpu {
+namespace {
+
+constexpr int64_t kMostProducts = 4096;  // larger layers are worth packing
+
+template <class T>
+struct Rows {
+  T* data;  // null: absent
+  int64_t stride;
+
+  explicit Rows(const dt_view& v) : data(v.dtype ? dt::cpu::data<T>(v) : nullptr) {
+    stride = v.dtype ? v.strides[0] : 0;
+  }
+  T* row(int64_t i) const { return data + i * stride; }
+};
+
+template <class T>
+void clear(const Rows<T>& to, int64_t rows, int64_t n) {
+  for (int64_t i = 0; i < rows && to.data; ++i) {
+    for (int64_t j = 0; j < n; ++j) to.row(i)[j] = 0;
+  }
+}
+
+// y += factor * x
+template <class T>
+void add_scaled(T* y, T factor, const T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+}
+
+// Element (i, o) of g adds to row i of gx and to row o of gw.
+template <class T>
+void add_gradients(const dt_call* call, int64_t inputs) {
+  const dt_view& g = call->in[0];
+  const Rows<const T> x(call->in[1]), w(call->in[2]);
+  const Rows<T> gx(call->out[0]), gw(call->out[1]);
+  T* gb = call->out[2].dtype ? data<T>(call->out[2]) : nullptr;
+  const int64_t rows = g.sizes[0], outputs = g.sizes[1];
+  clear(gx, rows, inputs);
+  clear(gw, outputs, inputs);
+  for (int64_t o = 0; o < outputs && gb; ++o) gb[o] = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t o = 0; o < outputs; ++o) {
+      const T slope = data<const T>(g)[i * g.strides[0] + o * g.strides[1]];
+      if (gx.data) add_scaled(gx.row(i), slope, w.row(o), inputs);
+      if (gw.data) add_scaled(gw.row(o), slope, x.row(i), inputs);
+      if (gb) gb[o] += slope;
+    }
+  }
+}
+
+// A matrix that is absent, or whose rows are dense.
+bool has_dense_rows(const dt_view& v) {
+  return v.dtype == 0 || v.sizes[1] <= 1 || v.strides[1] == 1;
+}
+
+struct LinearBackward {
+  template <class T>
+  static int32_t run(const dt_stream*, const dt_call* call) {
+    const dt_view &g = call->in[0], &x = call->in[1], &w = call->in[2];
+    const int64_t inputs = x.dtype ? x.sizes[1] : w.dtype ? w.sizes[1] : 1;
+    const double products = static_cast<double>(g.sizes[0]) * g.sizes[1] * max<int64_t>(1, inputs);
+    if (products > kMostProducts || !has_dense_rows(x) || !has_dense_rows(w))
+      return DT_KERNEL_UNSUPPORTED;
+    add_gradients<T>(call, inputs);
+    return DT_KERNEL_OK;
+  }
+};
+
+}  // namespace
+
+void register_linear(dt_registry* registry) {
+  add(registry, "linear_backward", run_floating<LinearBackward>);
+}
+
+}  // namespace dt::cpu

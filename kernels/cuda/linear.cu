@@ -1,0 +1,162 @@
+// All gradients of a small linear layer by one kernel: with y = x @ w^T + b and g the gradient of
+// y,
+//   gx = g @ w,  gw = g^T @ x  and  gb = the sum of g's rows.
+// A launch takes as long as such a product, and libraries need several.
+#include <algorithm>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/operands.cuh"
+#include "kernels/cuda/register.h"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+// y[i, j] = sum over k of a[i, k] * b[k, j], and sums[i] = sum over k of a[i, k], which is one more
+// column to compute: as if b were 1 there.
+template <class T>
+struct Product {
+  const T *a, *b;
+  T *y, *sums;  // sums may be null
+  int rows, columns, depth;
+  int blocks;
+  int64_t a_row, a_step, b_step, b_column, y_row, y_column, sums_stride;
+
+  __host__ __device__ int across() const { return columns + (sums != nullptr); }
+};
+
+template <class T>
+struct Products {
+  Product<T> of[2];  // of gx and of gw
+};
+
+constexpr int kRows = 4;      // sums of a thread: neighbours down a column, which share b
+constexpr int kColumns = 32;  // threads side by side read neighbouring columns of b
+constexpr int kSlices = 32;   // at most; threads above each other share k
+constexpr int kLoads = 4;     // steps of k that a thread asks for at once, however few there are
+
+template <class T>
+__global__ void __launch_bounds__(kColumns* kSlices)
+    small_products(const __grid_constant__ Products<T> products) {
+  begin_kernel();
+  __shared__ T slices[kSlices][kRows][kColumns];
+  const int which = static_cast<int>(blockIdx.x) >= products.of[0].blocks;
+  const Product<T>& p = products.of[which];
+  const int block = static_cast<int>(blockIdx.x) - (which ? products.of[0].blocks : 0);
+  const int item = block * kColumns + static_cast<int>(threadIdx.x);
+  const int j = item % p.across(), i0 = item / p.across() * kRows;
+  const bool exists = i0 < p.rows, is_sum = j == p.columns;
+
+  T sums[kRows] = {};
+  if (exists) {
+    const T* a[kRows];
+#pragma unroll
+    for (int q = 0; q < kRows; ++q) a[q] = p.a + min(i0 + q, p.rows - 1) * p.a_row;
+    const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
+    const int length = (p.depth + static_cast<int>(blockDim.y) - 1) / static_cast<int>(blockDim.y);
+    const int k0 = static_cast<int>(threadIdx.y) * length, k_end = min(p.depth, k0 + length);
+    for (int k = k0; k < k_end; k += kLoads) {
+      T value[kRows][kLoads], factor[kLoads];
+#pragma unroll
+      for (int l = 0; l < kLoads; ++l) {
+        const bool is_left = k + l < k_end;
+        factor[l] = is_sum ? T(1) : is_left ? b[(k + l) * p.b_step] : T(0);
+#pragma unroll
+        for (int q = 0; q < kRows; ++q) value[q][l] = is_left ? a[q][(k + l) * p.a_step] : T(0);
+      }
+#pragma unroll
+      for (int l = 0; l < kLoads; ++l) {
+#pragma unroll
+        for (int q = 0; q < kRows; ++q) sums[q] = fma(value[q][l], factor[l], sums[q]);
+      }
+    }
+  }
+#pragma unroll
+  for (int q = 0; q < kRows; ++q) slices[threadIdx.y][q][threadIdx.x] = sums[q];
+  __syncthreads();
+  for (int q = threadIdx.y; q < kRows; q += blockDim.y) {
+    if (!exists || i0 + q >= p.rows) return;
+    T total = 0;
+    for (int s = 0; s < static_cast<int>(blockDim.y); ++s) total += slices[s][q][threadIdx.x];
+    if (is_sum)
+      p.sums[(i0 + q) * p.sums_stride] = total;
+    else
+      p.y[(i0 + q) * p.y_row + j * p.y_column] = total;
+  }
+}
+
+// More work than that is worth the tiles of a library.
+bool is_small(int64_t rows, int64_t columns, int64_t depth) {
+  constexpr double kMostWork = 4 << 20;
+  constexpr int64_t kDeepest = 2048;
+  const double work = static_cast<double>(rows) * columns * std::max<int64_t>(depth, 1);
+  return depth <= kDeepest && work <= kMostWork;
+}
+
+template <class T>
+void count_blocks(Product<T>* p) {
+  p->blocks = static_cast<int>(divide_up(divide_up(p->rows, kRows) * p->across(), kColumns));
+}
+
+template <class T>
+Product<T> input_gradient(const dt_call* call) {
+  const dt_view &g = call->in[0], &w = call->in[2], &gx = call->out[0];
+  Product<T> p = {};
+  if (!wants(call, 0)) return p;
+  p.a = static_cast<const T*>(g.data), p.b = static_cast<const T*>(w.data);
+  p.y = static_cast<T*>(gx.data);
+  p.rows = static_cast<int>(g.sizes[0]), p.depth = static_cast<int>(g.sizes[1]);
+  p.columns = static_cast<int>(w.sizes[1]);
+  p.a_row = g.strides[0], p.a_step = g.strides[1];
+  p.b_step = w.strides[0], p.b_column = w.strides[1];
+  p.y_row = gx.strides[0], p.y_column = gx.strides[1];
+  count_blocks(&p);
+  return p;
+}
+
+template <class T>
+Product<T> parameter_gradients(const dt_call* call) {
+  const dt_view &g = call->in[0], &x = call->in[1], &gw = call->out[1];
+  Product<T> p = {};
+  p.a = static_cast<const T*>(g.data);
+  p.rows = static_cast<int>(g.sizes[1]), p.depth = static_cast<int>(g.sizes[0]);
+  p.a_row = g.strides[1], p.a_step = g.strides[0];
+  if (wants(call, 1)) {
+    p.b = static_cast<const T*>(x.data), p.y = static_cast<T*>(gw.data);
+    p.columns = static_cast<int>(x.sizes[1]);
+    p.b_step = x.strides[0], p.b_column = x.strides[1];
+    p.y_row = gw.strides[0], p.y_column = gw.strides[1];
+  }
+  if (wants(call, 2))
+    p.sums = static_cast<T*>(call->out[2].data), p.sums_stride = call->out[2].strides[0];
+  count_blocks(&p);
+  return p;
+}
+
+template <class T>
+int32_t run(const dt_stream* stream, const dt_call* call) {
+  constexpr int kSlice = 16;  // about as many loads as a thread should wait for in a row
+  const Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)}};
+  const int depth = std::max(products.of[0].depth, products.of[1].depth);
+  const int slices = std::max(1, std::min(depth / kSlice, kSlices));
+  return launch(stream, small_products<T>,
+                static_cast<unsigned>(products.of[0].blocks + products.of[1].blocks),
+                dim3(kColumns, static_cast<unsigned>(slices)), 0, products);
+}
+
+int32_t linear_backward(const dt_stream* stream, const dt_call* call) {
+  const dt_view &g = call->in[0], &x = call->in[1], &w = call->in[2];
+  const int64_t rows = g.sizes[0], outputs = g.sizes[1];
+  if (wants(call, 0) && !is_small(rows, w.sizes[1], outputs)) return DT_KERNEL_UNSUPPORTED;
+  if (!is_small(outputs, wants(call, 1) ? x.sizes[1] + 1 : 1, rows)) return DT_KERNEL_UNSUPPORTED;
+  return visit_floating(
+      g.dtype, [&](auto type) { return run<typename decltype(type)::type>(stream, call); });
+}
+
+}  // namespace
+
+void register_linear(dt_registry* registry) {
+  add(registry, "linear_backward", linear_backward);
+}
+
+}  // namespace dt::cuda
