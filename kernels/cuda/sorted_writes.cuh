@@ -189,7 +189,7 @@ struct RowRests {
 template <class A, class Word>
 __device__ __forceinline__ void add_row(const A& a, int64_t from, int64_t to, Word begin, Word end,
                                         typename A::Part* head, typename A::Part* tail) {
-  constexpr int kAtOnce = sizeof(Word) == 8 ? 4 : 8;  // long words take twice the registers
+  constexpr int kAtOnce = sizeof(Word) == 8 ? 2 : 8;  // long words take twice the registers
   typename A::Part sum = {};
   bool is_head = begin < end && a.sorted.began_before(begin);
   for (Word first = begin; first < end; first += kAtOnce) {
