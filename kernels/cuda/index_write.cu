@@ -171,7 +171,8 @@ struct SortBuffers {
     for (int i = 0; i < 2; ++i)
       keys[i] = memory->take<Word>(count), order[i] = memory->take<Word>(count);
     cub::DoubleBuffer<Word> k(keys[0], keys[1]), o(order[0], order[1]);
-    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, k, o, count, 0, split.key_bits());
+    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, k, o, static_cast<Word>(count), 0,
+                                    split.key_bits());
     scratch = memory->take<char>(static_cast<int64_t>(scratch_bytes));
   }
 };
@@ -190,9 +191,9 @@ int32_t sort_positions(const dt_stream* stream, const dt_call* call, const Split
   if (code != DT_KERNEL_OK) return code;
   cub::DoubleBuffer<Word> keys(buffers.keys[0], buffers.keys[1]),
       order(buffers.order[0], buffers.order[1]);
-  const auto error =
-      cub::DeviceRadixSort::SortPairs(buffers.scratch, buffers.scratch_bytes, keys, order, count, 0,
-                                      split.key_bits(), native_stream(stream));
+  const auto error = cub::DeviceRadixSort::SortPairs(buffers.scratch, buffers.scratch_bytes, keys,
+                                                     order, static_cast<Word>(count), 0,
+                                                     split.key_bits(), native_stream(stream));
   *sorted = {keys.Current(), order.Current(), static_cast<Word>(count), split.unit,
              split.lowest * split.unit};
   return check(error, "cub::DeviceRadixSort", stream->fault);

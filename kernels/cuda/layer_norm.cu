@@ -117,6 +117,17 @@ __device__ __forceinline__ void prefetch_row(const Forward<T>& f, int64_t number
     row.prefetch(x, k * Shape::team + Shape::Threads::rank());
 }
 
+template <class Shape, class Row, class T, int kWidth>
+__device__ __forceinline__ void load_row(const Forward<T>& f, int64_t number,
+                                         Packet<T, kWidth> (&kept)[Shape::packets]) {
+  if (number >= f.rows) number = 0;  // its team takes part in the sums of the others
+  const T* x = f.x + number * f.n;
+  const Row row(f.n, x, f.y + number * f.n);
+#pragma unroll
+  for (int k = 0; k < Shape::packets; ++k)
+    kept[k] = row.load(x, k * Shape::team + Shape::Threads::rank(), T(0));
+}
+
 template <class T, class Shape, class Row>
 __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
     layer_norm_rows(Forward<T> f) {
@@ -124,33 +135,30 @@ __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
   using Threads = typename Shape::Threads;
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
   T* const vectors = reinterpret_cast<T*>(dynamic_shared);
-  const int64_t begin = int64_t{blockIdx.x} * Threads::per_block,
-                step = int64_t{gridDim.x} * Threads::per_block;
-  prefetch_row<Shape, Row>(f, begin + Threads::number());
+  const int64_t step = int64_t{gridDim.x} * Threads::per_block;
+  int64_t first = int64_t{blockIdx.x} * Threads::per_block, number = first + Threads::number();
+  Packet<T, kPacketWidth<T>> kept[Shape::packets];
+  load_row<Shape, Row>(f, number, kept);
   keep_vectors<Row, Threads::block>(f, vectors);
 
-  for (int64_t first = begin; first < f.rows; first += step) {
-    const bool exists = first + Threads::number() < f.rows;
-    const int64_t number = exists ? first + Threads::number() : 0;
-    const T* x = f.x + number * f.n;
-    const Row row(f.n, x, f.y + number * f.n);
+  for (; first < f.rows; first += step, number += step) {
     // Asked for before this row is waited for.
-    prefetch_row<Shape, Row>(f, first + step + Threads::number());
-    Packet<T, kPacketWidth<T>> kept[Shape::packets];
-#pragma unroll
-    for (int k = 0; k < Shape::packets; ++k)
-      kept[k] = row.load(x, k * Shape::team + Threads::rank(), T(0));
+    prefetch_row<Shape, Row>(f, number + step);
+    const int64_t place = number < f.rows ? number * f.n : 0;
+    const Row row(f.n, f.x + place, f.y + place);
     const Moments<T> moments = row_moments<Shape>(row, kept, static_cast<T>(f.n));
-    if (!exists) continue;
-    const T scale = f.rstd_of(moments);
+    if (number < f.rows) {
+      const T scale = f.rstd_of(moments);
 #pragma unroll
-    for (int k = 0; k < Shape::packets; ++k) {
-      const int packet = k * Shape::team + Threads::rank();
-      f.normalize(row, number, packet, kept[k], moments, scale,
-                  row.load_vector(vectors, packet, T(1)),
-                  row.load_vector(vectors + f.n, packet, T(0)));
+      for (int k = 0; k < Shape::packets; ++k) {
+        const int packet = k * Shape::team + Threads::rank();
+        f.normalize(row, number, packet, kept[k], moments, scale,
+                    row.load_vector(vectors, packet, T(1)),
+                    row.load_vector(vectors + f.n, packet, T(0)));
+      }
+      if (Threads::rank() == 0) f.store_statistics(number, moments, scale);
     }
-    if (Threads::rank() == 0) f.store_statistics(number, moments, scale);
+    if (first + step < f.rows) load_row<Shape, Row>(f, number + step, kept);
   }
 }
 
