@@ -99,9 +99,9 @@ bool is_small(int64_t rows, int64_t columns, int64_t depth) {
 // About as many steps of k as a thread should wait for in a row.
 template <class T>
 int slices_for(const Product<T>& p) {
-  constexpr int kSlice = 16;
+  constexpr int kSlice = 8;
   int slices = 1;
-  while (slices < kSlices && 2 * slices * kSlice <= p.depth) slices *= 2;
+  while (slices < kSlices && slices * kSlice < p.depth) slices *= 2;
   return slices;
 }
 
