@@ -189,20 +189,20 @@ struct RowRests {
 template <class A, class Word>
 __device__ __forceinline__ void add_row(const A& a, int64_t from, int64_t to, Word begin, Word end,
                                         typename A::Part* head, typename A::Part* tail) {
-  constexpr int kAtOnce = 8;
+  constexpr int kAtOnce = sizeof(Word) == 8 ? 4 : 8;  // long words take twice the registers
   typename A::Part sum = {};
   bool is_head = begin < end && a.sorted.began_before(begin);
   for (Word first = begin; first < end; first += kAtOnce) {
     typename A::Part part[kAtOnce];
-    Word key[kAtOnce + 1];
+    Word key[kAtOnce + 1], position[kAtOnce];
 #pragma unroll
     for (int j = 0; j <= kAtOnce; ++j) key[j] = a.sorted.keys[a.clamp_last(first + j)];
 #pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) position[j] = a.sorted.order[a.clamp_last(first + j)];
+#pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
-      if (first + j < end) {
-        const int64_t offset = a.positions.plain_at(a.sorted.order[first + j]);
-        part[j] = a.values.template load<A::width>(offset + from);
-      }
+      if (first + j < end)
+        part[j] = a.values.template load<A::width>(a.positions.plain_at(position[j]) + from);
     }
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
