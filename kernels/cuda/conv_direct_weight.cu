@@ -13,7 +13,7 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kQuad = 4;  // neighbouring pixels of a row, which a thread takes together
-constexpr int kMostShared = 64 * 1024;  // of a block, so that two blocks run side by side
+constexpr int kMostShared = 64 * 1024;  // of a block, so that several run side by side
 
 struct WeightGradient {
   Plane g, x;
@@ -38,10 +38,11 @@ struct Cut {
   int tiles(int images) const { return images * tiles_across * tiles_down; }
 };
 
-// What a thread computes. The bias is one more sum for each of its output channels.
-template <int taps, int o, int c, int threads>
+// What a thread computes, and how many threads and blocks a multiprocessor is to hold. The bias is
+// one more sum for each of a thread's output channels.
+template <int taps, int o, int c, int threads, int blocks>
 struct Shape {
-  static constexpr int kTaps = taps, kO = o, kC = c, kThreads = threads;
+  static constexpr int kTaps = taps, kO = o, kC = c, kThreads = threads, kBlocks = blocks;
   static constexpr int kSpan = kQuad + taps - 1;  // the inputs in a row that a quad meets
   static constexpr int kSums = o * c * taps * taps + o;
 };
@@ -175,10 +176,8 @@ __device__ __forceinline__ void clear(float* from, const float* end) {
 }
 
 template <class S>
-__global__ __launch_bounds__(S::kThreads,
-                             2) void weight_partials(const __grid_constant__ WeightGradient k,
-                                                     const __grid_constant__ Cut cut,
-                                                     float* partials) {
+__global__ __launch_bounds__(S::kThreads, S::kBlocks) void weight_partials(
+    const __grid_constant__ WeightGradient k, const __grid_constant__ Cut cut, float* partials) {
   begin_kernel();
   extern __shared__ __align__(16) float memory[];
   // Threads need not ask whether their channels exist: the planes of others are zero.
@@ -326,7 +325,7 @@ Cut cut_for(const dt_stream* stream, const WeightGradient& k) {
   }
   set_strips(&cut);
   set_slices<S>(&cut);
-  cut.blocks = std::min(cut.tiles(k.g.count), 2 * device);
+  cut.blocks = std::min(cut.tiles(k.g.count), S::kBlocks * device);
   cut.by_pairs = FastDivide(cut.pairs());
   cut.by_o_groups = FastDivide(cut.o_groups);
   cut.by_quads = FastDivide(cut.quads);
@@ -347,9 +346,9 @@ int outputs_of(const Convolution& c) {
 // 256 threads could lay down in shared memory. f(Shape).
 template <class F>
 auto visit_shape(const Convolution& c, F f) {
-  if (c.w.sizes[2] == 5) return f(Shape<5, 2, 1, 128>());
-  if (c.w.sizes[1] == 1) return f(Shape<3, 4, 1, 256>());
-  return f(Shape<3, 2, 2, 256>());
+  if (c.w.sizes[2] == 5) return f(Shape<5, 2, 1, 128, 4>());
+  if (c.w.sizes[1] == 1) return f(Shape<3, 4, 1, 256, 2>());
+  return f(Shape<3, 2, 2, 256, 2>());
 }
 
 template <class S>

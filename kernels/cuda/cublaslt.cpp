@@ -286,8 +286,9 @@ void choose(const Run& run, const Rival& rival, Plan* plan) {
   plan->rival_wins = rival && best == own;
   trace("cuda: matmul " + std::to_string(run.p.m) + "x" + std::to_string(run.p.k) + "x" +
         std::to_string(run.p.n) + ": " +
-        (plan->rival_wins ? "own tiles" : "cuBLASLt's proposal " + std::to_string(best + 1)) +
-        " of " + std::to_string(own) + (rival ? " and own tiles" : ""));
+        (plan->rival_wins ? "own tiles, faster than all"
+                          : "cuBLASLt's proposal " + std::to_string(best + 1)) +
+        " of " + std::to_string(own) + (plan->rival_wins ? " proposals of cuBLASLt" : ""));
   if (best > 0 && best < own) plan->candidates[0] = plan->candidates[best];
   if (best < 0) plan->n_candidates = 0;
   plan->chosen = true;

@@ -19,6 +19,7 @@ struct Product {
   const T *a, *b;
   T *y, *sums;  // sums may be null
   int rows, columns, depth;
+  int slices;  // threads that share a sum: a power of two
   int blocks;
   int64_t a_row, a_step, b_step, b_column, y_row, y_column, sums_stride;
 
@@ -32,7 +33,7 @@ struct Products {
 
 constexpr int kRows = 4;      // sums of a thread: neighbours down a column, which share b
 constexpr int kColumns = 32;  // threads side by side read neighbouring columns of b
-constexpr int kSlices = 32;   // at most; threads above each other share k
+constexpr int kSlices = 32;   // at most; threads above each other share k, or take other columns
 constexpr int kLoads = 4;     // steps of k that a thread asks for at once, however few there are
 
 template <class T>
@@ -43,7 +44,9 @@ __global__ void __launch_bounds__(kColumns* kSlices)
   const int which = static_cast<int>(blockIdx.x) >= products.of[0].blocks;
   const Product<T>& p = products.of[which];
   const int block = static_cast<int>(blockIdx.x) - (which ? products.of[0].blocks : 0);
-  const int item = block * kColumns + static_cast<int>(threadIdx.x);
+  const int slice = static_cast<int>(threadIdx.y) % p.slices;
+  const int row_of_items = block * static_cast<int>(blockDim.y) + static_cast<int>(threadIdx.y);
+  const int item = row_of_items / p.slices * kColumns + static_cast<int>(threadIdx.x);
   const int j = item % p.across(), i0 = item / p.across() * kRows;
   const bool exists = i0 < p.rows, is_sum = j == p.columns;
 
@@ -53,8 +56,8 @@ __global__ void __launch_bounds__(kColumns* kSlices)
 #pragma unroll
     for (int q = 0; q < kRows; ++q) a[q] = p.a + min(i0 + q, p.rows - 1) * p.a_row;
     const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
-    const int length = (p.depth + static_cast<int>(blockDim.y) - 1) / static_cast<int>(blockDim.y);
-    const int k0 = static_cast<int>(threadIdx.y) * length, k_end = min(p.depth, k0 + length);
+    const int length = (p.depth + p.slices - 1) / p.slices;
+    const int k0 = slice * length, k_end = min(p.depth, k0 + length);
     for (int k = k0; k < k_end; k += kLoads) {
       T value[kRows][kLoads], factor[kLoads];
 #pragma unroll
@@ -74,10 +77,10 @@ __global__ void __launch_bounds__(kColumns* kSlices)
 #pragma unroll
   for (int q = 0; q < kRows; ++q) slices[threadIdx.y][q][threadIdx.x] = sums[q];
   __syncthreads();
-  for (int q = threadIdx.y; q < kRows; q += blockDim.y) {
+  for (int q = slice; q < kRows; q += p.slices) {
     if (!exists || i0 + q >= p.rows) return;
     T total = 0;
-    for (int s = 0; s < static_cast<int>(blockDim.y); ++s) total += slices[s][q][threadIdx.x];
+    for (int s = 0; s < p.slices; ++s) total += slices[threadIdx.y - slice + s][q][threadIdx.x];
     if (is_sum)
       p.sums[(i0 + q) * p.sums_stride] = total;
     else
@@ -93,15 +96,26 @@ bool is_small(int64_t rows, int64_t columns, int64_t depth) {
   return depth <= kDeepest && work <= kMostWork;
 }
 
+// About as many steps of k as a thread should wait for in a row.
 template <class T>
-void count_blocks(Product<T>* p) {
-  p->blocks = static_cast<int>(divide_up(divide_up(p->rows, kRows) * p->across(), kColumns));
+int slices_for(const Product<T>& p) {
+  constexpr int kSlice = 8;
+  int slices = 1;
+  while (slices < kSlices && slices * kSlice < p.depth) slices *= 2;
+  return slices;
+}
+
+template <class T>
+void cut(Product<T>* p, int height) {
+  const int64_t items = divide_up(p->rows, kRows) * p->across();
+  p->blocks = static_cast<int>(divide_up(items, kColumns * (height / p->slices)));
 }
 
 template <class T>
 Product<T> input_gradient(const dt_call* call) {
   const dt_view &g = call->in[0], &w = call->in[2], &gx = call->out[0];
   Product<T> p = {};
+  p.slices = 1;
   if (!wants(call, 0)) return p;
   p.a = static_cast<const T*>(g.data), p.b = static_cast<const T*>(w.data);
   p.y = static_cast<T*>(gx.data);
@@ -110,7 +124,7 @@ Product<T> input_gradient(const dt_call* call) {
   p.a_row = g.strides[0], p.a_step = g.strides[1];
   p.b_step = w.strides[0], p.b_column = w.strides[1];
   p.y_row = gx.strides[0], p.y_column = gx.strides[1];
-  count_blocks(&p);
+  p.slices = slices_for(p);
   return p;
 }
 
@@ -129,19 +143,18 @@ Product<T> parameter_gradients(const dt_call* call) {
   }
   if (wants(call, 2))
     p.sums = static_cast<T*>(call->out[2].data), p.sums_stride = call->out[2].strides[0];
-  count_blocks(&p);
+  p.slices = slices_for(p);
   return p;
 }
 
 template <class T>
 int32_t run(const dt_stream* stream, const dt_call* call) {
-  constexpr int kSlice = 16;  // about as many loads as a thread should wait for in a row
-  const Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)}};
-  const int depth = std::max(products.of[0].depth, products.of[1].depth);
-  const int slices = std::max(1, std::min(depth / kSlice, kSlices));
+  Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)}};
+  const int height = std::max(products.of[0].slices, products.of[1].slices);
+  for (Product<T>& p : products.of) cut(&p, height);
   return launch(stream, small_products<T>,
                 static_cast<unsigned>(products.of[0].blocks + products.of[1].blocks),
-                dim3(kColumns, static_cast<unsigned>(slices)), 0, products);
+                dim3(kColumns, static_cast<unsigned>(height)), 0, products);
 }
 
 int32_t linear_backward(const dt_stream* stream, const dt_call* call) {

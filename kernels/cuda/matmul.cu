@@ -1,6 +1,7 @@
-// Matrix products: own kernels for small and thin ones, cuBLASLt for the rest, and an own tiled
-// kernel where cuBLASLt is missing or cannot express the operands.
+// Matrix products: own kernels for small, thin and deep ones, cuBLASLt for the rest, and an own
+// tiled kernel where cuBLASLt is missing or cannot express the operands.
 #include "kernels/cuda/cublaslt.h"
+#include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/product_math.cuh"
 #include "kernels/cuda/product_tile.cuh"
 #include "kernels/cuda/reduce_block.cuh"
@@ -260,6 +261,98 @@ int32_t run_thin(const dt_stream* stream, const Product& given, void* workspace)
   }
 }
 
+// ---- deep products: few outputs and long rows of both operands, as a layer of many inputs has
+
+constexpr int kDeepTile = 8;  // rows and columns of a block's outputs
+constexpr int kDeepSums = kDeepTile * kDeepTile;
+constexpr int kDeepWidth = 4;  // floats of a load
+
+// Adds up sums over the lanes of a warp, by halves: lane l ends up with the totals of sums 2 l and
+// 2 l + 1 in the first two places.
+template <int kHalf = kDeepSums / 2>
+__device__ __forceinline__ void share_out(float (&sums)[kDeepSums]) {
+  static_assert(kDeepSums == 2 * kWarp);
+  constexpr int kOther = kHalf / 2;  // the lane to exchange with differs in this bit
+  const bool upper = (threadIdx.x & kOther) != 0;
+#pragma unroll
+  for (int i = 0; i < kHalf; ++i) {
+    const float kept = upper ? sums[i + kHalf] : sums[i], given = upper ? sums[i] : sums[i + kHalf];
+    sums[i] = kept + __shfl_xor_sync(0xffffffffu, given, kOther);
+  }
+  if constexpr (kHalf > 2) share_out<kHalf / 2>(sums);
+}
+
+// The threads of a block share k: with a load or two of every row, all on their way at once, each
+// has its part of all the sums.
+template <int kThreads>
+__global__ __launch_bounds__(kThreads) void deep_product(Lines<float> left, Lines<float> right,
+                                                         Store<FloatMath<float>> store,
+                                                         TileGrid grid) {
+  begin_kernel();
+  __shared__ float of_warp[kThreads / kWarp][kDeepSums];
+  const int64_t j0 = blockIdx.x % grid.tiles_n * kDeepTile;
+  const int64_t i0 = blockIdx.x / grid.tiles_n % grid.tiles_m * kDeepTile;
+  const int64_t batch = blockIdx.x / grid.tiles_n / grid.tiles_m;
+  const int64_t i = i0 + threadIdx.x / kDeepTile, j = j0 + threadIdx.x % kDeepTile;
+  const bool stores = threadIdx.x < kDeepSums && i < grid.m && j < grid.n;
+  const float addend = stores ? store.addend(batch, i, j) : 0.0f;
+  left.select(batch);
+  right.select(batch);
+
+  float sums[kDeepSums] = {};
+  for (int64_t k = threadIdx.x * kDeepWidth; k < grid.k; k += kThreads * kDeepWidth) {
+    Packet<float, kDeepWidth> a[kDeepTile], b[kDeepTile];
+#pragma unroll
+    for (int t = 0; t < kDeepTile; ++t) {
+      a[t] = load_packet<kDeepWidth>(left.data + min(i0 + t, grid.m - 1) * left.line + k);
+      b[t] = load_packet<kDeepWidth>(right.data + min(j0 + t, grid.n - 1) * right.line + k);
+    }
+#pragma unroll
+    for (int v = 0; v < kDeepWidth; ++v) {
+#pragma unroll
+      for (int s = 0; s < kDeepSums; ++s)
+        sums[s] = fma(a[s / kDeepTile].value[v], b[s % kDeepTile].value[v], sums[s]);
+    }
+  }
+  share_out(sums);
+  const int lane = threadIdx.x % kWarp;
+  of_warp[threadIdx.x / kWarp][2 * lane] = sums[0];
+  of_warp[threadIdx.x / kWarp][2 * lane + 1] = sums[1];
+  __syncthreads();
+  if (!stores) return;
+  float total = 0;
+#pragma unroll
+  for (int w = 0; w < kThreads / kWarp; ++w) total += of_warp[w][threadIdx.x];
+  store.put(batch, i, j, total, addend);
+}
+
+TileGrid deep_grid(const Product& p) {
+  return {p.batch, p.m, p.n, p.k, p.k, 1, divide_up(p.m, kDeepTile), divide_up(p.n, kDeepTile)};
+}
+
+// With more blocks than run at once, larger tiles read less.
+bool is_deep(const Product& p) {
+  constexpr int64_t kMostBlocks = 256, kShortest = 128, kLongest = 4096;
+  const auto in_packets = [](const Matrix& x, int64_t line) {
+    return line % kDeepWidth == 0 && x.batch % kDeepWidth == 0 &&
+           is_aligned(x.data, kDeepWidth * sizeof(float));
+  };
+  const TileGrid grid = deep_grid(p);
+  return p.dtype == DT_FLOAT32 && p.k >= kShortest && p.k <= kLongest && p.k % kDeepWidth == 0 &&
+         grid.tiles_m <= kMostBlocks && grid.tiles_n <= kMostBlocks &&
+         grid.batch * grid.tiles_m * grid.tiles_n <= kMostBlocks && p.a.col == 1 && p.b.row == 1 &&
+         in_packets(p.a, p.a.row) && in_packets(p.b, p.b.col);
+}
+
+int32_t run_deep(const dt_stream* stream, const Product& p) {
+  constexpr int kFew = 64, kMany = 256;
+  const TileGrid grid = deep_grid(p);
+  const auto blocks = static_cast<unsigned>(grid.batch * grid.tiles_m * grid.tiles_n);
+  const bool few = p.k <= 2 * kFew * kDeepWidth;
+  return launch(stream, few ? deep_product<kFew> : deep_product<kMany>, blocks, few ? kFew : kMany,
+                0, left_lines<float>(p), right_lines<float>(p), Store<FloatMath<float>>(p), grid);
+}
+
 // ---- any product, by tiles
 
 // A tile twice as large needs half the traffic, if there are enough of them. Doubles would not fit
@@ -340,11 +433,12 @@ int64_t library_workspace(const dt_stream* stream, const Product& p) {
 
 // ---- the choice
 
-enum class Way { kNothing, kSmall, kThin, kLibrary, kTiled };
+enum class Way { kNothing, kSmall, kThin, kDeep, kLibrary, kTiled };
 
 // Few operations take as long as the launches: one plain kernel beats a library that may need two
 // and stages tiles larger than the matrices. Thin products are bound by reading one operand, which
-// needs no tiles. Everything else is what cuBLASLt is made for.
+// needs no tiles. Of few outputs with long rows cuBLASLt keeps a few multiprocessors busy, above
+// all if there is a bias. Everything else is what it is made for.
 Way way_of(const Product& p) {
   constexpr double kSmallWork = 1 << 20, kSmallMatrix = 32 * 32 * 32;
   constexpr int64_t kSmallDepth = kSmallSlices * 64;
@@ -354,6 +448,7 @@ Way way_of(const Product& p) {
   const bool floating = p.dtype == DT_FLOAT32 || p.dtype == DT_FLOAT64;
   if (!floating) return Way::kTiled;
   if ((p.n <= kThin && p.a.col == 1) || (p.m <= kThin && p.b.row == 1)) return Way::kThin;
+  if (is_deep(p)) return Way::kDeep;
   return cublaslt_can(p) ? Way::kLibrary : Way::kTiled;
 }
 
@@ -366,6 +461,8 @@ int32_t multiply(const dt_stream* stream, const Product& p, void* workspace) {
       return run_small<FloatMath<T>>(stream, p);
     case Way::kThin:
       return run_thin<T>(stream, p, workspace);
+    case Way::kDeep:
+      return run_deep(stream, p);
     case Way::kTiled:
       return run_tiled<T>(stream, p, workspace, true);
     case Way::kLibrary:

@@ -46,7 +46,8 @@ row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), fixed(4, 5),
 row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), fixed(4), orders=2)
 row("linear", lambda t, x, w, b: F(t).linear(x, w, b), fixed(3, 5), fixed(4, 5), value(4), orders=2)
 row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), value(1), orders=2)
-for n, inputs, outputs in ((16, 16, 16), (17, 16, 16), (64, 100, 30), (300, 120, 150)):
+for n, inputs, outputs in ((16, 16, 16), (17, 16, 16), (64, 100, 30), (300, 120, 150),
+                           (40, 260, 120), (64, 784, 63)):  # fmt: skip
     row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(n, inputs), value(outputs, inputs), value(outputs),
         orders=1)  # fmt: skip
 
