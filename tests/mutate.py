@@ -141,7 +141,7 @@ def configure() -> None:
     run(
         *("cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja"),
         *("-DDT_BUILD_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"),
-        *("-DDT_KERNEL_OPTIMIZATION=-O1", "-DDT_BUILD_EXAMPLES=OFF", "-DDT_BUILD_LUA=OFF"),
+        *("-DDT_KERNEL_OPTIMIZATION=-O1", "-DDT_CUDA=OFF"),
     )
 
 
