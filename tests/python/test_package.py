@@ -64,16 +64,12 @@ def test_stubs_say_what_is_there():
     assert public - declared - aliases == set()
 
 
-def test_import_time():
-    """At most 0.15 s of processor time, the interpreter's own start included."""
-    code = "import dumbtorch, time; print(time.process_time())"
-    times = []
-    for _ in range(3):
-        run = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        times.append(float(run.stdout))
-    assert min(times) < 0.15
+def test_import_brings_in_little():
+    """Starting fast means not to load what only some programs use."""
+    code = "import dumbtorch, sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in run.stdout.split()}
+    assert not loaded & {"numpy", "torch", "PIL", "asyncio", "unittest"}
 
 
 def test_live_handles():
