@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/index_move.h"
+#include "kernels/cuda/radix_sort.h"
 #include "kernels/cuda/sorted_writes.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -125,17 +126,32 @@ SplitPlan split_plan(const IndexPlan& plan) {
   return split;
 }
 
+// Makes the keys of a tile, and counts their lowest digits if there are counts.
+constexpr int kKeyThreads = 1024;  // each waits for its indices: the fewer at a time, the longer
+
 template <int kSelectors, class Word>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kKeyThreads)
     make_keys(Word* keys, Word* order, IndexPlan positions, int64_t lowest, Complaint complaint,
-              Word count) {
+              Word count, DigitCounts counts) {
   begin_kernel();
-  const Word position = static_cast<Word>(blockIdx.x) * kBlock + threadIdx.x;
-  if (position >= count) return;
-  int64_t plain, key;
-  positions.at<kSelectors>(position, complaint, &plain, &key);
-  keys[position] = static_cast<Word>(key - lowest);
-  order[position] = position;
+  __shared__ uint32_t lowest_digits[kDigits];
+  if (threadIdx.x < kDigits) lowest_digits[threadIdx.x] = 0;
+  __syncthreads();
+  const Word begin = static_cast<Word>(blockIdx.x) * kSortTile;
+  const Word end = min(count, begin + kSortTile);
+  for (Word position = begin + threadIdx.x; position < end; position += kKeyThreads) {
+    int64_t plain, offset;
+    positions.at<kSelectors>(position, complaint, &plain, &offset);
+    const Word key = static_cast<Word>(offset - lowest);
+    keys[position] = key;
+    order[position] = position;
+    if (counts.data) atomicAdd(&lowest_digits[key % kDigits], 1u);
+  }
+  if (!counts.data) return;
+  __syncthreads();
+  if (threadIdx.x >= kDigits) return;
+  counts.of(0, blockIdx.x)[threadIdx.x] = lowest_digits[threadIdx.x];
+  for (int d = 1; d < counts.digits; ++d) counts.of(d, blockIdx.x)[threadIdx.x] = 0;
 }
 
 // ---- with repeats: scratch memory
@@ -159,17 +175,23 @@ class Scratch {
   int64_t used_ = 0;
 };
 
-// What the sort needs.
+// What the sort needs: counts if there are few positions, else what CUB asks for.
 template <class Word>
 struct SortBuffers {
   Word *keys[2], *order[2];
-  char* scratch;
+  DigitCounts counts;
+  char* scratch = nullptr;
   size_t scratch_bytes = 0;
 
   SortBuffers(Scratch* memory, const SplitPlan& split) {
     const int64_t count = split.positions.count();
     for (int i = 0; i < 2; ++i)
       keys[i] = memory->take<Word>(count), order[i] = memory->take<Word>(count);
+    if (sizeof(Word) == sizeof(uint32_t) && are_few_pairs(count)) {
+      counts = digit_counts(count, split.key_bits());
+      counts.data = memory->take<uint32_t>(counts.size());
+      return;
+    }
     cub::DoubleBuffer<Word> k(keys[0], keys[1]), o(order[0], order[1]);
     cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, k, o, static_cast<Word>(count), 0,
                                     split.key_bits());
@@ -177,26 +199,41 @@ struct SortBuffers {
   }
 };
 
+// Sorts what make_keys left in the first buffers; the result is in those of number *sorted.
 template <class Word>
-int32_t sort_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
-                       SortBuffers<Word> buffers, SortedPositions<Word>* sorted) {
-  const int64_t count = split.positions.count();
-  const Complaint complaint(stream, call);
-  const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
-    return launch(stream, make_keys<decltype(selectors)::value, Word>,
-                  static_cast<unsigned>(divide_up(count, kBlock)), kBlock, 0, buffers.keys[0],
-                  buffers.order[0], split.positions, split.lowest, complaint,
-                  static_cast<Word>(count));
-  });
-  if (code != DT_KERNEL_OK) return code;
+int32_t sort_pairs(const dt_stream* stream, SortBuffers<Word> buffers, Word count, int bits,
+                   int* sorted) {
+  if constexpr (sizeof(Word) == sizeof(uint32_t)) {
+    if (are_few_pairs(count)) {
+      *sorted = buffers.counts.digits % 2;
+      return sort_few(stream, buffers.keys, buffers.order, count, buffers.counts);
+    }
+  }
   cub::DoubleBuffer<Word> keys(buffers.keys[0], buffers.keys[1]),
       order(buffers.order[0], buffers.order[1]);
   const auto error = cub::DeviceRadixSort::SortPairs(buffers.scratch, buffers.scratch_bytes, keys,
-                                                     order, static_cast<Word>(count), 0,
-                                                     split.key_bits(), native_stream(stream));
-  *sorted = {keys.Current(), order.Current(), static_cast<Word>(count), split.unit,
-             split.lowest * split.unit};
+                                                     order, count, 0, bits, native_stream(stream));
+  *sorted = keys.selector;
   return check(error, "cub::DeviceRadixSort", stream->fault);
+}
+
+template <class Word>
+int32_t sort_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
+                       const SortBuffers<Word>& buffers, SortedPositions<Word>* sorted) {
+  const Word count = static_cast<Word>(split.positions.count());
+  const Complaint complaint(stream, call);
+  int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
+    return launch(stream, make_keys<decltype(selectors)::value, Word>,
+                  static_cast<unsigned>(divide_up(count, kSortTile)), kKeyThreads, 0,
+                  buffers.keys[0], buffers.order[0], split.positions, split.lowest, complaint,
+                  count, buffers.counts);
+  });
+  if (code != DT_KERNEL_OK) return code;
+  int which = 0;
+  code = sort_pairs(stream, buffers, count, split.key_bits(), &which);
+  *sorted = {buffers.keys[which], buffers.order[which], count, split.unit,
+             split.lowest * split.unit};
+  return code;
 }
 
 // ---- with repeats: writing
