@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/cuda/index_move.h"
@@ -240,20 +241,19 @@ int32_t sort_positions(const dt_stream* stream, const dt_call* call, const Split
 
 // How sums are spread over threads.
 struct AdditionShape {
-  int64_t parts, blocks;
+  int64_t parts, chunks, groups;
   int lanes;
 
   AdditionShape(const SplitPlan& split, int width) : parts(split.slice.count / width), lanes(1) {
     while (lanes < kWarp && lanes < parts) lanes *= 2;
     const int64_t span = int64_t{kWriteThreads} / lanes * kRowPositions;
-    blocks = divide_up(split.positions.count(), span);
+    chunks = divide_up(split.positions.count(), span);
+    groups = std::min(divide_up(parts, lanes), std::max(kMostBlocks / chunks, int64_t{1}));
   }
-  dim3 grid() const {
-    constexpr int64_t kMost = 65535;
-    const int64_t groups = divide_up(parts, lanes);
-    return dim3(static_cast<unsigned>(blocks),
-                static_cast<unsigned>(groups < kMost ? groups : kMost));
-  }
+  int64_t blocks() const { return chunks * groups; }
+
+ private:
+  static constexpr int64_t kMostBlocks = 1 << 30;
 };
 
 // Packets are worth code of their own where gradients are added up.
@@ -274,17 +274,21 @@ bool has_packets(const SplitPlan& split, const void* plain, const void* indexed)
 
 template <class T, int kWidth, class Op, class Word>
 int32_t add_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
-                   const Op& op, const SortedPositions<Word>& sorted, bool from_zero,
+                   const Op& op, const SortedPositions<Word>& sorted, int64_t fresh,
                    Scratch* memory) {
   const AdditionShape shape(split, kWidth);
-  Addition<T, kWidth, Op, Word> a{y,           values,      sorted, split.positions, split.slice,
-                                  shape.parts, shape.lanes, op,     from_zero};
-  a.heads = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
-  a.tails = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
-  const int32_t code =
-      launch(stream, add_chunks<T, kWidth, Op, Word>, shape.grid(), kWriteThreads, 0, a);
-  if (code != DT_KERNEL_OK || shape.blocks == 1) return code;
-  return launch(stream, join_chunks<T, kWidth, Op, Word>, shape.grid(), kWriteThreads, 0, a);
+  Addition<T, kWidth, Op, Word> a{y, values, sorted, split.positions, split.slice};
+  a.parts = shape.parts, a.lanes = shape.lanes;
+  a.chunks = static_cast<unsigned>(shape.chunks), a.groups = static_cast<unsigned>(shape.groups);
+  a.op = op, a.fresh = fresh;
+  a.heads = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
+  a.tails = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
+  const int64_t blocks = shape.blocks() + divide_up(fresh, kClearSlices);
+  const int32_t code = launch(stream, add_chunks<T, kWidth, Op, Word>,
+                              static_cast<unsigned>(blocks), kWriteThreads, 0, a);
+  if (code != DT_KERNEL_OK || shape.chunks == 1) return code;
+  return launch(stream, join_chunks<T, kWidth, Op, Word>, static_cast<unsigned>(shape.blocks()),
+                kWriteThreads, 0, a);
 }
 
 template <class T, class Word>
@@ -335,19 +339,6 @@ bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_
          split.extent * slice_bytes == y_bytes && slice_bytes >= kWarp * kPacketBytes;
 }
 
-// Sums that y is made of: every slice of it is written once.
-template <class T, class Op, class Word>
-int32_t store_sums(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
-                   const Op& op, const SortedPositions<Word>& sorted, Scratch* memory) {
-  constexpr int kWidth = kPacketWidth<T>;
-  const int64_t blocks = divide_up(split.extent, kClearSlices);
-  const int32_t code =
-      launch(stream, clear_rest<T, kWidth, Word>, static_cast<unsigned>(blocks), kWriteThreads, 0,
-             y, sorted, split.extent, split.slice.count / kWidth);
-  if (code != DT_KERNEL_OK) return code;
-  return add_sorted<T, kWidth>(stream, split, y, values, op, sorted, true, memory);
-}
-
 // `clear_bytes`: the bytes of y if it is made zero first, else 0.
 template <class T, class Op>
 int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
@@ -366,17 +357,19 @@ int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan
             sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted))
       return code;
     bool packets = false;
+    int64_t fresh = 0;
     if constexpr (kHasPackets<T, Word>) {
       packets = has_packets<T>(split, values.data, y);
-      if (packets && is_made_of_slices(split, clear_bytes, sizeof(T)))
-        return store_sums(stream, split, y, values, op, sorted, &memory);
+      if (packets && is_made_of_slices(split, clear_bytes, sizeof(T))) fresh = split.extent;
     }
-    if (const int32_t code = clear(stream, y, clear_bytes)) return code;
+    if (fresh == 0) {
+      if (const int32_t code = clear(stream, y, clear_bytes)) return code;
+    }
     if constexpr (kHasPackets<T, Word>) {
       if (packets)
-        return add_sorted<T, kPacketWidth<T>>(stream, split, y, values, op, sorted, false, &memory);
+        return add_sorted<T, kPacketWidth<T>>(stream, split, y, values, op, sorted, fresh, &memory);
     }
-    return add_sorted<T, 1>(stream, split, y, values, op, sorted, false, &memory);
+    return add_sorted<T, 1>(stream, split, y, values, op, sorted, 0, &memory);
   });
 }
 
@@ -510,7 +503,7 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
     const int64_t bytes = bytes_of(indexed.dtype);
     for (int64_t width : {int64_t{1}, kPacketBytes / bytes}) {
       const AdditionShape shape(split, static_cast<int>(width));
-      memory.take<char>(2 * shape.blocks * shape.parts * width * bytes + 512);
+      memory.take<char>(2 * shape.chunks * shape.parts * width * bytes + 512);
     }
   }
   return memory.used();
