@@ -7,7 +7,7 @@ import sys
 from . import _indexing, _ops, _overloads
 from ._native import lib
 from ._runtime import check, fail, wrap
-from ._tensor_type import TensorBase, adopt, install, replace, to_capsule
+from ._tensor_type import TensorBase, adopt, install, to_capsule
 from ._types import (
     BY_TYPESTR,
     DTYPE,
@@ -170,10 +170,6 @@ class Tensor(TensorBase):
     def register_hook(self, hook):
         """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""
         return _ops.tensor_register_hook(self, hook)
-
-    def detach_(self) -> Tensor:
-        replace(self, _ops.detach(self))
-        return self
 
     # ---- one number
 
