@@ -62,14 +62,6 @@ class CopySlices final : public Node {
   std::vector<ViewRecipe> recipes_;  // from the base to the view
 };
 
-bool repeats_memory(const Tensor& x) {
-  if (x.numel() == 0) return false;
-  for (int d = 0; d < x.ndim(); ++d) {
-    if (x.strides()[d] == 0 && x.sizes()[d] > 1) return true;
-  }
-  return false;
-}
-
 void rebase(const Tensor& view, const Ref<Node>& inner) {
   const Tensor base(Ref<TensorImpl>::share(view_base(view.impl())));
   auto node = Ref<Node>::adopt(new CopySlices(view, inner));
@@ -85,6 +77,14 @@ void rebase(const Tensor& view, const Ref<Node>& inner) {
 }
 
 }  // namespace
+
+bool repeats_memory(const Tensor& x) {
+  if (x.numel() == 0) return false;
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (x.strides()[d] == 0 && x.sizes()[d] > 1) return true;
+  }
+  return false;
+}
 
 void check_inplace(const Tensor& x, bool recorded) {
   DT_CHECK(!repeats_memory(x), kRuntimeError,

@@ -161,9 +161,12 @@ Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType
            type_word(out));
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(DT_OP_mean, input, plan, out, out);
-  return record("MeanBackward0", y, {input},
-                [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](
-                    BackwardCall& b) { b.results[0] = spread(div(b.grad(), n), kept, sizes); });
+  return record(
+      "MeanBackward0", y, {input},
+      [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](BackwardCall& b) {
+        // Spread first, as PyTorch does: a hook may write to what comes out of a division.
+        b.results[0] = div(spread(b.grad(), kept, sizes), n);
+      });
 }
 
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
