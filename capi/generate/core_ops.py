@@ -14,7 +14,8 @@ def generate(schema: Schema) -> dict[str, str]:
     return {
         "core/ops/enums.h": enums(schema),
         "core/ops/options.h": options(schema),
-        "core/ops/ops.h": declarations(schema),
+        "core/ops/ops.h": _OPS.format(text.GENERATED, _includes(families(schema))),
+        **{declared_in(family): declarations(schema, family) for family in families(schema)},
         "core/ops/pointwise.gen.cpp": pointwise(schema),
     }
 
@@ -100,28 +101,46 @@ namespace dt {
 
 
 def is_declared_here(f: Function) -> bool:
-    """Whether ops.h declares it: not if a row names another header or another C++ expression."""
+    """Whether this module declares it: not if a row names a header or another C++ expression."""
     return not f.header and not f.core
 
 
-def declarations(schema: Schema) -> str:
-    parts = [_HEADER + _OPS_INTRO]
-    last_file = None
+def families(schema: Schema) -> list[str]:
+    """The schema files with ops to declare. Each has a header of its own, so that a new row makes
+    only those files compile again that use its kind of ops."""
+    return list(dict.fromkeys(f.file for f in schema.functions.values() if is_declared_here(f)))
+
+
+def declared_in(family: str) -> str:
+    return f"core/ops/{family}.gen.h"
+
+
+def _includes(names: list[str]) -> str:
+    return "\n".join(f'#include "{declared_in(name)}"' for name in sorted(names))
+
+
+def declarations(schema: Schema, family: str) -> str:
+    parts = [_HEADER + _DECLARATIONS_INTRO.replace("@FAMILY@", family)]
     for f in schema.functions.values():
-        if not is_declared_here(f):
+        if f.file != family or not is_declared_here(f):
             continue
-        if f.file != last_file:
-            last_file = f.file
-            parts.append(f"// ---- {f.file}\n")
         parts.append(text.comment(f.doc))
         head = f"{coretypes.return_type(schema, f)} {f.name}("
         parts.append(text.call(head, coretypes.parameters(schema, f, defaults=True), ");") + "\n")
     return "\n".join([*parts, "}  // namespace dt\n"])
 
 
-_OPS_INTRO = """\
-// Every op of the library as a C++ function. Arguments, defaults and meanings are PyTorch's; an undefined Tensor is an
-// absent optional one. In-place ops write and return their first argument.
+_OPS = """\
+// {}
+// Every op of the library as a C++ function, for who needs many kinds of them.
+#pragma once
+
+{}
+"""
+
+_DECLARATIONS_INTRO = """\
+// The ops of capi/schema/@FAMILY@.toml as C++ functions. Arguments, defaults and meanings are PyTorch's; an undefined
+// Tensor is an absent optional one. In-place ops write and return their first argument.
 // clang-format off
 #pragma once
 
@@ -160,9 +179,12 @@ _POINTWISE_INTRO = """\
 // The elementwise ops: one PointwiseRow each, and the functions that call it. The gradient functions here run while a
 // graph of the backward is being built; otherwise the same formulas run as one kernel (kernels/functors.gen.h).
 // clang-format off
-#include "core/ops/formula.h"
-#include "core/ops/ops.h"
 #include "core/ops/pointwise.h"
+
+#include "core/ops/creation.gen.h"
+#include "core/ops/formula.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/runtime/pointwise_ops.h"
 
 namespace dt {
 namespace {

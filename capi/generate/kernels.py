@@ -1,4 +1,4 @@
-"""Prints what the kernels are built from: kernels/ops.def and kernels/functors.gen.h."""
+"""Prints what the kernels are built from: the lists of ops, and kernels/functors.gen.h."""
 
 from __future__ import annotations
 
@@ -14,12 +14,25 @@ _CLASS = {"float": "FLOAT", "num": "NUM", "int": "INT", "bool": "INT"}
 
 
 def generate(schema: Schema) -> dict[str, str]:
-    return {"kernels/ops.def": ops(schema), "kernels/functors.gen.h": functors(schema)}
+    return {
+        "kernels/ops.def": ops(
+            "that have kernels, but for the elementwise ones", kernel_rows(schema)
+        ),
+        "kernels/pointwise.def": ops("that are elementwise", pointwise_rows(schema)),
+        "kernels/functors.gen.h": functors(schema),
+    }
 
 
-def kernel_rows(schema: Schema) -> list[tuple[str, str]]:
-    """(name, what the signature hash covers) of every kernel, in table order."""
-    rows = [(k.name, _describe(k)) for k in schema.kernels.values()]
+# (name, what the signature hash covers) of every kernel, in table order.
+Rows = list[tuple[str, str]]
+
+
+def kernel_rows(schema: Schema) -> Rows:
+    return [(k.name, _describe(k)) for k in schema.kernels.values()]
+
+
+def pointwise_rows(schema: Schema) -> Rows:
+    rows = []
     for f in schema.elementwise:
         e = f.elementwise
         attributes = [a.name for a in e.attributes]
@@ -40,11 +53,10 @@ def _describe_lists(out, inputs, attributes) -> str:
     return ";".join(",".join(part) for part in (out, inputs, ["compute", *attributes], attributes))
 
 
-def ops(schema: Schema) -> str:
-    lines = [BANNER + "// DT_OP(name, hash of operands and attributes): the ops that have kernels."]
-    for name, description in kernel_rows(schema):
+def ops(which: str, rows: Rows) -> str:
+    lines = [BANNER + f"// DT_OP(name, hash of operands and attributes): the ops {which}."]
+    for name, description in rows:
         lines.append(f"DT_OP({name}, 0x{zlib.crc32(description.encode()):08x})")
-
     return "\n".join(lines) + "\n"
 
 

@@ -178,7 +178,7 @@ class Function:
     operator: str = ""  # Python's special method without underscores: "add"
     as_property: bool = False  # wrappers show it as an attribute
     public: bool = True  # False: kernel and core function only
-    header: str = ""  # where core declares it, when not in the generated core/ops/ops.h
+    header: str = ""  # where core declares it, if not in its family's
     core: str = ""  # how the shim calls it, when not dt::NAME(args): "{input}.numel()"
     elementwise: Elementwise | None = None
     errors: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from . import cabi, coretypes, text
+from .core_ops import declared_in, is_declared_here
 from .model import Argument, Callback, Enum, Function, Options, Schema
 
 _HEADER = f"// {text.GENERATED}\n// clang-format off\n"
@@ -201,11 +202,12 @@ def _callback_result(schema: Schema, r: Argument) -> tuple[str, str, str]:
 
 
 def shim(schema: Schema, functions: list[Function]) -> str:
-    headers = sorted({f.header for f in functions if f.header})
+    headers = {f.header for f in functions if f.header}
+    headers |= {declared_in(f.file) for f in functions if is_declared_here(f)}
     parts = [_HEADER]
     parts += ['#include "capi/shim/adapters.h"\n#include "capi/shim/guard.h"']
-    parts += ['#include "capi/shim/types.gen.h"\n#include "core/ops/ops.h"']
-    parts += [f'#include "{h}"' for h in headers]
+    parts += ['#include "capi/shim/types.gen.h"']
+    parts += [f'#include "{h}"' for h in sorted(headers)]
     parts.append("\nusing namespace dt;\nusing namespace dt::capi;\n")
     parts += [_function(schema, f) for f in functions]
     return "\n".join(parts)

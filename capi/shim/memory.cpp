@@ -7,7 +7,7 @@
 #include "capi/shim/results.h"
 #include "capi/shim/types.gen.h"
 #include "core/ops/copy.h"
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
 #include "core/runtime/context.h"
 
 using namespace dt;

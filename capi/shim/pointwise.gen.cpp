@@ -4,7 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
-#include "core/ops/ops.h"
+#include "core/ops/pointwise.gen.h"
 
 using namespace dt;
 using namespace dt::capi;

@@ -4,7 +4,6 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
-#include "core/ops/ops.h"
 
 using namespace dt;
 using namespace dt::capi;

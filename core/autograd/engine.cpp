@@ -9,7 +9,11 @@
 #include "core/autograd/record.h"
 #include "core/base/pointer_map.h"
 #include "core/ops/copy.h"
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 
 namespace dt {
 namespace {

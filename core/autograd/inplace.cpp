@@ -4,7 +4,7 @@
 
 #include "core/autograd/view.h"
 #include "core/ops/copy.h"
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
 
 namespace dt {
 namespace {

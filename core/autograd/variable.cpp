@@ -6,7 +6,8 @@
 #include "core/autograd/hooks.h"
 #include "core/autograd/record.h"
 #include "core/autograd/view.h"
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/pointwise.gen.h"
 
 namespace dt {
 namespace {

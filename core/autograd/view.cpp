@@ -3,7 +3,10 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/record.h"
 #include "core/ops/copy.h"
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/views.gen.h"
 
 namespace dt {
 namespace {

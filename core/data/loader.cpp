@@ -7,7 +7,10 @@
 #include <deque>
 #include <thread>
 
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/random.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/context.h"
 #include "core/runtime/generator.h"
 

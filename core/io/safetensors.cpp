@@ -7,6 +7,7 @@
 #include "core/io/file.h"
 #include "core/io/json.h"
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {

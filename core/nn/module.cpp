@@ -5,6 +5,7 @@
 
 #include "core/io/safetensors.h"
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {

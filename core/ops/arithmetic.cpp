@@ -1,7 +1,10 @@
 // Arithmetic that chooses among elementwise rows, or checks what a kernel cannot report.
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
+#include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {

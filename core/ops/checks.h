@@ -7,6 +7,7 @@
 
 #include "core/autograd/saved.h"
 #include "core/ops/copy.h"
+#include "core/ops/views.gen.h"
 
 namespace dt {
 

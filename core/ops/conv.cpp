@@ -1,11 +1,16 @@
 // Convolution. It is linear in the input and in the weight, and so are its two gradients: each of
 // the three ops has the other two as its derivatives, so every order is right.
+#include "core/ops/creation.gen.h"
+#include "core/ops/linalg.gen.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/ops/window.h"
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
-#include "core/ops/ops.h"
 #include "core/runtime/backend.h"
 
 namespace dt {

@@ -4,6 +4,7 @@
 #include "core/autograd/inplace.h"
 #include "core/autograd/view.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/backend.h"

@@ -1,7 +1,7 @@
 // Copies, conversions and sums that other ops are made of.
 #pragma once
 
-#include "core/ops/ops.h"
+#include "core/ops/enums.h"
 
 namespace dt {
 

@@ -2,6 +2,7 @@
 
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
 

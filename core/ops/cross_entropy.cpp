@@ -1,9 +1,16 @@
 // Losses of classes: nll_loss and cross_entropy.
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/loss.gen.h"
 #include "core/ops/loss.h"
 
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
 #include "core/ops/formula.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 
 namespace dt {

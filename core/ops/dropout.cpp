@@ -4,6 +4,9 @@
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/pointwise.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/generator.h"
 

@@ -1,6 +1,13 @@
 // Embedding: rows of a table, with the table's gradient.
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 
 namespace dt {

@@ -3,7 +3,7 @@
 // in both worlds.
 #pragma once
 
-#include "core/ops/ops.h"
+#include "core/ops/pointwise.gen.h"
 
 namespace dt {
 

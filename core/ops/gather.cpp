@@ -2,6 +2,11 @@
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 
 namespace dt {

@@ -3,6 +3,11 @@
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/tensor/layout.h"
 

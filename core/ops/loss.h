@@ -1,7 +1,7 @@
 // What the files of losses share.
 #pragma once
 
-#include "core/ops/ops.h"
+#include "core/ops/enums.h"
 
 namespace dt {
 

@@ -2,7 +2,11 @@
 // to them is what they mean, and serves when a graph of the backward is built.
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 
 namespace dt {

@@ -4,7 +4,7 @@
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
 #include "core/runtime/backend.h"
 #include "core/tensor/layout.h"
 

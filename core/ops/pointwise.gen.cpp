@@ -2,9 +2,12 @@
 // The elementwise ops: one PointwiseRow each, and the functions that call it. The gradient functions here run while a
 // graph of the backward is being built; otherwise the same formulas run as one kernel (kernels/functors.gen.h).
 // clang-format off
-#include "core/ops/formula.h"
-#include "core/ops/ops.h"
 #include "core/ops/pointwise.h"
+
+#include "core/ops/creation.gen.h"
+#include "core/ops/formula.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/runtime/pointwise_ops.h"
 
 namespace dt {
 namespace {

@@ -1,5 +1,8 @@
 // Pooling. Both kinds are linear in the input once the places of the maxima are known, so the
 // gradients are ops with gradients of their own.
+#include "core/ops/indexing.gen.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/ops/window.h"
 
 #include "core/autograd/record.h"

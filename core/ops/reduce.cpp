@@ -5,6 +5,12 @@
 
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
 

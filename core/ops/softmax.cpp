@@ -2,6 +2,9 @@
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/formula.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 
 namespace dt {

@@ -7,6 +7,8 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/views.gen.h"
 
 namespace dt {
 namespace {

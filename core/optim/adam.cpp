@@ -1,5 +1,5 @@
 // torch.optim.Adam and AdamW, which differ in where the weight decay goes.
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/options.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/steps.h"

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {

@@ -1,5 +1,5 @@
 // torch.optim.SGD.
-#include "core/ops/ops.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/options.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/steps.h"

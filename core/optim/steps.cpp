@@ -3,6 +3,10 @@
 #include <cmath>
 
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
 

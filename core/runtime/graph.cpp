@@ -7,6 +7,7 @@
 #include "core/runtime/accelerator.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
+#include "core/runtime/pointwise_ops.h"
 
 namespace dt {
 namespace {

@@ -2,18 +2,22 @@
 
 #include <cstring>
 
+#include "core/runtime/pointwise_ops.h"
+
 namespace dt {
 namespace {
 
 const char* const kOpNames[] = {
 #define DT_OP(name, signature) #name,
 #include "kernels/ops.def"
+#include "kernels/pointwise.def"
 #undef DT_OP
 };
 
 constexpr uint32_t kSignatures[] = {
 #define DT_OP(name, signature) signature,
 #include "kernels/ops.def"
+#include "kernels/pointwise.def"
 #undef DT_OP
 };
 
@@ -47,6 +51,7 @@ uint32_t op_signature(const char* name) {
   return op < 0 ? 0 : kSignatures[op];
 }
 
-KernelTable::KernelTable(const char* name) : dt_registry{add_kernel}, name(name) {}
+KernelTable::KernelTable(const char* name)
+    : dt_registry{add_kernel}, name(name), kernel(kOpCount), workspace(kOpCount) {}
 
 }  // namespace dt

@@ -1,16 +1,19 @@
 // The kernels of one backend, by op number.
 #pragma once
 
+#include <vector>
+
 #include "kernels/abi.h"
 
 namespace dt {
 
-// Every op that has kernels, by a number of this library's own; backends know ops by name.
+// Every op that has kernels, by a number of this library's own; backends know ops by name. The
+// elementwise ones, which are many and often change, follow in core/runtime/pointwise_ops.h.
 enum : int {
 #define DT_OP(name, signature) DT_OP_##name,
 #include "kernels/ops.def"
 #undef DT_OP
-  kOpCount
+  kFirstPointwiseOp
 };
 
 const char* op_name(int op);
@@ -20,8 +23,8 @@ uint32_t op_signature(const char* name);
 // A registry that a backend fills. A null kernel: the backend has none for that op.
 struct KernelTable : dt_registry {
   const char* name;
-  dt_kernel* kernel[kOpCount] = {};
-  dt_workspace* workspace[kOpCount] = {};
+  std::vector<dt_kernel*> kernel;
+  std::vector<dt_workspace*> workspace;
   int next_op = 0;  // where the search for a name starts
 
   explicit KernelTable(const char* name);

@@ -5,6 +5,8 @@
 
 #include "core/autograd/node.h"
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/views.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {

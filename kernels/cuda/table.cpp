@@ -13,6 +13,7 @@ namespace {
 const dt_signature kSignatures[] = {
 #define DT_OP(name, hash) {#name, hash},
 #include "kernels/ops.def"
+#include "kernels/pointwise.def"
 #undef DT_OP
 };
 

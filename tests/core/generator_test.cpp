@@ -6,6 +6,7 @@
 
 #include "core/autograd/engine.h"
 #include "core/ops/copy.h"
+#include "core/ops/ops.h"
 #include "core/runtime/generator.h"
 #include "core/runtime/pool.h"
 

@@ -42,6 +42,7 @@ void check_table(const dt_backend& table) {
   const dt_signature expected[] = {
 #define DT_OP(name, hash) {#name, hash},
 #include "kernels/ops.def"
+#include "kernels/pointwise.def"
 #undef DT_OP
   };
   constexpr int32_t n = sizeof(expected) / sizeof(expected[0]);
