@@ -88,7 +88,7 @@ bool Tensor::requires_grad() const {
 const Tensor& Tensor::set_requires_grad(bool value) const {
   Autograd& a = impl_->autograd;
   DT_CHECK(!value || is_floating(dtype()), kRuntimeError,
-           "only Tensors of floating point dtype can require gradients, got ", dtype());
+           "only Tensors of floating point dtype can require gradients");
   Guard guard(a.lock);
   DT_CHECK(value || !a.node, kRuntimeError,
            "you can only change requires_grad flags of leaf variables. If you want to use a "

@@ -334,8 +334,8 @@ bool equal(const Tensor& input, const Tensor& other) {
 
 // |input - other| <= atol + rtol * |other|, where both are finite or equal.
 Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, input.dtype(), " did not match ",
-           other.dtype());
+  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, type_word(input.dtype()),
+           " did not match ", type_word(other.dtype()));
   DT_CHECK(rtol >= 0 && atol >= 0, kRuntimeError,
            "rtol and atol must be greater than or equal to zero");
   const GradMode no_grad(false);
