@@ -1346,7 +1346,7 @@ struct binary_cross_entropy_with_logits_element_backward {
   X(squared_error_backward, FLOAT, 104) \
   X(squared_error_slope, FLOAT, 105) \
   X(squared_error_slope_backward, FLOAT, 106) \
-  X(absolute_error, FLOAT, 107) \
+  X(absolute_error, NUM, 107) \
   X(absolute_error_backward, FLOAT, 108) \
   X(binary_cross_entropy_element, FLOAT, 109) \
   X(binary_cross_entropy_element_backward, FLOAT, 110) \
