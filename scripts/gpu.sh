@@ -3,7 +3,8 @@
 # Everything that is to be seen on a machine with a GPU, in one call of at most ten minutes:
 #   build      the library, the plugin for all targets, the Python module, the C and C++ tests
 #   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
-#   pytest     the op rows, random numbers and tests/python/test_cuda.py with DT_TEST_DEVICE=cuda
+#   pytest     the op rows, random numbers, tests/python/test_cuda.py and the example programs, with
+#              DT_TEST_DEVICE=cuda (DATA=dir: a folder with the four IDX files)
 #   bench      benchmarks/gpu.py against PyTorch
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
 # Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
@@ -44,7 +45,7 @@ do_build() {
   if ls .whl/*.whl >/dev/null 2>&1; then
     python3 -m pip install -q --no-index --no-deps --upgrade --target "$site" .whl/*.whl
   fi
-  cmake -S . -B "$build" -G Ninja -DDT_CUDA=ON -DDT_BUILD_PYTHON=ON -DDT_BUILD_LUA=OFF \
+  cmake -S . -B "$build" -G Ninja -DDT_CUDA=ON -DDT_BUILD_PYTHON=ON \
     -DPython_EXECUTABLE="$(command -v python3)"
   cmake --build "$build" --target all dt_tests
   ls -l "$build/libdumbtorch_cuda.so"
@@ -58,10 +59,12 @@ do_ctest() {
 do_pytest() {
   parallel=
   if python3 -c 'import xdist' 2>/dev/null; then parallel="-n 8"; fi
-  # shellcheck disable=SC2086
   # The workers must collect in one order.
-  PYTHONHASHSEED=0 DT_TEST_DEVICE=cuda python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
-    tests/python/ops/test_ops.py tests/python/ops/test_random.py tests/python/test_cuda.py
+  export PYTHONHASHSEED=0 DT_TEST_DEVICE=cuda DT_BUILD_DIR="$PWD/$build"
+  # shellcheck disable=SC2086
+  python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
+    tests/python/ops/test_ops.py tests/python/ops/test_random.py tests/python/test_cuda.py \
+    tests/examples
 }
 
 do_bench() {

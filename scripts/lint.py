@@ -31,7 +31,13 @@ SOURCE_NAMES = {"Makefile", "run", "CMakeLists.txt"}
 # "/" is a folder.
 MAY_INCLUDE = {
     "kernels": ("kernels/",),
-    "core": ("core/", "kernels/abi.h", "kernels/dtype.def", "kernels/ops.def", "kernels/pointwise.def"),
+    "core": (
+        "core/",
+        "kernels/abi.h",
+        "kernels/dtype.def",
+        "kernels/ops.def",
+        "kernels/pointwise.def",
+    ),
     "capi": ("capi/", "core/", "kernels/abi.h", "dumbtorch.h"),
     "wrappers": ("wrappers/", "dumbtorch.h", "dt.h", "dumbtorch.hpp"),
     "examples": ("dumbtorch.h", "dt.h", "dumbtorch.hpp"),

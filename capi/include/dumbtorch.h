@@ -3215,6 +3215,12 @@ DT_API dt_status dt_tensor_set_data(dt_tensor *self, dt_tensor *data) DT_NOEXCEP
  * @param input The tensor. */
 DT_API dt_status dt_detach(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made from
+ * it before stays as it is.
+ * @param self The tensor. Written.
+ * @throws RuntimeError: the tensor is a view. */
+DT_API dt_status dt_detach_(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHECK;
+
 /* ---- types */
 
 /** Version, compiler, instruction set in use, threads and optional parts of the library.

@@ -256,3 +256,10 @@ dt_status dt_detach(dt_tensor *input, dt_tensor **out) noexcept {
     put(out, input_.detach());
   });
 }
+
+dt_status dt_detach_(dt_tensor *self) noexcept {
+  return guard("detach_", [&] {
+    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    self_.detach_();
+  });
+}

@@ -258,7 +258,10 @@ void Run::add_to_grad(const Tensor& x, Tensor grad) {
 
 void Run::accumulate(TensorList inputs) {
   const GradMode mode(options_.create_graph);
-  for (Leaf& leaf : leaves_) add_to_grad(Tensor(leaf.tensor), std::move(leaf.grad));
+  for (Leaf& leaf : leaves_) {
+    const Tensor x(leaf.tensor);
+    if (x.requires_grad()) add_to_grad(x, std::move(leaf.grad));  // or frozen since its use
+  }
   for (int64_t i = 0; i < inputs.size(); ++i) {
     if (captured_[i].defined() && !inputs[i].is_leaf()) {
       add_to_grad(inputs[i], std::move(captured_[i]));

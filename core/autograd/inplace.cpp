@@ -22,24 +22,33 @@ constexpr const char* kViewMadeWithoutGrad =
 // incoming one, with the view's part replaced by what the op makes of it.
 class CopySlices final : public Node {
  public:
-  CopySlices(const Tensor& view, Ref<Node> inner) : Node("CopySlices"), inner_(std::move(inner)) {
+  CopySlices(const Tensor& base, const Tensor& view, Ref<Node> inner)
+      : Node("CopySlices"),
+        inner_(std::move(inner)),
+        strides_(repeats_memory(base) ? contiguous_strides(base.sizes()) : base.strides()) {
     for (TensorImpl* v = view.impl(); v->autograd.view; v = v->autograd.view->parent.get()) {
       recipes_.push_back(v->autograd.view->recipe);
+      is_strided_ = recipes_.back().kind == ViewRecipe::kAsStrided;
+      if (!is_strided_) continue;
+      recipes_.back().start -= base.offset();  // the gradient's memory begins with the base
+      break;                                   // it looks at the memory, whatever views lie between
     }
     std::reverse(recipes_.begin(), recipes_.end());
   }
 
   void backward(BackwardCall& call) override {
+    if (!inner_) fail_released();
     const Tensor& grad = call.grad();
     std::vector<Tensor> results(inner_->edges.size());
-    std::vector<char> wanted(inner_->edges.size(), 1);
-    for (int i = 1; i < edges.size(); ++i) wanted[i] = call.wants(i);
-    Tensor part = view_of(grad);
+    // What an input without a graph would need for its gradient was never saved.
+    std::vector<char> wanted(inner_->edges.size());
+    for (int i = 0; i < edges.size(); ++i) wanted[i] = call.wants(i);
+    Tensor part = view_of(is_strided_ ? like_base(grad) : grad);
     BackwardCall inner{inner_.get(), &part, results.data(),
                        reinterpret_cast<const bool*>(wanted.data()), call.create_graph};
     inner_->backward(inner);
     if (call.wants(0)) {
-      Tensor whole = clone(grad);
+      const Tensor whole = like_base(grad);
       const Tensor hole = view_of(whole);
       if (results[0].defined())
         copy_(hole, results[0]);
@@ -50,7 +59,9 @@ class CopySlices final : public Node {
     for (int i = 1; i < edges.size(); ++i) call.results[i] = results[i];
   }
 
-  void release_saved() override { inner_->release_saved(); }
+  // What the op saved is not dropped here: after a backward with create_graph, the op may be a node
+  // of its own in the graph of the gradients, where its turn comes later.
+  void release_saved() override { inner_ = Ref<Node>(); }
 
  private:
   Tensor view_of(Tensor base) const {
@@ -58,17 +69,24 @@ class CopySlices final : public Node {
     return base;
   }
 
+  // A copy of the gradient in the base's memory order: only there is each recipe a view again.
+  Tensor like_base(const Tensor& grad) const {
+    const Tensor copy = make_empty_strided(grad.sizes(), strides_, grad.dtype(), grad.device());
+    return copy_(copy, grad);
+  }
+
   Ref<Node> inner_;
+  const Dims strides_;
   std::vector<ViewRecipe> recipes_;  // from the base to the view
+  bool is_strided_ = false;          // whether the first recipe looks at memory, not at elements
 };
 
 void rebase(const Tensor& view, const Ref<Node>& inner) {
   const Tensor base(Ref<TensorImpl>::share(view_base(view.impl())));
-  auto node = Ref<Node>::adopt(new CopySlices(view, inner));
+  auto node = Ref<Node>::adopt(new CopySlices(base, view, inner));
   node->edges.resize(inner->edges.size());
   node->edges[0] = gradient_edge(base);
   for (int i = 1; i < inner->edges.size(); ++i) node->edges[i] = inner->edges[i];
-  inner->edges[0] = Edge();  // its gradient goes into the base's, not along the old view
   inner->outputs.resize(1);
   inner->outputs[0] = OutputInfo(view);
   node->outputs.resize(1);

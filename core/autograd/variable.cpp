@@ -140,6 +140,18 @@ Tensor Tensor::detach() const {
   return make_alias(*this, sizes(), strides(), offset());
 }
 
+const Tensor& Tensor::detach_() const {
+  Autograd& a = impl_->autograd;
+  DT_CHECK(!a.view, kRuntimeError, "Can't detach views in-place. Use detach() instead.");
+  Ref<Node> history;  // freed outside the lock
+  Guard guard(a.lock);
+  history = Ref<Node>::adopt(a.node);
+  a.node = nullptr;
+  a.output_index = 0;
+  a.requires_grad = false;
+  return *this;
+}
+
 Tensor Tensor::detach_version() const {
   Tensor y = detach();
   y.impl()->own_version = Ref<VersionCell>::adopt(new VersionCell(0));

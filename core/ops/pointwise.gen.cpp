@@ -944,8 +944,8 @@ static void binary_cross_entropy_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& target = g.input[1];
-  if (g.wants[0]) g.out[0] = grad * (input - target) / maximum((T(1) - input) * input, T(1e-12));
-  if (g.wants[1]) g.out[1] = grad * (maximum(log1p(-input), T(-100)) - maximum(log(input), T(-100)));
+  if (g.wants[0]) g.out[0] = grad * (input - target) / maximum((T(1) - input) * input, T(9.999999960041972e-13));
+  if (g.wants[1]) g.out[1] = grad * (log1p(-input) - log(input));
 }
 static constexpr PointwiseRow kBinaryCrossEntropyElement{
     "binary_cross_entropy_element", "BinaryCrossEntropyElementBackward0",
@@ -962,14 +962,8 @@ static void binary_cross_entropy_with_logits_element_gradient(PointwiseGradient&
   const Tensor& target = g.input[1];
   const Tensor& pos_weight = g.input[2];
   if (g.wants[0]) g.out[0] = grad * (T(1) - target - (T(1) + (pos_weight - T(1)) * target) * sigmoid(-input));
-  if (g.wants[1]) {
-    const Tensor log_s = minimum(input, T(0)) - log1p(exp(-abs(input)));
-    g.out[1] = grad * (-input - (pos_weight - T(1)) * log_s);
-  }
-  if (g.wants[2]) {
-    const Tensor log_s = minimum(input, T(0)) - log1p(exp(-abs(input)));
-    g.out[2] = -grad * target * log_s;
-  }
+  if (g.wants[1]) g.out[1] = grad * (-input - (pos_weight - T(1)) * logsigmoid(input));
+  if (g.wants[2]) g.out[2] = -grad * target * logsigmoid(input);
 }
 static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsElement{
     "binary_cross_entropy_with_logits_element", "BinaryCrossEntropyWithLogitsElementBackward0",

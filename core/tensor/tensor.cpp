@@ -49,6 +49,12 @@ void TensorImpl::destroy(TensorImpl* impl) {
   }
 }
 
+int64_t Tensor::size(int64_t dim) const {
+  DT_CHECK(ndim() > 0, kIndexError, "Dimension specified as ", dim,
+           " but tensor has no dimensions");
+  return impl_->sizes[wrap_dim(dim, ndim())];
+}
+
 bool Tensor::is_contiguous(MemoryFormat format) const {
   if (format != MemoryFormat::kChannelsLast) return impl_->contiguous;
   if (ndim() != 4) return false;

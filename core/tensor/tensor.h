@@ -102,7 +102,7 @@ class Tensor {
   int ndim() const { return impl_->sizes.size(); }
   const Dims& sizes() const { return impl_->sizes; }
   const Dims& strides() const { return impl_->strides; }
-  int64_t size(int64_t dim) const { return impl_->sizes[wrap_dim(dim, ndim())]; }
+  int64_t size(int64_t dim) const;
   int64_t numel() const { return impl_->numel; }
   int64_t offset() const { return impl_->offset; }
   DType dtype() const { return impl_->dtype; }
@@ -132,6 +132,7 @@ class Tensor {
   // makes sure that no other thread uses this tensor meanwhile.
   void set_data(const Tensor& other) const;
   Tensor detach() const;          // shares memory and version, not the graph
+  const Tensor& detach_() const;  // leaves the graph itself
   Tensor detach_version() const;  // as `x.data`: shares the memory alone
   // How often it, its views and what it was detached from were changed in place: saved tensors
   // compare it (autograd/saved.h).

@@ -228,6 +228,13 @@ static void test_detach(void) {
   EXPECT(HANDLE, "detach", dt_detach(NULL, (dt_tensor **)&out.pointer));
 }
 
+static void test_detach_(void) {
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.released));
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "detach_", dt_detach_(NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_tensor_alias();
@@ -257,5 +264,6 @@ int main(void) {
   test_tensor_data();
   test_tensor_set_data();
   test_detach();
+  test_detach_();
   return misuse_end();
 }

@@ -407,6 +407,25 @@ def test_gradients_of_chosen_slices(device, width, axis):
     assert dt.equal(x.grad.cpu(), chosen @ g)
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+@pytest.mark.parametrize("count", [2048, 2049, 262_144, 262_145])
+@pytest.mark.parametrize("rows", [5, 50_000, 300_000])
+def test_writes_through_many_indices(device, count, rows):
+    """Positions that a GPU sorts in one tile, in many, or in another way, by keys of one to three digits, against
+    NumPy. The numbers are small integers, so the order of sums does not matter; the last assignment wins."""
+    rng = np.random.default_rng(count + rows)
+    index = np.minimum(rng.integers(0, rows, count), rng.integers(0, rows, count))
+    values = rng.integers(-9, 10, count).astype(np.float32)
+    sums, last = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
+    np.add.at(sums, index, values)
+    for i, value in dict(zip(index, values)).items():
+        last[i] = value
+    there, given = dt.tensor(index).to(device), dt.tensor(values).to(device)
+    zeros = dt.zeros(rows, device=device)
+    assert (zeros.index_add(0, there, given).cpu().numpy() == sums).all()
+    assert (zeros.index_put((there,), given).cpu().numpy() == last).all()
+
+
 def results(t, f, arrays, device):
     """f's results and the gradients of its first one with respect to its arguments."""
     leaves = [t.tensor(a).to(device).requires_grad_() for a in arrays]

@@ -224,6 +224,41 @@ def test_long_chains_of_gradients_are_freed():
     del first, x
 
 
+def test_leaves_frozen_after_their_use_get_no_gradient(torch):
+    for t in (dt, torch):
+        x, w = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+        y = (x * w).sum()
+        w.requires_grad_(False)
+        y.backward()
+        assert x.grad.tolist() == [1.0, 1.0] and w.grad is None
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_detach_in_place_is_seen_by_every_handle(torch):
+    """It made a new tensor behind one handle: a gradient kept its graph, a parameter its flag."""
+    for t in (dt, torch):
+        x = t.ones(2, requires_grad=True)
+        (x * x).sum().backward(create_graph=True)
+        x.grad.detach_()
+        assert not x.grad.requires_grad
+        layer = t.nn.Linear(2, 2)
+        layer(t.ones(2)).sum().backward()
+        for p in layer.parameters():
+            p.detach_()
+        assert not layer.weight.requires_grad and layer.weight.grad is not None
+        assert layer.weight.contiguous().detach_().is_leaf
+        with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+            (x * 2)[0].detach_()
+
+
+def test_size_of_a_number(torch):
+    """It was read from where no sizes are."""
+    for t in (dt, torch):
+        for dim in (0, -1, 1):
+            with pytest.raises(IndexError, match=f"Dimension specified as {dim} but tensor has no"):
+                t.tensor(1.0).size(dim)
+
+
 # ---- files and loaders
 
 

@@ -5660,6 +5660,14 @@ static inline dt_tensor *T_detach(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
+/** T_detach_(self: tensor)
+ * Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made
+ * from it before stays as it is. */
+static inline dt_tensor *T_detach_(dt_tensor *self) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_detach_(self)) ? self : NULL;
+}
+
 /** T_build_info()
  * Version, compiler, instruction set in use, threads and optional parts of the library. Lines of
  * `name: value`. */

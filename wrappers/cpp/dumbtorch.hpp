@@ -565,6 +565,9 @@ class Tensor {
   void set_data(const Tensor& data) const;
   // The same memory without the graph.
   Tensor detach() const;
+  // Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made
+  // from it before stays as it is.
+  const Tensor& detach_() const;
   // The same elements in another shape, without a copy.
   Tensor view(const Ints& size) const;
   // view with the shape of another tensor.
@@ -2624,6 +2627,11 @@ inline Tensor Tensor::detach() const {
   dt_tensor* out = nullptr;
   detail::check(dt_detach(handle(), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::detach_() const {
+  detail::check(dt_detach_(handle()));
+  return *this;
 }
 
 inline int64_t StringList::len() const {

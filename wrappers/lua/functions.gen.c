@@ -5613,6 +5613,17 @@ static int fn_detach(lua_State *L) {
   return 1;
 }
 
+static int fn_detach_(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "detach_", names};
+  dt_tensor *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  dtl_check(L, dt_detach_(a_self));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_build_info(lua_State *L) {
   static const char *const names[] = {NULL};
   dtl_call c = {L, "build_info", names};
@@ -6597,6 +6608,7 @@ static const luaL_Reg methods_tensor[] = {
     {"grad_fn_name", fn_tensor_grad_fn_name},
     {"set_data", fn_tensor_set_data},
     {"detach", fn_detach},
+    {"detach_", fn_detach_},
     {"view", fn_view},
     {"view_as", fn_view_as},
     {"reshape", fn_reshape},

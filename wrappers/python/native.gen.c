@@ -2113,6 +2113,10 @@ static int64_t py_detach(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_detach_(int64_t self) {
+  return dt_detach_((dt_tensor *)(intptr_t)self);
+}
+
 static int64_t py_build_info(void) {
   dt_bytes *out = NULL;
   (void)!dt_build_info(&out);

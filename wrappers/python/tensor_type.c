@@ -316,22 +316,6 @@ static PyObject* wrap(PyObject* module, PyObject* handle) {
   return adopt_handle(tensor_type, (dt_tensor*)(intptr_t)bits);
 }
 
-/* replace(tensor, other): the object becomes another handle to `other`'s tensor. */
-static PyObject* replace(PyObject* module, PyObject* args) {
-  PyObject *tensor, *other;
-  (void)module;
-  if (!PyArg_ParseTuple(args, "OO", &tensor, &other)) return NULL;
-  if (!PyObject_TypeCheck(tensor, base_type) || !PyObject_TypeCheck(other, base_type)) {
-    return PyErr_Format(PyExc_TypeError, "replace: not a tensor");
-  }
-  dt_tensor* alias = NULL;
-  if (dt_tensor_alias(handle_of(other), &alias)) return raise_last_error();
-  dt_tensor* const old = handle_of(tensor);
-  ((TensorBase*)tensor)->handle = alias;
-  dt_tensor_release(old);
-  Py_RETURN_NONE;
-}
-
 /* own(tensor, callback): the library was given the Callback for this tensor. */
 static PyObject* own(PyObject* module, PyObject* args) {
   PyObject *tensor, *callback;
@@ -426,8 +410,6 @@ static PyMethodDef kFunctions[] = {
     {"install", install, METH_VARARGS, "install(Tensor, Size, make_error, fallback): called once."},
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
-    {"replace", replace, METH_VARARGS,
-     "replace(tensor, other): tensor becomes another handle to other."},
     {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
     {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},

@@ -4489,6 +4489,19 @@ def detach(input):
     return wrap(out)
 
 
+def detach_(self):
+    """Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
+    made from it before stays as it is.
+    """
+    try:
+        status = lib.py_detach_(self._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "detach_", "self:tensor", self) from None
+    if status:
+        raise fail()
+    return self
+
+
 def build_info():
     """Version, compiler, instruction set in use, threads and optional parts of the library.
 
@@ -6009,6 +6022,7 @@ METHODS = {
     "grad_fn_name": tensor_grad_fn_name,
     "set_data": tensor_set_data,
     "detach": detach,
+    "detach_": detach_,
     "view": view,
     "view_as": view_as,
     "reshape": reshape,

@@ -7,7 +7,7 @@ import sys
 from . import _indexing, _ops, _overloads
 from ._native import lib
 from ._runtime import check, fail, wrap
-from ._tensor_type import Callback, TensorBase, adopt, install, own, replace, to_capsule
+from ._tensor_type import Callback, TensorBase, adopt, install, own, to_capsule
 from ._types import (
     BY_TYPESTR,
     DTYPE,
@@ -173,10 +173,6 @@ class Tensor(TensorBase):
         registered = _ops.tensor_register_hook(self, callback)
         own(self, callback)
         return registered
-
-    def detach_(self) -> Tensor:
-        replace(self, _ops.detach(self))
-        return self
 
     # ---- one number
 
