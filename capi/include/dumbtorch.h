@@ -2316,6 +2316,10 @@ DT_API dt_status dt_logsigmoid(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT
  * @param input The input tensor. */
 DT_API dt_status dt_silu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `silu`.
+ * @param input The tensor that is written. Written. */
+DT_API dt_status dt_silu_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** input * Phi(input), Phi being the normal distribution function.
  * @param input The input tensor.
  * @param approximate none: the error function; tanh: a faster formula. PyTorch's default: none. */
