@@ -100,6 +100,13 @@ DT_FN T square(T x) {
   return x * x;
 }
 
+// log(sigmoid(x)), without overflow. Over Tensors it is an op, whose gradient is smooth at 0, as
+// that of these pieces is not.
+template <class T>
+DT_FN T logsigmoid(T x) {
+  return minimum(x, T(0)) - log1p(exp(-abs(x)));
+}
+
 // The identity for real numbers: formulas say where complex ones will need it.
 template <class T>
 DT_FN T conj(T x) {

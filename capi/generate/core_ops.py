@@ -258,6 +258,8 @@ def _row(f: Function) -> str:
         f"{{{reads}}}",
         f"{f.name}_gradient" if e.grad else "nullptr",
         "true" if e.numbers_fit else "false",
+        "true" if e.counts_bools else "false",
+        f'"{e.refused_by}"' if e.refused_by else "nullptr",
     ]
     if e.bool_error:
         fields += _bool_error(e)

@@ -135,6 +135,9 @@ class Elementwise:
     let: dict[str, str]  # named parts of the gradient formulas
     grad: dict[str, str]  # gradient formula by input name
     numbers_fit: bool = False  # a number that the dtype cannot hold is refused, not wrapped
+    # PyTorch's name of the kernel that refuses integers (class float) or floats (class int).
+    refused_by: str = ""
+    counts_bools: bool = False  # bools alone meet in int64
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""

@@ -38,7 +38,8 @@ _TABLES = {
 _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors",
-    "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "bool_error", "mixed_bool_error",
+    "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
+    "mixed_bool_error", "counts_bools",
 }  # fmt: skip
 
 
@@ -210,6 +211,8 @@ def _elementwise(row: dict, args) -> Elementwise:
         let=row.get("let", {}),
         grad=row.get("grad", {}),
         numbers_fit=row.get("fits", False),
+        refused_by=row.get("refused_by", ""),
+        counts_bools=row.get("counts_bools", False),
         bool_error=row.get("bool_error", ""),
         mixed_bool_error=row.get("mixed_bool_error", ""),
     )

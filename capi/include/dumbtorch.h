@@ -218,8 +218,8 @@ typedef struct dt_context dt_context;
 /** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
 DT_API void dt_context_release(dt_context *handle) DT_NOEXCEPT;
 
-/** A registered hook and its tensor. Releasing the handle leaves the hook in place; hook_remove
- * takes it off. */
+/** A registered hook; it does not keep the tensor alive. Releasing the handle leaves the hook in
+ * place; hook_remove takes it off. */
 typedef struct dt_hook dt_hook;
 /** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
 DT_API void dt_hook_release(dt_hook *handle) DT_NOEXCEPT;
@@ -578,6 +578,13 @@ DT_API void dt_error_clear(void) DT_NOEXCEPT;
 /** How many handles of a kind ("tensor", ...) are not released; NULL counts all kinds. -1 for an
  * unknown kind. Tests use it to find leaks. */
 DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
+
+/** For garbage collectors that trace references: 1 if nothing but this handle keeps its tensor, and
+ * the node of the graph that made the tensor, alive; else 0, also for a handle that is not good.
+ * node becomes the number of that node, 0 for a leaf: hooks and custom backwards live as long as
+ * the node, or as the leaf. Unlike other functions it runs no drop, so no code of the user's, and
+ * it keeps the last error. */
+DT_API int32_t dt_tensor_sole_owner(dt_tensor *self, int64_t *node) DT_NOEXCEPT;
 
 /** A new context with the defaults: grad mode on, float32, cpu. */
 DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT DT_MUST_CHECK;

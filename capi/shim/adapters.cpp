@@ -117,7 +117,7 @@ std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList gradi
 }
 
 Hook register_hook(const Tensor& x, TensorHook hook) {
-  return {x, add_hook(x, std::move(hook))};
+  return {add_hook(x, std::move(hook))};
 }
 
 }  // namespace dt::capi

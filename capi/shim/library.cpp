@@ -1,11 +1,13 @@
 // Functions of the library as a whole: version, handles alive, contexts, log, and what is in text
 // results.
 #include <cstring>
+#include <mutex>
 
 #include "capi/shim/arguments.h"
 #include "capi/shim/callbacks.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/results.h"
+#include "core/autograd/node.h"
 #include "core/runtime/context.h"
 #include "core/runtime/log.h"
 
@@ -22,6 +24,21 @@ int64_t dt_live_handles(const char* kind) noexcept {
     if (!std::strcmp(kind, kKindNames[i])) return count_handles(i);
   }
   return -1;
+}
+
+// A Pin throws for a handle that is not good, and the last unpin may queue drops but runs none.
+int32_t dt_tensor_sole_owner(dt_tensor* self, int64_t* node) noexcept {
+  clear_all(node);
+  try {
+    const Pin<dt_tensor> pin(self, "self");
+    const Ref<TensorImpl>& tensor = (*pin).ref();
+    std::lock_guard<SpinLock> lock(tensor->autograd.lock);
+    const Node* made_by = tensor->autograd.node;
+    if (node && made_by) *node = static_cast<int64_t>(made_by->seq);
+    return tensor->use_count() == 1 && (!made_by || made_by->use_count() == 1);
+  } catch (...) {
+    return 0;
+  }
 }
 
 // ---- contexts

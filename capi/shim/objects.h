@@ -6,11 +6,12 @@
 
 namespace dt::capi {
 
-// A hook that was added to a tensor.
+// A hook that was added to a tensor, which it does not keep alive.
 struct Hook {
-  Tensor tensor;
-  int64_t id = 0;
-  void remove() const { remove_hook(tensor, id); }
+  std::weak_ptr<HookCell> cell;
+  void remove() const {
+    if (const auto held = cell.lock()) held->remove();
+  }
 };
 
 }  // namespace dt::capi

@@ -13,11 +13,20 @@ namespace dt {
 // Returns the gradient to go on with; undefined means "unchanged".
 using GradHook = std::function<Tensor(const Tensor& grad)>;
 
+// A hook until it is removed. Whoever may remove it holds the cell weakly: that keeps neither the
+// tensor nor its graph alive.
+struct HookCell {
+  SpinLock lock;
+  std::shared_ptr<GradHook> hook;  // null once it was removed
+
+  std::shared_ptr<GradHook> get();
+  void remove();  // a second time does nothing
+};
+
 struct HookEntry {
-  int64_t id;
   int32_t output;  // of which output of the node; 0 for leaves
   bool last;       // runs after all others: retain_grad keeps what they made of the gradient
-  std::shared_ptr<GradHook> hook;
+  std::shared_ptr<HookCell> cell;
 };
 
 // Hooks on a leaf live with the tensor, hooks on another tensor with the node that made it: the
@@ -33,9 +42,8 @@ struct RetainCell {
   TensorImpl* tensor;
 };
 
-// Adds a hook to a tensor that requires grad. The id removes it again.
-int64_t add_hook(const Tensor& x, GradHook hook);
-void remove_hook(const Tensor& x, int64_t id);
+// Adds a hook to a tensor that requires grad.
+std::weak_ptr<HookCell> add_hook(const Tensor& x, GradHook hook);
 
 // The gradient after all hooks for `output` have seen it, in the order they were added, the last
 // ones last.

@@ -18,14 +18,6 @@ constexpr const char* kViewMadeWithoutGrad =
     "(if you want the inplace "
     "to be tracked).";
 
-bool repeats_memory(const Tensor& x) {
-  if (x.numel() == 0) return false;
-  for (int d = 0; d < x.ndim(); ++d) {
-    if (x.strides()[d] == 0 && x.sizes()[d] > 1) return true;
-  }
-  return false;
-}
-
 // The history of a base after an in-place op on one of its views: the gradient of the base is the
 // incoming one, with the view's part replaced by what the op makes of it.
 class CopySlices final : public Node {
@@ -103,6 +95,14 @@ void rebase(const Tensor& view, const Ref<Node>& inner) {
 }
 
 }  // namespace
+
+bool repeats_memory(const Tensor& x) {
+  if (x.numel() == 0) return false;
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (x.strides()[d] == 0 && x.sizes()[d] > 1) return true;
+  }
+  return false;
+}
 
 void check_inplace(const Tensor& x, bool recorded) {
   DT_CHECK(!repeats_memory(x), kRuntimeError,

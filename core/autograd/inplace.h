@@ -8,6 +8,9 @@
 
 namespace dt {
 
+// Whether x is expanded: several of its elements are one place in memory.
+bool repeats_memory(const Tensor& x);
+
 // PyTorch's refusals: leaves that require grad, expanded memory, views made without grad mode.
 // `recorded`: whether the op will become part of the graph.
 void check_inplace(const Tensor& x, bool recorded);

@@ -1,4 +1,5 @@
 // The autograd half of Tensor: leaves, grad, hooks, edges.
+#include <algorithm>
 #include <mutex>
 
 #include "core/autograd/engine.h"
@@ -34,21 +35,27 @@ void refresh_view(TensorImpl* x) {
   }
 }
 
-int64_t insert_hook(const Tensor& x, GradHook hook, bool last) {
-  static std::atomic<int64_t> next_id{1};
-  const int64_t id = next_id.fetch_add(1);
+// Adds an entry; those of removed hooks go, so that adding and removing for ever stays small.
+void insert_entry(HookList& list, HookEntry entry) {
+  std::vector<HookEntry>& entries = list.entries;
+  const auto is_removed = [](const HookEntry& e) { return !e.cell->get(); };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_removed), entries.end());
+  entries.push_back(std::move(entry));
+}
+
+std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
+  auto cell = std::make_shared<HookCell>();
+  cell->hook = std::make_shared<GradHook>(std::move(hook));
   Autograd& a = x.impl()->autograd;
   Guard guard(a.lock);
-  HookEntry entry{id, a.node ? a.output_index : 0, last,
-                  std::make_shared<GradHook>(std::move(hook))};
   if (a.node) {
     if (!a.node->hooks) a.node->hooks = std::make_unique<NodeHooks>();
-    a.node->hooks->entries.push_back(std::move(entry));
+    insert_entry(*a.node->hooks, {a.output_index, last, cell});
   } else {
     if (!a.hooks) a.hooks = std::make_unique<HookList>();
-    a.hooks->entries.push_back(std::move(entry));
+    insert_entry(*a.hooks, {0, last, cell});
   }
-  return id;
+  return cell;
 }
 
 // What retain_grad's hook does. The destructor of the tensor takes the cell's lock, so as long as
@@ -81,7 +88,7 @@ bool Tensor::requires_grad() const {
 const Tensor& Tensor::set_requires_grad(bool value) const {
   Autograd& a = impl_->autograd;
   DT_CHECK(!value || is_floating(dtype()), kRuntimeError,
-           "only Tensors of floating point dtype can require gradients, got ", dtype());
+           "only Tensors of floating point dtype can require gradients");
   Guard guard(a.lock);
   DT_CHECK(value || !a.node, kRuntimeError,
            "you can only change requires_grad flags of leaf variables. If you want to use a "
@@ -197,25 +204,21 @@ Edge gradient_edge(const Tensor& x) {
   return edge;
 }
 
-int64_t add_hook(const Tensor& x, GradHook hook) {
+std::weak_ptr<HookCell> add_hook(const Tensor& x, GradHook hook) {
   DT_CHECK(x.requires_grad(), kRuntimeError,
            "cannot register a hook on a tensor that doesn't require gradient");
   return insert_hook(x, std::move(hook), false);
 }
 
-void remove_hook(const Tensor& x, int64_t id) {
-  Autograd& a = x.impl()->autograd;
+std::shared_ptr<GradHook> HookCell::get() {
+  Guard guard(lock);
+  return hook;
+}
+
+void HookCell::remove() {
   std::shared_ptr<GradHook> removed;  // user data is dropped outside the lock
-  Guard guard(a.lock);
-  HookList* list = a.node ? a.node->hooks.get() : a.hooks.get();
-  if (!list) return;
-  for (auto it = list->entries.begin(); it != list->entries.end(); ++it) {
-    if (it->id == id) {
-      removed = std::move(it->hook);
-      list->entries.erase(it);
-      return;
-    }
-  }
+  Guard guard(lock);
+  removed.swap(hook);
 }
 
 Tensor run_hooks(const HookList& list, int32_t output, Tensor grad) {
@@ -223,7 +226,9 @@ Tensor run_hooks(const HookList& list, int32_t output, Tensor grad) {
   for (const bool last : {false, true}) {
     for (const HookEntry& entry : entries) {
       if (entry.output != output || entry.last != last) continue;
-      Tensor next = (*entry.hook)(grad);
+      const std::shared_ptr<GradHook> hook = entry.cell->get();
+      if (!hook) continue;
+      Tensor next = (*hook)(grad);
       if (!next.defined()) continue;
       DT_CHECK(next.sizes() == grad.sizes(), kRuntimeError, "hook has changed the size of value");
       DT_CHECK(next.dtype() == grad.dtype(), kRuntimeError, "hook has changed the type of value");

@@ -1,6 +1,7 @@
 // Arithmetic that chooses among elementwise rows, or checks what a kernel cannot report.
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pointwise_logic.gen.h"
@@ -20,7 +21,7 @@ bool has_zero(const Operand& x) {
 // this.
 void check_divisor(const Tensor& input, const Operand& other) {
   const DType common = result_type({input, other});
-  if (is_floating(common) || input.numel() == 0) return;
+  if (is_floating(common) || common == DType::BOOL || input.numel() == 0) return;
   if (!other.is_number() && other.tensor().device() != kCpu) return;  // it would be waited for
   DT_CHECK(!has_zero(narrowed(other, common)), kRuntimeError, "ZeroDivisionError");
 }
@@ -38,6 +39,11 @@ void check_power(const Operand& input, const Operand& exponent) {
 bool is_exponent(const Operand& input, const Operand& exponent, double number) {
   return exponent.is_number() && exponent.number().to_double() == number && !input.is_number() &&
          is_floating(input.tensor().dtype());
+}
+
+// The only power of bools that there is: to True or False, numbers that is.
+bool is_bool_power(const Operand& input, const Operand& exponent) {
+  return exponent.is_number() && result_type({input, exponent}) == DType::BOOL;
 }
 
 void check_bounds(const std::optional<Operand>& min, const std::optional<Operand>& max) {
@@ -84,6 +90,9 @@ const Tensor& remainder_(const Tensor& input, const Operand& other) {
 
 Tensor pow(const Operand& input, const Operand& exponent) {
   check_power(input, exponent);
+  if (is_bool_power(input, exponent)) {
+    return exponent.number().to_bool() ? clone(input.tensor()) : ones_like(input.tensor());
+  }
   if (is_exponent(input, exponent, 2)) return square(input.tensor());
   if (is_exponent(input, exponent, 0.5)) return sqrt(input.tensor());
   if (is_exponent(input, exponent, -0.5)) return rsqrt(input.tensor());
@@ -94,6 +103,7 @@ Tensor pow(const Operand& input, const Operand& exponent) {
 
 const Tensor& pow_(const Tensor& input, const Operand& exponent) {
   check_power(input, exponent);
+  if (is_bool_power(input, exponent)) return copy_(input, pow(input, exponent));
   if (is_exponent(input, exponent, 2)) return square_(input);
   if (is_exponent(input, exponent, 0.5)) return sqrt_(input);
   if (is_exponent(input, exponent, -0.5)) return rsqrt_(input);

@@ -192,7 +192,8 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }
 
 void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented, "\"conv2d\" not implemented for 'Bool'");
+  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented,
+           "\"slow_conv2d_cpu\" not implemented for 'Bool'");
   DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
            type_word(x.dtype()), " but found ", type_word(weight.dtype()));
   DT_CHECK(!bias.defined() || bias.dtype() == x.dtype(), kRuntimeError, "Input type (",

@@ -147,6 +147,19 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   return self;
 }
 
+namespace {
+
+// An alias with every place of an expanded tensor's memory once.
+Tensor each_place(const Tensor& x) {
+  Dims sizes = x.sizes();
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (x.strides()[d] == 0) sizes[d] = 1;
+  }
+  return make_alias(x, sizes, x.strides(), x.offset());
+}
+
+}  // namespace
+
 const Tensor& fill_(const Tensor& self, const Operand& value) {
   if (!value.is_number()) {
     DT_CHECK(value.tensor().ndim() == 0, kRuntimeError,
@@ -155,6 +168,11 @@ const Tensor& fill_(const Tensor& self, const Operand& value) {
     return copy_(self, value.tensor());
   }
   check_fits(value.number(), self.dtype());
+  // Unlike other writes, that of one number to all elements may meet a place more than once.
+  if (repeats_memory(self) && !self.requires_grad()) {
+    fill_(each_place(self), value);
+    return self;
+  }
   inplace(
       "FillBackward0", self, {self},
       [&] {

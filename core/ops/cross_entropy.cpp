@@ -177,37 +177,48 @@ Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const 
   return reduction == Reduction::kSum ? total : total / (input.numel() / classes);
 }
 
-void check_class_input(const Tensor& input) {
+void check_class_dim(const Tensor& input) {
   DT_CHECK(input.ndim() > 0, kValueError, "Expected 1 or more dimensions (got 0)");
-  check_floating(input, "log_softmax");
+}
+
+// PyTorch takes log_softmax of the input, and that of integers fails.
+void check_logits(const Tensor& input) {
+  check_floating(input,
+                 input.ndim() <= 2 ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl");
 }
 
 }  // namespace
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                 int64_t ignore_index, Reduction reduction) {
-  check_class_input(input);
+  check_class_dim(input);
   if (input.ndim() == 1) {
     const Tensor y =
         nll_loss(unsqueeze(input, 0), at_least_1d(target), weight, ignore_index, reduction);
     return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
   }
   check_target_sizes(input, target);
-  check_weight(input, weight, input.size(1));
   const Tensor t = class_targets(target);
+  check_floating(input, "nll_loss_out_frame");
+  check_weight(input, weight, input.size(1));
   const ClassLoss loss{weight.defined() ? weight.detach() : weight, ignore_index, 0};
   return reduce_class_losses(picked_losses(input, t, loss), t, loss, reduction);
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                      int64_t ignore_index, Reduction reduction, double label_smoothing) {
-  check_class_input(input);
+  check_class_dim(input);
   DT_CHECK(label_smoothing >= 0 && label_smoothing <= 1, kRuntimeError,
            "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
+  const bool has_probabilities = target.sizes() == input.sizes();
+  DT_CHECK(!has_probabilities || is_floating(target.dtype()), kRuntimeError,
+           "Expected floating point type for target with class probabilities, got ",
+           type_word(target.dtype()));
+  check_logits(input);
   check_weight(input, weight, input.size(input.ndim() == 1 ? 0 : 1));
   const Tensor factors = weight.defined() ? contiguous(weight.detach()) : weight;
   const ClassLoss loss{factors, ignore_index, label_smoothing};
-  if (is_floating(target.dtype()) && target.sizes() == input.sizes()) {
+  if (has_probabilities) {
     return cross_entropy_of_probabilities(input, target, loss, reduction);
   }
   if (input.ndim() == 1) {

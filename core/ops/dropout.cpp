@@ -47,16 +47,16 @@ void check_dtype(const Tensor& x) {
 Tensor dropout(const Tensor& input, double p, bool training) {
   check_probability(p);
   if (!training || p == 0 || input.numel() == 0) return input;
+  if (p == 1) return mul(input, Scalar(false));
   check_dtype(input);
-  if (p == 1) return mul(input, 0.0);
   return drop(input, p, default_generator(input.device())->reserve(input.numel()));
 }
 
 const Tensor& dropout_(const Tensor& input, double p, bool training) {
   check_probability(p);
   if (!training || p == 0 || input.numel() == 0) return input;
+  if (p == 1) return mul_(input, Scalar(false));
   check_dtype(input);
-  if (p == 1) return mul_(input, 0.0);
   const Generator::Draw at = default_generator(input.device())->reserve(input.numel());
   inplace(
       "NativeDropoutBackward0", input, {input}, [&] { drop_in_place(input, p, at); },

@@ -59,7 +59,7 @@ View addend_view(const Tensor& c, int64_t rows, int64_t columns) {
 Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr) {
   const Tensor& x = a.tensor;
   DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented,
-           "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+           x.ndim() == 3 ? "\"bmm\"" : "\"addmm_impl_cpu_\"", " not implemented for 'Bool'");
   Dims sizes;
   if (x.ndim() == 3) sizes.push_back(x.sizes()[0]);
   sizes.push_back(a.rows());

@@ -5,6 +5,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/loss.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
@@ -14,9 +15,23 @@
 namespace dt {
 namespace {
 
-// Loss weights broadcast to the losses; they never make them larger.
+// Loss weights broadcast to the losses; they make them neither larger nor wider.
 Tensor weighted(const Tensor& losses, const Tensor& weight) {
-  return weight.defined() ? mul(losses, expand(weight, losses.sizes())) : losses;
+  if (!weight.defined()) return losses;
+  return to_dtype(mul(losses, expand(weight, losses.sizes())), losses.dtype());
+}
+
+// What PyTorch's formula takes: 1 - target is the tensor that its losses are made in.
+void check_logits(const Tensor& input, const Tensor& target, const Tensor& pos_weight) {
+  check_floating(input, "log_sigmoid_cpu");
+  DT_CHECK(!pos_weight.defined() || pos_weight.dtype() != DType::BOOL, kRuntimeError,
+           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+           "to invert a mask, use the `~` or `logical_not()` operator instead.");
+  DT_CHECK(target.dtype() != DType::BOOL, kRuntimeError,
+           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+           "`logical_xor()` operator instead.");
+  DT_CHECK(is_floating(target.dtype()), kRuntimeError, "result type ", type_word(input.dtype()),
+           " can't be cast to the desired output type ", type_word(target.dtype()));
 }
 
 void check_probabilities(const char* name, const Tensor& x) {
@@ -71,7 +86,9 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
 // Reduced here rather than by recorded ops, so that backward has nothing left to compute, or one
 // kernel: the slope of a parabola, at every order.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  check_floating(is_floating(target.dtype()) ? target : input, "mse_cpu");
+  const DType common = result_type({input, target});
+  DT_CHECK(is_floating(common), kNotImplemented, "\"mse_cpu\" not implemented for '",
+           type_word(common), "'");
   if (reduction == Reduction::kNone) return squared_error(input, target);
   const int64_t losses = count_elements(broadcast_sizes(input.sizes(), target.sizes()));
   const double divisor = reduction == Reduction::kSum ? 1.0 : losses;
@@ -100,9 +117,9 @@ Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Ten
   DT_CHECK(input.sizes() == target.sizes(), kValueError, "Using a target size (", target.sizes(),
            ") that is different to the input size (", input.sizes(),
            ") is deprecated. Please ensure they have the same size.");
-  check_floating(input, "binary_cross_entropy");
   DT_CHECK(input.dtype() == target.dtype(), kRuntimeError, "Found dtype ",
            type_word(target.dtype()), " but expected ", type_word(input.dtype()));
+  check_floating(input, "binary_cross_entropy");
   check_probabilities("input", input);
   check_probabilities("target", target);
   return reduce_losses(weighted(binary_cross_entropy_element(input, target), weight), reduction);
@@ -113,9 +130,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const Tensor& pos_weight) {
   DT_CHECK(input.sizes() == target.sizes(), kValueError, "Target size (", target.sizes(),
            ") must be the same as input size (", input.sizes(), ")");
+  check_logits(input, target, pos_weight);
   const Operand positive = pos_weight.defined() ? Operand(pos_weight) : Operand(1);
   const Tensor losses = binary_cross_entropy_with_logits_element(input, target, positive);
-  return reduce_losses(weighted(losses, weight), reduction);
+  return reduce_losses(weighted(to_dtype(losses, target.dtype()), weight), reduction);
 }
 
 }  // namespace dt

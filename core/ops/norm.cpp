@@ -22,8 +22,10 @@ Tensor optional_contiguous(const Tensor& x) {
 
 // The result's dtype is the input's, and parameters must have it too.
 void check_parameter_dtype(const Tensor& x, const Tensor& parameter) {
-  DT_CHECK(!parameter.defined() || parameter.dtype() == x.dtype(), kRuntimeError,
-           "mixed dtype (CPU): expect parameter to have scalar type of ", type_word(x.dtype()));
+  if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
+  fail(Code::kRuntimeError, "mixed dtype (CPU): ",
+       parameter.dtype() == DType::FLOAT32 ? "all inputs must share same datatype."
+                                           : "expect parameter to have scalar type of Float");
 }
 
 // x * weight + bias, where given, in the shape that broadcasts with x.
@@ -80,9 +82,9 @@ void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight,
   for (int64_t n : shape) wanted += text(", ", n);
   DT_CHECK(fits, kRuntimeError, "Given normalized_shape=", shape, ", expected input with shape ",
            wanted, "], but got input of size", x.sizes());
-  check_floating(x, "layer_norm");
   check_parameter_dtype(x, weight);
   check_parameter_dtype(x, bias);
+  check_floating(x, "LayerNormKernelImpl");
 }
 
 // ---- batch_norm

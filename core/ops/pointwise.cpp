@@ -94,9 +94,12 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs) {
   if (row.mixed_bool_error && common != DType::BOOL && has_bool(inputs)) {
     fail(row.bool_error_code, row.mixed_bool_error);
   }
+  if (row.counts_bools && common == DType::BOOL) common = DType::INT64;
+  const bool refused = row.op_class != OpClass::kNumber &&
+                       is_floating(common) == (row.op_class == OpClass::kInteger);
+  DT_CHECK(!row.refused_by || !refused, kNotImplemented, "\"", row.refused_by,
+           "\" not implemented for '", type_word(common), "'");
   if (row.op_class == OpClass::kFloat && !is_floating(common)) common = context().default_dtype;
-  DT_CHECK(row.op_class != OpClass::kInteger || !is_floating(common), kNotImplemented, "\"",
-           row.name, "\" not implemented for '", type_word(common), "'");
   check_operands(row, inputs, common);
   return common;
 }

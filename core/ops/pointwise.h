@@ -52,7 +52,11 @@ struct PointwiseRow {
   // What the formula of gradient i mentions: bit k for input k, and kReadsResult.
   uint8_t reads[kMaxPointwiseInputs];
   void (*gradient)(PointwiseGradient&);  // the formulas over Tensors
-  bool numbers_fit;  // a number that the common dtype cannot hold is refused, not wrapped
+  bool numbers_fit;   // a number that the common dtype cannot hold is refused, not wrapped
+  bool counts_bools;  // bools alone meet in int64
+  // PyTorch's name of the kernel that refuses integers (kFloat) or floats (kInteger); null: its
+  // kFloat ops take integers.
+  const char* refused_by;
   // PyTorch's sentences when all inputs are bool, and when some are; null: they may be.
   const char* bool_error = nullptr;
   const char* mixed_bool_error = nullptr;

@@ -98,14 +98,15 @@ const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operan
 // mse_loss before its reduction.
 Tensor squared_error(const Tensor& input, const Tensor& target);
 
-// The gradient of a reduced squared_error; slope is that of the reduced loss.
+// mse_loss's gradient: that of a reduced squared_error; slope is that of the reduced loss.
 Tensor squared_error_slope(
     const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
 
 // l1_loss before its reduction.
 Tensor absolute_error(const Tensor& input, const Tensor& target);
 
-// binary_cross_entropy before weights and reduction: logarithms are bounded by -100, as PyTorch's.
+// binary_cross_entropy before weights and reduction: logarithms are bounded by -100, those of the
+// gradient by target are not, as PyTorch's.
 Tensor binary_cross_entropy_element(const Tensor& input, const Tensor& target);
 
 // binary_cross_entropy_with_logits before weights and reduction, without overflow.

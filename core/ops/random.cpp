@@ -131,6 +131,7 @@ Tensor randint(int64_t low, int64_t high, IntList size, const Ref<Generator>& ge
 Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device device,
                 bool requires_grad) {
   if (dtype == DType::kDefault) dtype = DType::INT64;
+  DT_CHECK(dtype != DType::BOOL, kNotImplemented, "\"randperm\" not implemented for 'Bool'");
   const Tensor keys = make_empty({n}, DType::INT64, device_or_default(device));
   DT_CHECK(n - 1 <= integer_range(dtype).high, kRuntimeError, "value cannot be converted to type ",
            c_type_word(dtype), " without overflow");

@@ -167,9 +167,12 @@ Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType
            type_word(out));
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(DT_OP_mean, input, plan, out, out);
-  return record("MeanBackward0", y, {input},
-                [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](
-                    BackwardCall& b) { b.results[0] = spread(div(b.grad(), n), kept, sizes); });
+  return record(
+      "MeanBackward0", y, {input},
+      [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](BackwardCall& b) {
+        // Spread first, as PyTorch does: a hook may write to what comes out of a division.
+        b.results[0] = div(spread(b.grad(), kept, sizes), n);
+      });
 }
 
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
@@ -331,8 +334,8 @@ bool equal(const Tensor& input, const Tensor& other) {
 
 // |input - other| <= atol + rtol * |other|, where both are finite or equal.
 Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, input.dtype(), " did not match ",
-           other.dtype());
+  DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, type_word(input.dtype()),
+           " did not match ", type_word(other.dtype()));
   DT_CHECK(rtol >= 0 && atol >= 0, kRuntimeError,
            "rtol and atol must be greater than or equal to zero");
   const GradMode no_grad(false);

@@ -36,7 +36,9 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
   const int d = wrap_dim(dim, input.ndim());
   if (input.ndim() == 0) return reshape(apply(op, reshape(input, {1}), 0, dtype), {});
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
-  check_floating(x, op_name(op.op));
+  DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", op_name(op.op),
+           d == x.ndim() - 1 ? "_lastdim" : "", "_kernel_impl\" not implemented for '",
+           type_word(x.dtype()), "'");
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   run(op.op, {y}, {x}, {d});
   if (!needs_graph(x)) return y;

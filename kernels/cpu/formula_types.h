@@ -37,7 +37,8 @@ struct Exact {
 #define DT_UNARY_FUNCTIONS(X)                                                     \
   X(abs, 1) X(sign, 3) X(floor, 1) X(ceil, 1) X(trunc, 1) X(round, 1)             \
   X(exp, 16) X(expm1, 16) X(log, 25) X(log1p, 30) X(sqrt, 6) X(rsqrt, 10)         \
-  X(tanh, 30) X(sigmoid, 22) X(erf, 30) X(square, 1) X(conj, 0)
+  X(tanh, 30) X(sigmoid, 22) X(erf, 30) X(square, 1) X(conj, 0)       \
+  X(logsigmoid, 51)
 // clang-format on
 #define DT_BINARY_FUNCTIONS(X) \
   X(maximum, 3) X(minimum, 3) X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150)

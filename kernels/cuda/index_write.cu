@@ -4,9 +4,11 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/cuda/index_move.h"
+#include "kernels/cuda/radix_sort.h"
 #include "kernels/cuda/sorted_writes.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -125,17 +127,32 @@ SplitPlan split_plan(const IndexPlan& plan) {
   return split;
 }
 
+// Makes the keys of a tile, and counts their lowest digits if there are counts.
+constexpr int kKeyThreads = 1024;  // each waits for its indices: the fewer at a time, the longer
+
 template <int kSelectors, class Word>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kKeyThreads)
     make_keys(Word* keys, Word* order, IndexPlan positions, int64_t lowest, Complaint complaint,
-              Word count) {
+              Word count, DigitCounts counts) {
   begin_kernel();
-  const Word position = static_cast<Word>(blockIdx.x) * kBlock + threadIdx.x;
-  if (position >= count) return;
-  int64_t plain, key;
-  positions.at<kSelectors>(position, complaint, &plain, &key);
-  keys[position] = static_cast<Word>(key - lowest);
-  order[position] = position;
+  __shared__ uint32_t lowest_digits[kDigits];
+  if (threadIdx.x < kDigits) lowest_digits[threadIdx.x] = 0;
+  __syncthreads();
+  const Word begin = static_cast<Word>(blockIdx.x) * kSortTile;
+  const Word end = min(count, begin + kSortTile);
+  for (Word position = begin + threadIdx.x; position < end; position += kKeyThreads) {
+    int64_t plain, offset;
+    positions.at<kSelectors>(position, complaint, &plain, &offset);
+    const Word key = static_cast<Word>(offset - lowest);
+    keys[position] = key;
+    order[position] = position;
+    if (counts.data) atomicAdd(&lowest_digits[key % kDigits], 1u);
+  }
+  if (!counts.data) return;
+  __syncthreads();
+  if (threadIdx.x >= kDigits) return;
+  counts.of(0, blockIdx.x)[threadIdx.x] = lowest_digits[threadIdx.x];
+  for (int d = 1; d < counts.digits; ++d) counts.of(d, blockIdx.x)[threadIdx.x] = 0;
 }
 
 // ---- with repeats: scratch memory
@@ -159,17 +176,23 @@ class Scratch {
   int64_t used_ = 0;
 };
 
-// What the sort needs.
+// What the sort needs: counts if there are few positions, else what CUB asks for.
 template <class Word>
 struct SortBuffers {
   Word *keys[2], *order[2];
-  char* scratch;
+  DigitCounts counts;
+  char* scratch = nullptr;
   size_t scratch_bytes = 0;
 
   SortBuffers(Scratch* memory, const SplitPlan& split) {
     const int64_t count = split.positions.count();
     for (int i = 0; i < 2; ++i)
       keys[i] = memory->take<Word>(count), order[i] = memory->take<Word>(count);
+    if (sizeof(Word) == sizeof(uint32_t) && are_few_pairs(count)) {
+      counts = digit_counts(count, split.key_bits());
+      counts.data = memory->take<uint32_t>(counts.size());
+      return;
+    }
     cub::DoubleBuffer<Word> k(keys[0], keys[1]), o(order[0], order[1]);
     cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, k, o, static_cast<Word>(count), 0,
                                     split.key_bits());
@@ -177,46 +200,60 @@ struct SortBuffers {
   }
 };
 
+// Sorts what make_keys left in the first buffers; the result is in those of number *sorted.
 template <class Word>
-int32_t sort_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
-                       SortBuffers<Word> buffers, SortedPositions<Word>* sorted) {
-  const int64_t count = split.positions.count();
-  const Complaint complaint(stream, call);
-  const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
-    return launch(stream, make_keys<decltype(selectors)::value, Word>,
-                  static_cast<unsigned>(divide_up(count, kBlock)), kBlock, 0, buffers.keys[0],
-                  buffers.order[0], split.positions, split.lowest, complaint,
-                  static_cast<Word>(count));
-  });
-  if (code != DT_KERNEL_OK) return code;
+int32_t sort_pairs(const dt_stream* stream, SortBuffers<Word> buffers, Word count, int bits,
+                   int* sorted) {
+  if constexpr (sizeof(Word) == sizeof(uint32_t)) {
+    if (are_few_pairs(count)) {
+      *sorted = buffers.counts.digits % 2;
+      return sort_few(stream, buffers.keys, buffers.order, count, buffers.counts);
+    }
+  }
   cub::DoubleBuffer<Word> keys(buffers.keys[0], buffers.keys[1]),
       order(buffers.order[0], buffers.order[1]);
   const auto error = cub::DeviceRadixSort::SortPairs(buffers.scratch, buffers.scratch_bytes, keys,
-                                                     order, static_cast<Word>(count), 0,
-                                                     split.key_bits(), native_stream(stream));
-  *sorted = {keys.Current(), order.Current(), static_cast<Word>(count), split.unit,
-             split.lowest * split.unit};
+                                                     order, count, 0, bits, native_stream(stream));
+  *sorted = keys.selector;
   return check(error, "cub::DeviceRadixSort", stream->fault);
+}
+
+template <class Word>
+int32_t sort_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
+                       const SortBuffers<Word>& buffers, SortedPositions<Word>* sorted) {
+  const Word count = static_cast<Word>(split.positions.count());
+  const Complaint complaint(stream, call);
+  int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
+    return launch(stream, make_keys<decltype(selectors)::value, Word>,
+                  static_cast<unsigned>(divide_up(count, kSortTile)), kKeyThreads, 0,
+                  buffers.keys[0], buffers.order[0], split.positions, split.lowest, complaint,
+                  count, buffers.counts);
+  });
+  if (code != DT_KERNEL_OK) return code;
+  int which = 0;
+  code = sort_pairs(stream, buffers, count, split.key_bits(), &which);
+  *sorted = {buffers.keys[which], buffers.order[which], count, split.unit,
+             split.lowest * split.unit};
+  return code;
 }
 
 // ---- with repeats: writing
 
 // How sums are spread over threads.
 struct AdditionShape {
-  int64_t parts, blocks;
+  int64_t parts, chunks, groups;
   int lanes;
 
   AdditionShape(const SplitPlan& split, int width) : parts(split.slice.count / width), lanes(1) {
     while (lanes < kWarp && lanes < parts) lanes *= 2;
     const int64_t span = int64_t{kWriteThreads} / lanes * kRowPositions;
-    blocks = divide_up(split.positions.count(), span);
+    chunks = divide_up(split.positions.count(), span);
+    groups = std::min(divide_up(parts, lanes), std::max(kMostBlocks / chunks, int64_t{1}));
   }
-  dim3 grid() const {
-    constexpr int64_t kMost = 65535;
-    const int64_t groups = divide_up(parts, lanes);
-    return dim3(static_cast<unsigned>(blocks),
-                static_cast<unsigned>(groups < kMost ? groups : kMost));
-  }
+  int64_t blocks() const { return chunks * groups; }
+
+ private:
+  static constexpr int64_t kMostBlocks = 1 << 30;
 };
 
 // Packets are worth code of their own where gradients are added up.
@@ -237,17 +274,21 @@ bool has_packets(const SplitPlan& split, const void* plain, const void* indexed)
 
 template <class T, int kWidth, class Op, class Word>
 int32_t add_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
-                   const Op& op, const SortedPositions<Word>& sorted, bool from_zero,
+                   const Op& op, const SortedPositions<Word>& sorted, int64_t fresh,
                    Scratch* memory) {
   const AdditionShape shape(split, kWidth);
-  Addition<T, kWidth, Op, Word> a{y,           values,      sorted, split.positions, split.slice,
-                                  shape.parts, shape.lanes, op,     from_zero};
-  a.heads = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
-  a.tails = memory->take<Packet<T, kWidth>>(shape.blocks * shape.parts);
-  const int32_t code =
-      launch(stream, add_chunks<T, kWidth, Op, Word>, shape.grid(), kWriteThreads, 0, a);
-  if (code != DT_KERNEL_OK || shape.blocks == 1) return code;
-  return launch(stream, join_chunks<T, kWidth, Op, Word>, shape.grid(), kWriteThreads, 0, a);
+  Addition<T, kWidth, Op, Word> a{y, values, sorted, split.positions, split.slice};
+  a.parts = shape.parts, a.lanes = shape.lanes;
+  a.chunks = static_cast<unsigned>(shape.chunks), a.groups = static_cast<unsigned>(shape.groups);
+  a.op = op, a.fresh = fresh;
+  a.heads = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
+  a.tails = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
+  const int64_t blocks = shape.blocks() + divide_up(fresh, kClearSlices);
+  const int32_t code = launch(stream, add_chunks<T, kWidth, Op, Word>,
+                              static_cast<unsigned>(blocks), kWriteThreads, 0, a);
+  if (code != DT_KERNEL_OK || shape.chunks == 1) return code;
+  return launch(stream, join_chunks<T, kWidth, Op, Word>, static_cast<unsigned>(shape.blocks()),
+                kWriteThreads, 0, a);
 }
 
 template <class T, class Word>
@@ -298,19 +339,6 @@ bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_
          split.extent * slice_bytes == y_bytes && slice_bytes >= kWarp * kPacketBytes;
 }
 
-// Sums that y is made of: every slice of it is written once.
-template <class T, class Op, class Word>
-int32_t store_sums(const dt_stream* stream, const SplitPlan& split, T* y, const Values<T>& values,
-                   const Op& op, const SortedPositions<Word>& sorted, Scratch* memory) {
-  constexpr int kWidth = kPacketWidth<T>;
-  const int64_t blocks = divide_up(split.extent, kClearSlices);
-  const int32_t code =
-      launch(stream, clear_rest<T, kWidth, Word>, static_cast<unsigned>(blocks), kWriteThreads, 0,
-             y, sorted, split.extent, split.slice.count / kWidth);
-  if (code != DT_KERNEL_OK) return code;
-  return add_sorted<T, kWidth>(stream, split, y, values, op, sorted, true, memory);
-}
-
 // `clear_bytes`: the bytes of y if it is made zero first, else 0.
 template <class T, class Op>
 int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
@@ -329,17 +357,19 @@ int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan
             sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted))
       return code;
     bool packets = false;
+    int64_t fresh = 0;
     if constexpr (kHasPackets<T, Word>) {
       packets = has_packets<T>(split, values.data, y);
-      if (packets && is_made_of_slices(split, clear_bytes, sizeof(T)))
-        return store_sums(stream, split, y, values, op, sorted, &memory);
+      if (packets && is_made_of_slices(split, clear_bytes, sizeof(T))) fresh = split.extent;
     }
-    if (const int32_t code = clear(stream, y, clear_bytes)) return code;
+    if (fresh == 0) {
+      if (const int32_t code = clear(stream, y, clear_bytes)) return code;
+    }
     if constexpr (kHasPackets<T, Word>) {
       if (packets)
-        return add_sorted<T, kPacketWidth<T>>(stream, split, y, values, op, sorted, false, &memory);
+        return add_sorted<T, kPacketWidth<T>>(stream, split, y, values, op, sorted, fresh, &memory);
     }
-    return add_sorted<T, 1>(stream, split, y, values, op, sorted, false, &memory);
+    return add_sorted<T, 1>(stream, split, y, values, op, sorted, 0, &memory);
   });
 }
 
@@ -473,7 +503,7 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
     const int64_t bytes = bytes_of(indexed.dtype);
     for (int64_t width : {int64_t{1}, kPacketBytes / bytes}) {
       const AdditionShape shape(split, static_cast<int>(width));
-      memory.take<char>(2 * shape.blocks * shape.parts * width * bytes + 512);
+      memory.take<char>(2 * shape.chunks * shape.parts * width * bytes + 512);
     }
   }
   return memory.used();

@@ -11,6 +11,7 @@
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/register.h"
+#include "kernels/cuda/team.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -85,17 +86,6 @@ struct Elements {
 };
 
 // ---- sums over the lanes of a warp
-
-template <class Sum>
-__device__ __forceinline__ Sum inclusive_over_lanes(Sum value) {
-  const int lane = threadIdx.x % kWarp;
-#pragma unroll
-  for (int step = 1; step < kWarp; step *= 2) {
-    const Sum before = __shfl_up_sync(0xffffffffu, value, step);
-    if (lane >= step) value += before;
-  }
-  return value;
-}
 
 // The sum of the lanes before, given the inclusive one.
 template <class Sum>

@@ -58,9 +58,8 @@ struct SortedPositions {
   __device__ __forceinline__ bool began_before(Word i) const {
     return i > 0 && keys[i - 1] == keys[i];
   }
-  // The first position whose key is not below `key`, searched from position `low` on.
-  __device__ Word lower_bound(Word key, Word low) const {
-    Word high = count;
+  // The first position in [low, high) whose key is not below `key`, or `high`.
+  __device__ Word lower_bound(Word key, Word low, Word high) const {
     while (low < high) {
       const Word middle = low + (high - low) / 2;
       if (keys[middle] < key)
@@ -70,12 +69,15 @@ struct SortedPositions {
     }
     return low;
   }
-  // The end of the run of position i.
-  __device__ __forceinline__ Word end_of_run(Word i) const {
-    return lower_bound(keys[i] + 1, i + 1);
+  // The end of the run of position i. Most runs are short: the steps of the search begin so.
+  __device__ Word end_of_run(Word i) const {
+    const Word key = keys[i];
+    Word step = 1;
+    for (; step < count - i && keys[i + step] == key; step *= 2) i += step;
+    return lower_bound(key + 1, i + 1, step < count - i ? i + step : count);
   }
   __device__ __forceinline__ bool contains(Word key) const {
-    const Word i = lower_bound(key, 0);
+    const Word i = lower_bound(key, 0, count);
     return i < count && keys[i] == key;
   }
 #endif
@@ -142,16 +144,25 @@ struct Addition {
   Values<T> values;
   SortedPositions<Word> sorted;
   IndexPlan positions;
-  Slice slice;    // in elements
-  int64_t parts;  // packets of a slice
-  int lanes;      // threads of a row, side by side along a slice
+  Slice slice;              // in elements
+  int64_t parts;            // packets of a slice
+  int lanes;                // threads of a row, side by side along a slice
+  unsigned chunks, groups;  // of positions; of packets, `lanes` each: a block for every two
   Op op;
-  bool from_zero;       // y was not written before
-  Part *heads, *tails;  // [blocks][parts]
+  int64_t fresh;        // slices of y if it was not written before, one after another; else 0
+  Part *heads, *tails;  // [chunks][parts]
 
   __device__ __forceinline__ int rows() const { return kWriteThreads / lanes; }
   __device__ __forceinline__ Word block_positions() const {
     return static_cast<Word>(rows()) * kRowPositions;
+  }
+  // Blocks of a chunk are neighbours: they read the same slices at about the same time.
+  __device__ __forceinline__ unsigned chunk() const { return blockIdx.x / groups; }
+  __device__ __forceinline__ int64_t first_part() const {
+    return static_cast<int64_t>(blockIdx.x % groups) * lanes;
+  }
+  __device__ __forceinline__ int64_t part_step() const {
+    return static_cast<int64_t>(groups) * lanes;
   }
   __device__ __forceinline__ int lane() const { return static_cast<int>(threadIdx.x) % lanes; }
   __device__ __forceinline__ int row() const { return static_cast<int>(threadIdx.x) / lanes; }
@@ -173,7 +184,7 @@ struct Addition {
   }
   // Every run comes here once.
   __device__ __forceinline__ void add_to_y(int64_t offset, const Part& sum) const {
-    Part total = from_zero ? Part{} : load_packet<kWidth>(y + offset);
+    Part total = fresh > 0 ? Part{} : load_packet<kWidth>(y + offset);
     add(&total, sum);
     store_packet(y + offset, total);
   }
@@ -245,7 +256,7 @@ __device__ __forceinline__ void join_rows(const A& a, const RowRests<typename A:
   const Word begin = block_begin + static_cast<Word>(a.row()) * kRowPositions;
   const Word end = a.clamp(begin + kRowPositions);
   if (begin >= end) return;
-  const int64_t scratch = int64_t{blockIdx.x} * a.parts + part;
+  const int64_t scratch = static_cast<int64_t>(a.chunk()) * a.parts + part;
   const bool goes_on = a.sorted.goes_on(end - 1), is_head = a.sorted.began_before(begin);
   const bool is_one_run = a.sorted.keys[begin] == a.sorted.keys[end - 1];
   if (a.row() == 0 && is_head) {
@@ -262,17 +273,39 @@ __device__ __forceinline__ void join_rows(const A& a, const RowRests<typename A:
   }
 }
 
-// Block (x, y): positions of chunk x, and packets y, y + gridDim.y, ... of the slices in groups of
-// `lanes`.
+// Makes the slices of a block zero that no position has a share in.
+constexpr int kClearSlices = 64;  // of a block
+
+template <class A>
+__device__ __forceinline__ void clear_rest(const A& a, int64_t block) {
+  using Key = decltype(a.sorted.count);
+  __shared__ bool is_written[kClearSlices];
+  const int64_t begin = block * kClearSlices;
+  const int slices = static_cast<int>(min(int64_t{kClearSlices}, a.fresh - begin));
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
+  if (thread < slices) is_written[thread] = a.sorted.contains(static_cast<Key>(begin + thread));
+  __syncthreads();
+  for (int slice = thread / kWarp; slice < slices; slice += kWriteThreads / kWarp) {
+    if (is_written[slice]) continue;
+    auto* const to = a.y + (begin + slice) * a.parts * A::width;
+    for (int64_t part = lane; part < a.parts; part += kWarp)
+      store_packet(to + part * A::width, typename A::Part{});
+  }
+}
+
+// A block adds up the positions of a chunk. Blocks behind the last chunk clear what gets no sum.
 template <class T, int kWidth, class Op, class Word>
 __global__ void __launch_bounds__(kWriteThreads) add_chunks(Addition<T, kWidth, Op, Word> a) {
   begin_kernel();
   __shared__ RowRests<Packet<T, kWidth>> rests;
-  const Word block_begin = static_cast<Word>(blockIdx.x) * a.block_positions();
+  if (a.chunk() >= a.chunks) {
+    clear_rest(a, blockIdx.x - static_cast<int64_t>(a.chunks) * a.groups);
+    return;
+  }
+  const Word block_begin = static_cast<Word>(a.chunk()) * a.block_positions();
   const Word begin = a.clamp(block_begin + static_cast<Word>(a.row()) * kRowPositions);
   const Word end = a.clamp(begin + kRowPositions);
-  const int64_t step = int64_t{gridDim.y} * a.lanes;
-  for (int64_t first = int64_t{blockIdx.y} * a.lanes; first < a.parts; first += step) {
+  for (int64_t first = a.first_part(); first < a.parts; first += a.part_step()) {
     const int64_t part = first + a.lane();
     const bool exists = part < a.parts;
     int64_t from = 0, to = 0;
@@ -286,58 +319,35 @@ __global__ void __launch_bounds__(kWriteThreads) add_chunks(Addition<T, kWidth, 
   }
 }
 
-// Finishes the runs that begin in chunk blockIdx.x and go on in the next: all rows of the block add
-// heads, and the first adds up what they got.
+// Finishes the runs that begin in the block's chunk and go on in the next: all rows of the block
+// add heads, and the first adds up what they got.
 template <class T, int kWidth, class Op, class Word>
 __global__ void __launch_bounds__(kWriteThreads) join_chunks(Addition<T, kWidth, Op, Word> a) {
   begin_kernel();
   __shared__ Packet<T, kWidth> sums[kWriteThreads];
-  const Word span = a.block_positions(), begin = static_cast<Word>(blockIdx.x) * span;
+  const Word span = a.block_positions(), begin = static_cast<Word>(a.chunk()) * span;
   const Word last = a.clamp(begin + span) - 1;
   const bool is_one_run = a.sorted.keys[begin] == a.sorted.keys[last];
   if (!a.sorted.goes_on(last) || (is_one_run && a.sorted.began_before(begin))) return;
   const Word final_chunk = (a.sorted.end_of_run(last) - 1) / span;
-  const int64_t step = int64_t{gridDim.y} * a.lanes;
-  for (int64_t first = int64_t{blockIdx.y} * a.lanes; first < a.parts; first += step) {
+  for (int64_t first = a.first_part(); first < a.parts; first += a.part_step()) {
     const int64_t part = first + a.lane();
     const bool exists = part < a.parts;
     Packet<T, kWidth> sum = {};
 #pragma unroll 4
-    for (Word c = static_cast<Word>(blockIdx.x) + 1 + a.row(); exists && c <= final_chunk;
+    for (Word c = static_cast<Word>(a.chunk()) + 1 + a.row(); exists && c <= final_chunk;
          c += a.rows())
       a.add(&sum, a.heads[static_cast<int64_t>(c) * a.parts + part]);
     sums[threadIdx.x] = sum;
     __syncthreads();
     if (exists && a.row() == 0) {
-      Packet<T, kWidth> total = a.tails[int64_t{blockIdx.x} * a.parts + part];
+      Packet<T, kWidth> total = a.tails[static_cast<int64_t>(a.chunk()) * a.parts + part];
       for (int r = 0; r < a.rows(); ++r) a.add(&total, sums[r * a.lanes + a.lane()]);
       int64_t from, to;
       a.slice.at(part * kWidth, &from, &to);
       a.add_to_y(a.sorted.offset(a.sorted.keys[last]) + to, total);
     }
     __syncthreads();
-  }
-}
-
-// Makes those slices zero that no position has a share in. Slices follow each other in y, each of
-// `parts` packets, and there are `extent` of them.
-constexpr int kClearSlices = 64;  // of a block
-
-template <class T, int kWidth, class Word>
-__global__ void __launch_bounds__(kWriteThreads)
-    clear_rest(T* y, SortedPositions<Word> sorted, int64_t extent, int64_t parts) {
-  begin_kernel();
-  __shared__ bool is_written[kClearSlices];
-  const int64_t begin = int64_t{blockIdx.x} * kClearSlices;
-  const int slices = static_cast<int>(min(int64_t{kClearSlices}, extent - begin));
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
-  if (thread < slices) is_written[thread] = sorted.contains(static_cast<Word>(begin + thread));
-  __syncthreads();
-  for (int slice = thread / kWarp; slice < slices; slice += kWriteThreads / kWarp) {
-    if (is_written[slice]) continue;
-    T* const to = y + (begin + slice) * parts * kWidth;
-    for (int64_t part = lane; part < parts; part += kWarp)
-      store_packet(to + part * kWidth, Packet<T, kWidth>{});
   }
 }
 

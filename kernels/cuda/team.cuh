@@ -67,4 +67,16 @@ __device__ __forceinline__ T team_sum(T value) {
   return team_reduce<kSize>(value, [](T a, T b) { return a + b; });
 }
 
+// The sum of the warp's lanes up to this one.
+template <class T>
+__device__ __forceinline__ T inclusive_over_lanes(T value) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+#pragma unroll
+  for (int step = 1; step < kWarp; step *= 2) {
+    const T before = __shfl_up_sync(0xffffffffu, value, step);
+    if (lane >= step) value += before;
+  }
+  return value;
+}
+
 }  // namespace dt::cuda

@@ -44,7 +44,8 @@ static dt_status hooked_backward(probe* p, float* gradient) {
   dt_tensor_release(s);
   dt_tensor_release(y);
   dt_tensor_release(x);
-  CHECK(p->drops == 0);
+  CHECK(p->drops == 1); /* the hook's handle keeps neither the tensor nor the function */
+  OK(dt_hook_remove(hook));
   dt_hook_release(hook);
   return status;
 }
@@ -198,6 +199,30 @@ static void test_dlpack(void) {
   FAILS(TYPE_ERROR, dt_from_dlpack(NULL, &y));
 }
 
+/* What a garbage collector asks: would releasing this handle free the tensor and its node? */
+static void test_sole_owner(void) {
+  const int64_t two = 2;
+  int64_t node = -1, other = -1;
+  dt_tensor *x = NULL, *y = NULL, *z = NULL, *again = NULL;
+  OK(dt_ones(&two, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
+  CHECK(dt_tensor_sole_owner(x, &node) == 1 && node == 0);
+  OK(dt_mul(x, NULL, DT_SCALAR_KIND_INT, 3, 0, &y));
+  CHECK(dt_tensor_sole_owner(x, NULL) == 0); /* the graph has it too */
+  CHECK(dt_tensor_sole_owner(y, &node) == 1 && node > 0);
+  OK(dt_mul(y, NULL, DT_SCALAR_KIND_INT, 3, 0, &z));
+  CHECK(dt_tensor_sole_owner(y, &other) == 0 && other == node);
+  dt_tensor_release(z);
+  CHECK(dt_tensor_sole_owner(y, NULL) == 1);
+  OK(dt_tensor_alias(y, &again));
+  CHECK(dt_tensor_sole_owner(y, NULL) == 0 && dt_tensor_sole_owner(again, NULL) == 0);
+  dt_tensor_release(again);
+  dt_tensor_release(y);
+  dt_error_clear();
+  CHECK(dt_tensor_sole_owner(y, &node) == 0 && node == 0 && dt_error_code() == DT_STATUS_OK);
+  CHECK(dt_tensor_sole_owner(NULL, NULL) == 0);
+  dt_tensor_release(x);
+}
+
 int main(void) {
   test_hook();
   test_errors();
@@ -206,5 +231,6 @@ int main(void) {
   test_custom_function();
   test_blob();
   test_dlpack();
+  test_sole_owner();
   return test_end("callbacks");
 }

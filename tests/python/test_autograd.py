@@ -89,6 +89,53 @@ def test_a_gradient_that_a_hook_changed_is_computed_again(both, same):
     same(*both(run))
 
 
+WRITES = [
+    lambda t, g: g.mul_(2),
+    lambda t, g: g.add_(t.ones(3)),
+    lambda t, g: g.copy_(t.ones(3)),
+    lambda t, g: g.fill_(3),
+    lambda t, g: g.zero_(),
+    lambda t, g: g.__setitem__(0, 5),
+]
+
+
+@pytest.mark.parametrize("write", range(len(WRITES)))
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_hooks_that_write_to_the_gradient(kind, write, both, same):
+    """The gradient of a sum is one number for all elements; that of a mean has memory for each."""
+
+    def run(t):
+        x = t.ones(3, requires_grad=True)
+        y = x * 2
+        seen = []
+
+        def hook(g):
+            seen.append(g.stride())
+            try:
+                WRITES[write](t, g)
+            except RuntimeError as error:
+                seen.append(str(error).rpartition("unsupported")[2])
+
+        y.register_hook(hook)
+        getattr(y + 0, kind)().backward()
+        return x.grad, seen
+
+    same(*both(run))
+
+
+def test_filling_expanded_memory_is_a_change(both, same):
+    def run(t):
+        x = t.ones(2, 1)
+        y = x.expand(2, 3)
+        saved = (y * t.ones(2, 3, requires_grad=True)).sum()
+        y.fill_(4)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            saved.backward()
+        return x, y, x._version
+
+    same(*both(run))
+
+
 def Doubled(t):
     class Function(t.autograd.Function):
         @staticmethod

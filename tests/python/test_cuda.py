@@ -6,6 +6,7 @@ import threading
 import dumbtorch as dt
 import numpy as np
 import pytest
+from dumbtorch import _graph, _ops
 
 F = dt.nn.functional
 needs_gpu = pytest.mark.skipif(
@@ -26,6 +27,26 @@ def test_absence_is_explained():
             call()
     with pytest.raises(RuntimeError, match="is not available"):
         dt.capture(lambda: None)
+
+
+@pytest.mark.skipif(dt.cuda.is_available(), reason="there is a GPU")
+def test_what_scripts_ask_without_a_gpu(both):
+    """Scripts that measure memory and seed all devices run on the CPU too."""
+
+    def run(t):
+        cuda = t.cuda
+        return (
+            cuda.is_available(), cuda.device_count(), cuda.memory_allocated(),
+            cuda.memory_reserved(0), cuda.max_memory_allocated("cuda:0"),
+            cuda.max_memory_reserved(), cuda.empty_cache(), cuda.manual_seed(1),
+            cuda.manual_seed_all(1), cuda.set_device(-1),
+        )  # fmt: skip
+
+    mine, theirs = both(run)
+    assert mine == theirs
+    for call in (dt.cuda.synchronize, dt.cuda.mem_get_info, dt.cuda.get_device_name):
+        with pytest.raises(RuntimeError, match="device 'cuda:0' is not available: "):
+            call()
 
 
 def test_streams_and_events_of_the_cpu():
@@ -55,6 +76,63 @@ def test_current_streams_belong_to_threads():
         leave.set()
         thread.join()
     assert dt.live_handles() == before
+
+
+@pytest.fixture
+def idle_graph(monkeypatch):
+    """Makes graphs whose recordings and replays do nothing, so that they need no GPU."""
+    for name in ("begin", "end", "abandon", "replay"):
+        monkeypatch.setattr(_ops.Graph, name, lambda self: None)
+
+    def make():
+        graph = object.__new__(_graph.Graph)
+        graph._before = {}
+        return graph
+
+    return make
+
+
+def test_what_replays_refresh_belongs_to_one_graph(idle_graph):
+    """Each thread's captured step refreshes its own learning rate, and no other's."""
+    both_capture = threading.Barrier(2)
+    calls = {name: [] for name in "ab"}
+    graphs = {name: idle_graph() for name in "ab"}
+
+    def work(name):
+        def refresh():
+            calls[name].append(1)
+
+        with graphs[name]:
+            both_capture.wait()
+            _graph.before_each_replay(refresh)
+            both_capture.wait()
+            _graph.before_each_replay(refresh)
+        both_capture.wait()
+        for _ in range({"a": 2, "b": 3}[name]):
+            graphs[name].replay()
+
+    threads = [threading.Thread(target=work, args=name) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {name: len(c) for name, c in calls.items()} == {"a": 2, "b": 3}
+
+
+def test_an_abandoned_graph_refreshes_nothing_more(idle_graph):
+    kept, failed = idle_graph(), idle_graph()
+    calls = []
+    with pytest.raises(ZeroDivisionError), failed:
+        raise ZeroDivisionError
+    _graph.before_each_replay(lambda: calls.append("outside"))
+    with kept:
+        _graph.before_each_replay(lambda: calls.append("kept"))
+    kept.begin()  # captured again: what was recorded before counts no more
+    _graph.before_each_replay(lambda: calls.append("again"))
+    kept.end()
+    failed.replay()
+    kept.replay()
+    assert calls == ["again"]
 
 
 def test_tf32_switches():
@@ -327,6 +405,25 @@ def test_gradients_of_chosen_slices(device, width, axis):
     x.index_select(axis, index.to(device)).backward(g.to(device))
     chosen = (dt.arange(n).unsqueeze(1) == index).float()
     assert dt.equal(x.grad.cpu(), chosen @ g)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+@pytest.mark.parametrize("count", [2048, 2049, 262_144, 262_145])
+@pytest.mark.parametrize("rows", [5, 50_000, 300_000])
+def test_writes_through_many_indices(device, count, rows):
+    """Positions that a GPU sorts in one tile, in many, or in another way, by keys of one to three digits, against
+    NumPy. The numbers are small integers, so the order of sums does not matter; the last assignment wins."""
+    rng = np.random.default_rng(count + rows)
+    index = np.minimum(rng.integers(0, rows, count), rng.integers(0, rows, count))
+    values = rng.integers(-9, 10, count).astype(np.float32)
+    sums, last = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
+    np.add.at(sums, index, values)
+    for i, value in dict(zip(index, values)).items():
+        last[i] = value
+    there, given = dt.tensor(index).to(device), dt.tensor(values).to(device)
+    zeros = dt.zeros(rows, device=device)
+    assert (zeros.index_add(0, there, given).cpu().numpy() == sums).all()
+    assert (zeros.index_put((there,), given).cpu().numpy() == last).all()
 
 
 def results(t, f, arrays, device):

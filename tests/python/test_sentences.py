@@ -21,12 +21,14 @@ def agree(torch, same):
     """Both libraries give the same result or the same complaint."""
 
     def compare(text):
-        ours, theirs = (outcome(lambda m=m: eval(text, {"m": m})) for m in (dt, torch))
+        ours, theirs = (
+            outcome(lambda m=m: eval(text, {"m": m, "of_dtype": of_dtype})) for m in (dt, torch)
+        )
         if isinstance(theirs, tuple) and isinstance(theirs[0], type):
             kind, sentence = theirs
             assert ours[0] is kind
             # PyTorch names some ops too, as "argmax(): ".
-            assert re.sub(r"^\w+: ", "", ours[1]) == re.sub(r"^\w+\(\): ", "", sentence)
+            assert re.sub(r"^\w+: ", "", ours[1]) == re.sub(r"^(\w+\(\): |where )", "", sentence)
         else:
             same(ours, theirs)
 
@@ -58,6 +60,78 @@ def agree(torch, same):
 )  # fmt: skip
 def test_bool_arithmetic(text, agree):
     agree(text)
+
+
+DTYPES = ("float32", "float64", "int64", "int32", "uint8", "bool")
+FUNCTIONS = "m.nn.functional."
+OF_ONE = [
+    *(f"m.{f}(x)" for f in ("exp", "sqrt", "sigmoid", "sign", "square", "reciprocal", "var", "norm",
+                            "log1p", "erf", "bitwise_not", "argmax", "nonzero")),
+    *(f"{FUNCTIONS}{f}(x)" for f in ("elu", "leaky_relu", "logsigmoid", "silu", "softplus", "gelu",
+                                     "relu", "tanh", "normalize")),
+    f"{FUNCTIONS}gelu(x, approximate='tanh')",
+    *(f"{FUNCTIONS}{f}(x + 0, inplace=True)" for f in ("elu", "leaky_relu", "relu")),
+    *(f"{FUNCTIONS}{f}(x, {d})" for f in ("softmax", "log_softmax") for d in (0, 1)),
+    "m.softmax(x, 1, dtype=m.int64)",
+    "m.softmax(x, 1, dtype=m.float64)",
+    *(f"{FUNCTIONS}dropout(x, {p}, inplace={i})" for p in (0.0, 1.0) for i in (True, False)),
+    f"{FUNCTIONS}layer_norm(x, (3,))",
+    f"{FUNCTIONS}batch_norm(x, None, None, training=True)",
+    f"{FUNCTIONS}batch_norm(x, m.zeros(3), m.ones(3))",
+    f"{FUNCTIONS}max_pool2d(x.reshape(1, 2, 3), (1, 2))",
+    "m.normal(x, 0) - x",
+    "m.normal(0.0, x * 0)",
+    "x.normal_(0, 0)",
+    "x.uniform_(1, 1)",
+    "m.randn(2, dtype=x.dtype) * 0 == 0",
+    "m.rand(2, dtype=x.dtype) * 0",
+    "m.randperm(1, dtype=x.dtype)",
+    "m.bernoulli(x > 9 if x.dtype == m.bool else x * 0)",
+    "m.linspace(0, 5, 4, dtype=x.dtype)",
+    "m.clamp(x, m.tensor(True), m.tensor(True))",
+    *(f"x.clone().{f}" for f in ("square_()", "pow_(True)", "div_(2)", "exp_()", "requires_grad_()")),
+    *(f"m.pow({a})" for a in ("x, True", "x, False", "True, x", "x, 2", "x, 0.5", "2, x")),
+    "1 / x",
+]  # fmt: skip
+OF_TWO = [
+    *(f"m.{f}(x, y)" for f in ("add", "sub", "mul", "div", "floor_divide", "remainder", "maximum",
+                               "pow", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "eq",
+                               "isclose")),
+    *(f"{FUNCTIONS}{f}(x, y, reduction='{r}')" for r in ("none", "mean")
+      for f in ("mse_loss", "l1_loss", "binary_cross_entropy_with_logits")),
+    f"{FUNCTIONS}binary_cross_entropy(x > 9 if x.dtype == m.bool else x * 0, y > 9 if y.dtype == "
+    "m.bool else y * 0)",
+    f"{FUNCTIONS}binary_cross_entropy(m.zeros(2, 3), m.zeros(2, 3), weight=y)",
+    f"{FUNCTIONS}binary_cross_entropy_with_logits(x, x, pos_weight=y)",
+    f"{FUNCTIONS}binary_cross_entropy_with_logits(x, x, y)",
+    *(f"{FUNCTIONS}{f}(x, m.zeros(2, dtype=y.dtype))" for f in ("cross_entropy", "nll_loss")),
+    *(f"{FUNCTIONS}{f}(x, y)" for f in ("cross_entropy", "nll_loss")),
+    *(f"{FUNCTIONS}{f}(x, m.tensor([0, 1]), weight=y[0])" for f in ("cross_entropy", "nll_loss")),
+    f"{FUNCTIONS}cross_entropy(x.reshape(1, 2, 3), y.reshape(1, 2, 3))",
+    f"{FUNCTIONS}layer_norm(x, (3,), y[0])",
+    f"{FUNCTIONS}batch_norm(x, None, None, y[0], y[0], training=True)",
+    f"{FUNCTIONS}linear(x, y)",
+    "m.where(x, y, y)",
+    "m.masked_fill(x, y, 1)",
+]  # fmt: skip
+
+
+def of_dtype(m, dtype):
+    x = m.tensor([[1, 2, 3], [1, 2, 1]])
+    return x > 1 if dtype == "bool" else x.to(getattr(m, dtype))
+
+
+@pytest.mark.parametrize("text", OF_ONE)
+def test_dtypes_of_one_operand(text, agree):
+    for a in DTYPES:
+        agree(f"(lambda x: {text})(of_dtype(m, '{a}'))")
+
+
+@pytest.mark.parametrize("text", OF_TWO)
+def test_dtypes_of_two_operands(text, agree):
+    for a in DTYPES:
+        for b in DTYPES:
+            agree(f"(lambda x, y: {text})(of_dtype(m, '{a}'), of_dtype(m, '{b}'))")
 
 
 @pytest.mark.parametrize("op", ["add", "sub", "rsub"])

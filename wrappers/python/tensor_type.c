@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <structmember.h>
 
+#include "callback_type.h"
 #include "dumbtorch.h"
 
 typedef struct {
   PyObject_HEAD dt_tensor* handle;
   PyObject* weak_references;
+  PyObject* callbacks; /* a list of Callbacks: its hooks; NULL for most */
 } TensorBase;
 
 /* An operand as the C API takes it. */
@@ -59,9 +61,23 @@ static PyObject* adopt_handle(PyTypeObject* type, dt_tensor* handle) {
   return (PyObject*)self;
 }
 
+static int base_traverse(PyObject* self, visitproc visit, void* arg) {
+  PyObject* const callbacks = ((TensorBase*)self)->callbacks;
+  Py_VISIT(Py_TYPE(self));
+  return callbacks ? traverse_callbacks(callbacks, handle_of(self), visit, arg) : 0;
+}
+
+static int base_clear(PyObject* self) {
+  PyObject* const callbacks = ((TensorBase*)self)->callbacks;
+  if (callbacks) clear_callbacks(callbacks, handle_of(self));
+  return 0;
+}
+
 static void base_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   if (((TensorBase*)self)->weak_references) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(((TensorBase*)self)->callbacks);
   dt_tensor_release(handle_of(self));
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
@@ -300,6 +316,20 @@ static PyObject* wrap(PyObject* module, PyObject* handle) {
   return adopt_handle(tensor_type, (dt_tensor*)(intptr_t)bits);
 }
 
+/* own(tensor, callback): the library was given the Callback for this tensor. */
+static PyObject* own(PyObject* module, PyObject* args) {
+  PyObject *tensor, *callback;
+  (void)module;
+  if (!PyArg_ParseTuple(args, "OO", &tensor, &callback)) return NULL;
+  if (!PyObject_TypeCheck(tensor, base_type) || !PyObject_TypeCheck(callback, callback_type)) {
+    return PyErr_Format(PyExc_TypeError, "own: not a tensor and a Callback");
+  }
+  TensorBase* const self = (TensorBase*)tensor;
+  if (!self->callbacks) self->callbacks = new_callback_list();
+  if (!self->callbacks || add_callback(self->callbacks, self->handle, callback)) return NULL;
+  Py_RETURN_NONE;
+}
+
 static PyObject* install(PyObject* module, PyObject* args) {
   PyObject *type, *size, *error, *rare;
   (void)module;
@@ -335,6 +365,8 @@ static PyMethodDef kMethods[] = {
 
 static PyType_Slot kSlots[] = {
     {Py_tp_dealloc, base_dealloc},
+    {Py_tp_traverse, base_traverse},
+    {Py_tp_clear, base_clear},
     {Py_tp_hash, base_hash},
     {Py_tp_richcompare, slot_compare},
     {Py_tp_members, kMembers},
@@ -370,7 +402,7 @@ static PyType_Slot kSlots[] = {
 static PyType_Spec kSpec = {
     .name = "dumbtorch._tensor_type.TensorBase",
     .basicsize = sizeof(TensorBase),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = kSlots,
 };
 
@@ -378,6 +410,8 @@ static PyMethodDef kFunctions[] = {
     {"install", install, METH_VARARGS, "install(Tensor, Size, make_error, fallback): called once."},
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
+    {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
+    {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},
     {"from_capsule", from_capsule, METH_O, "A Tensor that shares a DLPack capsule's memory."},
     {NULL, NULL, 0, NULL},
@@ -390,6 +424,12 @@ static struct PyModuleDef kModule = {
     .m_methods = kFunctions,
 };
 
+static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec) {
+  PyObject* type = PyType_FromSpec(spec);
+  if (type && PyModule_AddObjectRef(module, name, type) < 0) Py_CLEAR(type);
+  return (PyTypeObject*)type;
+}
+
 PyMODINIT_FUNC PyInit__tensor_type(void) {
   if (base_type) {
     PyErr_SetString(PyExc_ImportError, "dumbtorch can be imported by one interpreter per process");
@@ -397,12 +437,8 @@ PyMODINIT_FUNC PyInit__tensor_type(void) {
   }
   PyObject* module = PyModule_Create(&kModule);
   if (!module) return NULL;
-  PyObject* type = PyType_FromSpec(&kSpec);
-  if (!type || PyModule_AddObjectRef(module, "TensorBase", type) < 0) {
-    Py_XDECREF(type);
-    Py_DECREF(module);
-    return NULL;
-  }
-  base_type = (PyTypeObject*)type;
+  base_type = add_type(module, "TensorBase", &kSpec);
+  callback_type = base_type ? add_type(module, "Callback", &kCallbackSpec) : NULL;
+  if (!callback_type) Py_CLEAR(module);
   return module;
 }

@@ -1,6 +1,6 @@
 """Linear algebra, layers and losses in functional form."""
 
-from table import FLOATS, NUMBERS, Row, fixed, index, value
+from table import FLOATS, NUMBERS, Row, fixed, index, value, whole
 
 ROWS: list[Row] = []
 
@@ -128,6 +128,18 @@ row("dropout", lambda t, x: F(t).dropout(x, 1.0), value(3, 4), orders=0,
     inplace=lambda t, x: F(t).dropout(x, 1.0, inplace=True))  # fmt: skip
 
 # ---- losses
+
+
+def logits_loss(t, x, y, pos_weight, reduction):
+    """With a pos_weight that is differentiated. PyTorch refuses to: it is given the definition."""
+    if t.__name__ != "torch":
+        return F(t).binary_cross_entropy_with_logits(
+            x, y, pos_weight=pos_weight, reduction=reduction
+        )
+    loss = -pos_weight * y * F(t).logsigmoid(x) - (1 - y) * F(t).logsigmoid(-x)
+    return {"mean": loss.mean, "sum": loss.sum, "none": loss.clone}[reduction]()
+
+
 for reduction in ("mean", "sum", "none"):
     k = {"reduction": reduction}
     for sizes in ((), (5,), (3, 4)):
@@ -139,8 +151,10 @@ for reduction in ("mean", "sum", "none"):
             value(*sizes),
             orders=2,
         )
+        # PyTorch's second derivatives are not exact: it adds 1e-12 to divisors.
         row("binary_cross_entropy", lambda t, x, y, k=k: F(t).binary_cross_entropy(x, y, **k),
-            value(*sizes, low=0.1, high=0.9), fixed(*sizes, low=0.1, high=0.9), orders=2)  # fmt: skip
+            value(*sizes, low=0.1, high=0.9), value(*sizes, low=0.1, high=0.9), orders=2,
+            torch_orders=1)  # fmt: skip
         row("binary_cross_entropy_with_logits", lambda t, x, y, k=k: F(t).binary_cross_entropy_with_logits(x, y, **k),
             value(*sizes), value(*sizes, low=0, high=1))  # fmt: skip
     # Many elements, and operands that do not lie side by side.
@@ -163,6 +177,13 @@ for reduction in ("mean", "sum", "none"):
     row("binary_cross_entropy_with_logits",
         lambda t, x, y, w, p, k=k: F(t).binary_cross_entropy_with_logits(x, y, w, pos_weight=p, **k),
         value(3, 4), fixed(3, 4, low=0, high=1), fixed(4), fixed(4, low=0.5))  # fmt: skip
+    # Equal numbers, and probabilities of 0 and 1, whose logarithms are bounded.
+    row("l1_loss", lambda t, x, y, k=k: F(t).l1_loss(x, y, **k), whole(5, 6), whole(5, 6), orders=2,
+        differentiable=False)  # fmt: skip
+    row("binary_cross_entropy", lambda t, x, y, k=k: F(t).binary_cross_entropy(x, y, **k),
+        whole(5, 6, low=0, high=1), value(5, 6, low=0.1, high=0.9), orders=1, differentiable=False)  # fmt: skip
+    row("binary_cross_entropy_with_logits", lambda t, x, y, p, r=reduction: logits_loss(t, x, y, p, r),
+        whole(5, 6), value(5, 6, low=0, high=1), value(6, low=0.5))  # fmt: skip
     for sizes, target in (((4, 5), (4,)), ((5,), ()), ((2, 5, 3), (2, 3)), ((300, 40), (300,))):
         classes = sizes[0] if len(sizes) == 1 else sizes[1]
         few = 3 if sizes != (300, 40) else 1

@@ -1,6 +1,6 @@
 """Elementwise ops."""
 
-from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, mask, value
+from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, mask, value, whole
 
 F = lambda t: t.nn.functional  # noqa: E731
 
@@ -119,7 +119,9 @@ def binary(
 binary("add", lambda t, a, b: a + b, dtypes=ALL, inplace=lambda t, a, b: a.add_(b))
 binary("add", lambda t, a, b: t.add(a, b, alpha=3), inplace=lambda t, a, b: a.add_(b, alpha=3))
 binary("sub", lambda t, a, b: a - b, inplace=lambda t, a, b: a.sub_(b))
+binary("sub", lambda t, a, b: t.sub(a, b, alpha=3), inplace=lambda t, a, b: a.sub_(b, alpha=3))
 binary("rsub", lambda t, a, b: t.rsub(a, b))
+binary("rsub", lambda t, a, b: t.rsub(a, b, alpha=3))
 binary("mul", lambda t, a, b: a * b, dtypes=ALL, inplace=lambda t, a, b: a.mul_(b))
 binary("div", lambda t, a, b: a / b, low2=0.5, high2=3.0, inplace=lambda t, a, b: a.div_(b))
 binary("true_divide", lambda t, a, b: t.true_divide(a, b), low2=0.5, high2=3.0,
@@ -203,3 +205,47 @@ for sizes, cond in (((3, 4), (3, 4)), ((3, 4), (4,)), ((), ()), ((2, 3), (3, 2, 
             Row("masked_fill", lambda t, x, m: x.masked_fill(m, 2), (value(*sizes), mask(*cond)), NUMBERS,
                 inplace=lambda t, x, m: x.masked_fill_(m, 2))
         )  # fmt: skip
+ROWS.append(
+    Row("masked_fill", lambda t, x, m, v: x.masked_fill(m, v), (value(3, 4), mask(3, 4), value()))
+)
+
+# ---- where a derivative jumps: at ties, at bounds and at 0
+
+
+def at_jumps(op, call, *inputs):
+    # Where the first derivative jumps there is no second one.
+    ROWS.append(Row(op, call, inputs, orders=1, differentiable=False))
+
+
+for op, call in {
+    "abs": lambda t, x: x.abs(),
+    "sign": lambda t, x: x.sign(),
+    "relu": lambda t, x: x.relu(),
+    "leaky_relu": lambda t, x: F(t).leaky_relu(x, 0.1),
+    "elu": lambda t, x: F(t).elu(x, 0.7),
+    "softplus": lambda t, x: F(t).softplus(x, 1.0, 1.0),
+    "logsigmoid": lambda t, x: F(t).logsigmoid(x),
+}.items():
+    at_jumps(op, call, whole(30))
+
+at_jumps("maximum", lambda t, a, b: t.maximum(a, b), whole(6, 7), whole(6, 7))
+at_jumps("minimum", lambda t, a, b: t.minimum(a, b), whole(6, 7), whole(6, 7))
+# The base 0 and the exponents 0 and 1 are special; the logarithm of a negative base is NaN.
+at_jumps("pow", lambda t, a, b: a**b, whole(9, 9), whole(9, 9, low=0, high=3))
+for exponent in (0, 1, 2, 3):
+    at_jumps("pow", lambda t, x, e=exponent: x**e, whole(30))
+for base in (0, 1, 2):
+    at_jumps("pow", lambda t, x, b=base: b**x, whole(30, low=0, high=3))
+
+at_jumps("clamp_min", lambda t, x: t.clamp_min(x, 0), whole(30))
+at_jumps("clamp_max", lambda t, x: t.clamp_max(x, 1), whole(30))
+for low, high in ((-1, 1), (0, 0), (1, -1), (None, 1), (0, None)):
+    at_jumps("clamp", lambda t, x, low=low, high=high: t.clamp(x, low, high), whole(30))
+# Bounds that are tensors are differentiated too; some are equal, some are crossed.
+at_jumps("clamp_min", lambda t, x, low: t.clamp_min(x, low), whole(6, 7), whole(7))
+at_jumps("clamp_max", lambda t, x, high: t.clamp_max(x, high), whole(6, 7), whole(7))
+at_jumps("clamp", lambda t, x, low: t.clamp(x, min=low), whole(6, 7), whole(6, 1))
+at_jumps("clamp", lambda t, x, high: t.clamp(x, max=high), whole(6, 7), whole(6, 1))
+at_jumps(
+    "clamp", lambda t, x, low, high: t.clamp(x, low, high), whole(8, 9), whole(8, 9), whole(8, 9)
+)

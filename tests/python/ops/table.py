@@ -17,19 +17,21 @@ ALL = NUMBERS + ("bool",)
 @dataclass(frozen=True)
 class Input:
     """A tensor argument: its sizes and where its values lie. `kind` is "value" (takes the row's dtype, is
-    differentiated), "index" (int64 in [low, high)), "mask" (bool) or "fixed" (takes the dtype, not differentiated)."""
+    differentiated), "index" (int64 in [low, high)), "mask" (bool) or "fixed" (takes the dtype, not differentiated).
+    `whole` numbers meet each other and the bounds of an op, which random fractions never do."""
 
     sizes: tuple[int, ...]
     low: float = -2.0
     high: float = 2.0
     kind: str = "value"
+    whole: bool = False
 
     def array(self, dtype: str, random: np.random.Generator) -> np.ndarray:
         if self.kind == "index":
             return random.integers(int(self.low), int(self.high), self.sizes, dtype=np.int64)
         if self.kind == "mask" or dtype == "bool":
             return random.random(self.sizes) < 0.5
-        if dtype in INTEGERS:
+        if dtype in INTEGERS or self.whole:
             low = max(int(self.low), 0) if dtype == "uint8" else int(self.low)
             return random.integers(low, int(self.high) + 1, self.sizes).astype(dtype)
         return random.uniform(self.low, self.high, self.sizes).astype(dtype)
@@ -57,6 +59,10 @@ class Row:
 
 def value(*sizes: int, low: float = -2.0, high: float = 2.0) -> Input:
     return Input(sizes, low, high)
+
+
+def whole(*sizes: int, low: int = -2, high: int = 2) -> Input:
+    return Input(sizes, low, high, whole=True)
 
 
 def fixed(*sizes: int, low: float = -2.0, high: float = 2.0) -> Input:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import threading
+
 from . import _ops
 from ._tensor_type import TensorBase
 
 __all__ = ["CapturedStep", "Graph", "before_each_replay", "capture"]
 
-# What the graph that is being captured must call before each of its replays.
-_refreshers: list = []
+
+class _Recording(threading.local):
+    """The graphs that a thread is capturing: like the work that they record, they are its own."""
+
+    def __init__(self):
+        self.graphs = []
+
+
+_recording = _Recording()
 
 
 def before_each_replay(refresh) -> None:
-    """While a graph is captured: has its replays call a function first."""
-    _refreshers.append(refresh)
+    """While this thread captures a graph: has the graph's replays call a function first."""
+    for graph in _recording.graphs:
+        graph._before[refresh] = None
 
 
 class Graph(_ops.Graph):
@@ -23,23 +33,32 @@ class Graph(_ops.Graph):
 
     def __new__(cls, device="cuda"):
         self = cls.take(_ops.graph_new(device))
-        self._before = ()
+        self._before = {}  # the functions to call, in order
         return self
 
     def begin(self) -> None:
         """From here on, what this thread does on the device is recorded, not run."""
-        _refreshers.clear()
         super().begin()
+        self._before = {}
+        _recording.graphs.append(self)
 
     def end(self) -> None:
         """Ends the recording."""
+        self._leave()
         super().end()
-        self._before = tuple(dict.fromkeys(_refreshers))
-        _refreshers.clear()
+
+    def abandon(self) -> None:
+        """Ends the recording and throws it away."""
+        self._leave()
+        super().abandon()
+
+    def _leave(self) -> None:
+        if self in _recording.graphs:
+            _recording.graphs.remove(self)
 
     def replay(self) -> None:
         """Runs the recorded work, on what its tensors hold now."""
-        for refresh in self._before:
+        for refresh in tuple(self._before):
             refresh()
         super().replay()
 

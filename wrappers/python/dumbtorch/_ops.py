@@ -5836,7 +5836,7 @@ class Context(Handle):
 
 
 class Hook(Handle):
-    """A registered hook and its tensor. Releasing the handle leaves the hook in place; hook_remove takes it off."""
+    """A registered hook; it does not keep the tensor alive. Releasing the handle leaves the hook in place; hook_remove takes it off."""
 
     __slots__ = ()
     _release = lib.py_hook_release

@@ -34,13 +34,16 @@ def randint_like(input, low, high=None, **options):
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, **options):
-    """Normal numbers: of given mean and standard deviation (numbers or tensors)."""
+    """Normal numbers: of given mean and standard deviation (numbers, or tensors without a size)."""
     if not isinstance(std, TensorBase) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    if size is None:
-        size = (mean if isinstance(mean, TensorBase) else std).shape
-    noise = _ops.randn(size, generator=generator, **options)
-    return noise * std + mean
+    if size is not None:
+        return _ops.randn(size, generator=generator, **options) * std + mean
+    like = mean if isinstance(mean, TensorBase) else std
+    shape = _ops.add(like, std if like is mean else mean).shape
+    noise = _ops.empty(shape, dtype=like.dtype, device=like.device)
+    _ops.normal_(noise, generator=generator)
+    return _ops.to(noise * std + mean, dtype=like.dtype)
 
 
 def max(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):

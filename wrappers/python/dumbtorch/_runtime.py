@@ -5,13 +5,14 @@ Handles are plain integers here (see capi/generate/python_native.py); `wrap` mak
 
 from __future__ import annotations
 
+import gc
 import itertools
 import threading
 from operator import itemgetter
 
 from . import _enums
 from ._native import ffi, lib
-from ._tensor_type import TensorBase, wrap
+from ._tensor_type import Callback, TensorBase, on_collection, wrap
 from ._types import device
 
 NULL = ffi.NULL
@@ -382,7 +383,12 @@ def keep_alive(x) -> int:
 
 @ffi.def_extern("py_on_drop")
 def _on_drop(number):
-    CALLBACKS.pop(number, None)
+    kept = CALLBACKS.pop(number, None)
+    if isinstance(kept, Callback):
+        kept.drop()
+
+
+gc.callbacks.append(on_collection)
 
 
 # ---- results

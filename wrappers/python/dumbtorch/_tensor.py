@@ -7,7 +7,7 @@ import sys
 from . import _indexing, _ops, _overloads
 from ._native import lib
 from ._runtime import check, fail, wrap
-from ._tensor_type import TensorBase, adopt, install, to_capsule
+from ._tensor_type import Callback, TensorBase, adopt, install, own, to_capsule
 from ._types import (
     BY_TYPESTR,
     DTYPE,
@@ -169,7 +169,10 @@ class Tensor(TensorBase):
 
     def register_hook(self, hook):
         """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""
-        return _ops.tensor_register_hook(self, hook)
+        callback = Callback(hook) if callable(hook) else hook
+        registered = _ops.tensor_register_hook(self, callback)
+        own(self, callback)
+        return registered
 
     # ---- one number
 

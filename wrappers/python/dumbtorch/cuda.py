@@ -33,8 +33,9 @@ def current_device() -> int:
 
 
 def set_device(device) -> None:
-    """Sets the device that "cuda" means."""
-    _ops.cuda_set_device(_where(device).index or 0)
+    """Sets the device that "cuda" means; a negative number changes nothing."""
+    if not (isinstance(device, int) and device < 0):
+        _ops.cuda_set_device(_where(device).index or 0)
 
 
 def get_device_name(device=None) -> str:
@@ -53,34 +54,40 @@ def synchronize(device=None) -> None:
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds the current device's default generator."""
-    default_generator("cuda").manual_seed(seed)
+    """Seeds the current device's default generator; without a device, does nothing."""
+    if is_available():
+        default_generator("cuda").manual_seed(seed)
 
 
 manual_seed_all = _ops.manual_seed
 
 
-# ---- memory
+# ---- memory: where there is no device, nothing is in use
+
+
+def _statistic(read, i: int, device) -> int:
+    where = _where(device)
+    return read(where)[i] if where.type == "cpu" or is_available() else 0
 
 
 def memory_allocated(device=None) -> int:
     """Bytes in use by tensors."""
-    return _ops.memory_stats(_where(device))[0]
+    return _statistic(_ops.memory_stats, 0, device)
 
 
 def memory_reserved(device=None) -> int:
     """Bytes that the allocator holds: in use or cached."""
-    return _ops.memory_stats(_where(device))[1]
+    return _statistic(_ops.memory_stats, 1, device)
 
 
 def max_memory_allocated(device=None) -> int:
     """The most bytes that tensors used at once since the last reset."""
-    return _ops.device_memory(_where(device))[2]
+    return _statistic(_ops.device_memory, 2, device)
 
 
 def max_memory_reserved(device=None) -> int:
     """The most bytes that the allocator held at once since the last reset."""
-    return _ops.device_memory(_where(device))[3]
+    return _statistic(_ops.device_memory, 3, device)
 
 
 def mem_get_info(device=None) -> tuple[int, int]:
@@ -94,8 +101,10 @@ def reset_peak_memory_stats(device=None) -> None:
 
 
 def empty_cache(device=None) -> None:
-    """Gives cached memory back to the driver."""
-    _ops.empty_cache(_where(device))
+    """Gives cached memory back to the driver, if there is a device."""
+    where = _where(device)
+    if where.type == "cpu" or is_available():
+        _ops.empty_cache(where)
 
 
 # ---- streams and events

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _ops
-from .._tensor_type import TensorBase
+from .._tensor_type import Callback, TensorBase, own
 from .grad_mode import no_grad
 
 
@@ -117,7 +117,7 @@ def _record(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tu
     # An input that forward returns as it is becomes an output of its own.
     dirty = [y for y in plain if _is_in(y, ctx._dirty)]
     plain = [_ops.detach(y) if _is_in(y, tensors) and not _is_in(y, dirty) else y for y in plain]
-    backward = _Backward(cls, ctx, args, outputs, places)
+    backward = Callback(_Backward(cls, ctx, args, outputs, places))
     name = f"{cls.__name__}Backward"
     made = _ops.custom_function(name, tensors, plain, ctx._to_save, backward, dirty)
     # The graph keeps ctx; a ctx that kept outputs would keep the graph, for ever.
@@ -125,6 +125,8 @@ def _record(cls, ctx: Context, args: tuple, tensors: list, outputs: tuple) -> tu
     out = list(outputs)
     for i, y in zip(places, made, strict=True):
         out[i] = out[i] if _is_in(out[i], dirty) else y
+    if places:
+        own(out[places[0]], backward)
     return tuple(out)
 
 
