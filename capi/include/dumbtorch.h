@@ -3221,8 +3221,7 @@ DT_API dt_status dt_detach(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUS
 
 /** Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made from
  * it before stays as it is.
- * @param self The tensor. Written.
- * @throws RuntimeError: the tensor is a view. */
+ * @param self The tensor. Written. */
 DT_API dt_status dt_detach_(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- types */

@@ -164,6 +164,7 @@ def test_refuses_masks_that_do_not_fit():
         dt.tensor(1.0)[0]
 
 
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
 @pytest.mark.parametrize("index", [1.5, 1j, {}, (0, 1.5), "a", slice(1.0, 2), slice(None, "b")])
 def test_objects_that_are_no_index(torch, index):
     with pytest.raises((IndexError, TypeError)) as theirs:
