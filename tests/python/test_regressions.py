@@ -268,6 +268,13 @@ def test_detached_views_are_bases(torch):
     assert dt.autograd.grad(v.sum(), x)[0].tolist() == [0.0, 3.0, 0.0]
 
 
+def test_gradient_of_an_empty_list_that_joined(torch):
+    for t in (dt, torch):
+        empty, x = t.zeros(0, requires_grad=True), t.ones(2, 3, requires_grad=True)
+        t.cat([empty, x, empty], dim=1).square().sum().backward()
+        assert empty.grad.shape == (0,) and x.grad.tolist() == [[2.0] * 3] * 2
+
+
 def test_size_of_a_number(torch):
     """It was read from where no sizes are."""
     for t in (dt, torch):
