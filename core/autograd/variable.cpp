@@ -142,9 +142,10 @@ Tensor Tensor::detach() const {
 
 const Tensor& Tensor::detach_() const {
   Autograd& a = impl_->autograd;
-  DT_CHECK(!a.view, kRuntimeError, "Can't detach views in-place. Use detach() instead.");
   Ref<Node> history;  // freed outside the lock
+  std::unique_ptr<ViewInfo> view;
   Guard guard(a.lock);
+  view.swap(a.view);
   history = Ref<Node>::adopt(a.node);
   a.node = nullptr;
   a.output_index = 0;
