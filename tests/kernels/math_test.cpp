@@ -127,6 +127,9 @@ void test_type() {
       "sigmoid", 110, 2, [](T x) { return math::sigmoid(x); },
       [](W x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); });
   unary<T>(
+      "logsigmoid", 80, 2, [](T x) { return math::logsigmoid(x); },
+      [](W x) { return (x < 0 ? x : 0) - std::log1p(std::exp(-std::fabs(x))); });
+  unary<T>(
       "erf", 6, 2, [](T x) { return math::erf(x); }, [](W x) { return std::erf(x); });
   unary<T>(
       "sqrt", 9, 0.5, [](T x) { return math::sqrt(x); }, [](W x) { return std::sqrt(x); });
