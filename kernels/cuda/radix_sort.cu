@@ -43,63 +43,50 @@ struct DigitSort {
   }
 };
 
-// How often digits occur: four neighbours in all tiles, and in those before the block's.
+// How often digits occur in all tiles, and in those before the block's. Threads side by side read
+// the counts of a tile in packets, and groups of threads take tiles in turns; here each group has a
+// row of sums, [groups][values of a digit].
 constexpr int kTogether = 4;
 
 struct DigitTotals {
   uint32_t all[kSortThreads * kTogether], earlier[kSortThreads * kTogether];
 };
 
-// Adds up counts. Threads side by side read those of a tile; `totals` gets a row from each group of
-// threads that do so, [groups][values of a digit].
-__device__ __forceinline__ void add_counts(const DigitSort& sort, DigitTotals* totals) {
-  using Counts = Packet<uint32_t, kTogether>;
-  constexpr int kAtOnce = 8;
-  const int tiles = sort.counts.tiles, across = sort.counts.values() / kTogether;
-  const int column = static_cast<int>(threadIdx.x) & (across - 1);
-  const int groups = kSortThreads / across, group = static_cast<int>(threadIdx.x) / across;
-  Counts all = {}, earlier = {};
-  for (int first = group; first < tiles; first += kAtOnce * groups) {
-    Counts here[kAtOnce];
+// The counts that a thread adds up: all are asked for at once.
+struct TileCounts {
+  static constexpr int kTiles = kMaxSortTiles * kMaxDigits / kTogether / kSortThreads;
+  Packet<uint32_t, kTogether> of_tile[kTiles];
+  int group, groups;
+
+  __device__ __forceinline__ int tile(int i) const { return group + i * groups; }
+
+  __device__ __forceinline__ explicit TileCounts(const DigitSort& sort) {
+    const int across = sort.counts.values() / kTogether, thread = static_cast<int>(threadIdx.x);
+    const int first = thread % across * kTogether;
+    group = thread / across, groups = kSortThreads / across;
 #pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      const int tile = first + j * groups;
-      here[j] = {};
-      if (tile < tiles)
-        here[j] = load_packet<kTogether>(sort.counts.of(sort.digit, tile) + column * kTogether);
+    for (int i = 0; i < kTiles; ++i) {
+      of_tile[i] = {};
+      if (tile(i) < sort.counts.tiles)
+        of_tile[i] = load_packet<kTogether>(sort.counts.of(sort.digit, tile(i)) + first);
     }
+  }
+
+  __device__ __forceinline__ void add_up(DigitTotals* totals) const {
+    Packet<uint32_t, kTogether> all = {}, earlier = {};
 #pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      const bool is_earlier = first + j * groups < static_cast<int>(blockIdx.x);
+    for (int i = 0; i < kTiles; ++i) {
+      const bool is_earlier = tile(i) < static_cast<int>(blockIdx.x);
 #pragma unroll
       for (int v = 0; v < kTogether; ++v) {
-        all.value[v] += here[j].value[v];
-        earlier.value[v] += is_earlier ? here[j].value[v] : 0;
+        all.value[v] += of_tile[i].value[v];
+        earlier.value[v] += is_earlier ? of_tile[i].value[v] : 0;
       }
     }
+    store_packet(totals->all + threadIdx.x * kTogether, all);
+    store_packet(totals->earlier + threadIdx.x * kTogether, earlier);
   }
-  store_packet(totals->all + threadIdx.x * kTogether, all);
-  store_packet(totals->earlier + threadIdx.x * kTogether, earlier);
-}
-
-// Where pairs of this tile begin whose digit is the thread's number: behind all lower digits, and
-// behind the same one in earlier tiles.
-__device__ __forceinline__ uint32_t place_of_digit(const DigitTotals& totals, int values) {
-  __shared__ uint32_t of_warp[kWarps];
-  uint32_t all = 0, earlier = 0;
-  if (static_cast<int>(threadIdx.x) < values) {
-    for (int i = static_cast<int>(threadIdx.x); i < kSortThreads * kTogether; i += values)
-      all += totals.all[i], earlier += totals.earlier[i];
-  }
-  const uint32_t inclusive = inclusive_over_lanes(all);
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  if (threadIdx.x % kWarp == kWarp - 1) of_warp[warp] = inclusive;
-  __syncthreads();
-  uint32_t lower = inclusive - all;
-#pragma unroll
-  for (int w = 0; w < kWarps; ++w) lower += w < warp ? of_warp[w] : 0;
-  return lower + earlier;
-}
+};
 
 // The lanes whose digit is the same as this one's.
 __device__ __forceinline__ uint32_t lanes_with(uint32_t digit) {
@@ -130,9 +117,28 @@ __device__ __forceinline__ void rank_in_warp(const uint32_t (&digit)[kItems], ui
   }
 }
 
+// Where pairs of this tile begin whose digit is the thread's number: behind all lower digits, and
+// behind the same one in earlier tiles.
+__device__ __forceinline__ uint32_t place_of_digit(const DigitTotals& totals, int values) {
+  __shared__ uint32_t of_warp[kWarps];
+  uint32_t all = 0, earlier = 0;
+  if (static_cast<int>(threadIdx.x) < values) {
+    for (int i = static_cast<int>(threadIdx.x); i < kSortThreads * kTogether; i += values)
+      all += totals.all[i], earlier += totals.earlier[i];
+  }
+  const uint32_t inclusive = inclusive_over_lanes(all);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  if (threadIdx.x % kWarp == kWarp - 1) of_warp[warp] = inclusive;
+  __syncthreads();
+  uint32_t lower = inclusive - all;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) lower += w < warp ? of_warp[w] : 0;
+  return lower + earlier;
+}
+
 // Block x sorts tile x. Each warp has consecutive pairs, which its lanes take in turns.
 template <int kItems>
-__global__ void __launch_bounds__(kSortThreads) sort_digit(DigitSort sort) {
+__global__ void __launch_bounds__(kSortThreads, 1) sort_digit(DigitSort sort) {
   begin_kernel();
   __shared__ DigitTotals totals;
   __shared__ uint32_t places[kMaxDigits];
@@ -149,12 +155,13 @@ __global__ void __launch_bounds__(kSortThreads) sort_digit(DigitSort sort) {
     if (first + i * kWarp < sort.count) pair[i] = sort.load(first + i * kWarp);
     digit[i] = sort.counts.digit_of(pair[i].key, sort.digit);
   }
-  add_counts(sort, &totals);
+  const TileCounts counts(sort);
   for (int d = lane; d < kMaxDigits; d += kWarp) of_warp[warp][d] = 0;
+  __syncwarp();
+  rank_in_warp(digit, of_warp[warp], rank);  // while the counts are on their way
+  counts.add_up(&totals);
   __syncthreads();
   places[thread] = place_of_digit(totals, sort.counts.values());
-  rank_in_warp(digit, of_warp[warp], rank);
-  __syncthreads();
   uint32_t before = 0;
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) {
