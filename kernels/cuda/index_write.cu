@@ -278,11 +278,12 @@ struct AdditionShape {
 
   AdditionShape(const SplitPlan& split, int width) : parts(split.slice.count / width), lanes(1) {
     while (lanes < kWarp && lanes < parts) lanes *= 2;
-    const int64_t span = int64_t{kWriteThreads} / lanes * kRowPositions;
-    chunks = divide_up(split.positions.count(), span);
+    chunks = divide_up(split.positions.count(), rows() * kRowPositions);
     groups = std::min(divide_up(parts, lanes), std::max(kMostBlocks / chunks, int64_t{1}));
   }
+  int64_t rows() const { return int64_t{kWriteThreads} / lanes; }
   int64_t blocks() const { return chunks * groups; }
+  int64_t joins() const { return divide_up(chunks, rows()) * groups; }
 
  private:
   static constexpr int64_t kMostBlocks = 1 << 30;
@@ -315,11 +316,12 @@ int32_t add_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const 
   a.op = op, a.fresh = fresh;
   a.heads = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
   a.tails = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
-  const int64_t blocks = shape.blocks() + divide_up(fresh, kClearSlices);
+  const int64_t clearing = divide_up(fresh, kClearSlices), blocks = shape.blocks() + clearing;
+  a.clear_share = static_cast<uint64_t>(divide_up(clearing << 32, blocks));
   const int32_t code = launch(stream, add_chunks<T, kWidth, Op, Word>,
                               static_cast<unsigned>(blocks), kWriteThreads, 0, a);
   if (code != DT_KERNEL_OK || shape.chunks == 1) return code;
-  return launch(stream, join_chunks<T, kWidth, Op, Word>, static_cast<unsigned>(shape.blocks()),
+  return launch(stream, join_chunks<T, kWidth, Op, Word>, static_cast<unsigned>(shape.joins()),
                 kWriteThreads, 0, a);
 }
 
