@@ -71,9 +71,11 @@ do_bench() {
   python3 benchmarks/gpu.py --save "$out/gpu.md"
 }
 
-# Errors that a test provokes and gets back from a call of CUDA are not counted.
+# Errors that a test provokes and gets back from a call of CUDA are not counted. Backtraces of the
+# host would keep Python's frames, and with them every tensor: the tests would see leaks.
 sanitize() {
-  check="compute-sanitizer --tool $1 --report-api-errors no --error-exitcode 9"
+  check="compute-sanitizer --tool $1 --report-api-errors no --error-exitcode 9 \
+    --show-backtrace device"
   $check "$build/tests/cuda_runtime_test"
   $check "$build/tests/cuda_capture_test"
   DT_TEST_DEVICE=cuda $check python3 -m pytest -q -x -k "$rows" tests/python/ops
