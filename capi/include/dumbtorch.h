@@ -2323,6 +2323,10 @@ DT_API dt_status dt_logsigmoid(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT
  * @param input The input tensor. */
 DT_API dt_status dt_silu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `silu`.
+ * @param input The tensor that is written. Written. */
+DT_API dt_status dt_silu_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** input * Phi(input), Phi being the normal distribution function.
  * @param input The input tensor.
  * @param approximate none: the error function; tanh: a faster formula. PyTorch's default: none. */
@@ -3217,8 +3221,7 @@ DT_API dt_status dt_detach(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUS
 
 /** Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made from
  * it before stays as it is.
- * @param self The tensor. Written.
- * @throws RuntimeError: the tensor is a view. */
+ * @param self The tensor. Written. */
 DT_API dt_status dt_detach_(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- types */

@@ -404,6 +404,13 @@ dt_status dt_silu(dt_tensor *input, dt_tensor **out) noexcept {
   });
 }
 
+dt_status dt_silu_(dt_tensor *input) noexcept {
+  return guard("silu_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    dt::silu_(input_);
+  });
+}
+
 dt_status dt_gelu(dt_tensor *input, dt_approximate approximate, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("gelu", [&] {

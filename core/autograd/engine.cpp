@@ -192,10 +192,11 @@ void Run::call(Node* node, BackwardCall& b) {
 
 void Run::step(Pending& p) {
   Node* node = p.node;
-  if (node->hooks || !targets_.empty()) hold_seed(p);
-  if (node->hooks) {
+  HookList* const hooks = node->hooks.get();
+  if (hooks || !targets_.empty()) hold_seed(p);
+  if (hooks) {
     for (int i = 0; i < p.grads.size(); ++i) {
-      if (p.grads[i].defined()) p.grads[i] = run_hooks(*node->hooks, i, p.grads[i]);
+      if (p.grads[i].defined()) p.grads[i] = run_hooks(*hooks, i, p.grads[i]);
     }
   }
   for (const Target& t : targets_) {
@@ -231,8 +232,8 @@ void Run::finish() {
     step(*p);
   }
   for (Leaf& leaf : leaves_) {
-    if (leaf.tensor->autograd.hooks)
-      leaf.grad = run_hooks(*leaf.tensor->autograd.hooks, 0, std::move(leaf.grad));
+    HookList* const hooks = leaf.tensor->autograd.hooks.get();
+    if (hooks) leaf.grad = run_hooks(*hooks, 0, std::move(leaf.grad));
   }
   for (size_t k = 0; k < target_leaves_.size(); ++k) {
     const int64_t i = leaf_index_.find(target_leaves_[k].get());

@@ -32,9 +32,9 @@ struct HookEntry {
 // Hooks on a leaf live with the tensor, hooks on another tensor with the node that made it: the
 // tensor may be gone when its gradient comes by.
 struct HookList {
+  SpinLock lock;
   std::vector<HookEntry> entries;
 };
-struct NodeHooks : HookList {};
 
 // Lets retain_grad's hook find its tensor, or find that it is gone.
 struct RetainCell {
@@ -47,6 +47,6 @@ std::weak_ptr<HookCell> add_hook(const Tensor& x, GradHook hook);
 
 // The gradient after all hooks for `output` have seen it, in the order they were added, the last
 // ones last.
-Tensor run_hooks(const HookList& list, int32_t output, Tensor grad);
+Tensor run_hooks(HookList& list, int32_t output, Tensor grad);
 
 }  // namespace dt

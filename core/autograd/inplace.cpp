@@ -81,8 +81,15 @@ class CopySlices final : public Node {
   bool is_strided_ = false;          // whether the first recipe looks at memory, not at elements
 };
 
+// What the views from `x` on lead to. That is not view_base(x) if one of them has left the graph
+// since, by detach_: then it is a base of its own.
+TensorImpl* end_of_views(TensorImpl* x) {
+  while (x->autograd.view) x = x->autograd.view->parent.get();
+  return x;
+}
+
 void rebase(const Tensor& view, const Ref<Node>& inner) {
-  const Tensor base(Ref<TensorImpl>::share(view_base(view.impl())));
+  const Tensor base(Ref<TensorImpl>::share(end_of_views(view.impl())));
   auto node = Ref<Node>::adopt(new CopySlices(base, view, inner));
   node->edges.resize(inner->edges.size());
   node->edges[0] = gradient_edge(base);
@@ -115,9 +122,9 @@ void check_inplace(const Tensor& x, bool recorded) {
            "a leaf Variable that requires grad is being used in an in-place operation.");
   if (!a.view) return;
   // The leaf may be the base or, if the user made a view require grad, a view on the way to it.
-  const bool base_is_leaf = !view_base(x.impl())->autograd.node;
-  DT_CHECK(!base_is_leaf || !(x.requires_grad() || view_base(x.impl())->autograd.requires_grad),
-           kRuntimeError,
+  const Autograd& base = end_of_views(x.impl())->autograd;
+  const bool base_is_leaf = !base.node;
+  DT_CHECK(!base_is_leaf || !(x.requires_grad() || base.requires_grad), kRuntimeError,
            "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   DT_CHECK(!a.view->made_without_grad || (base_is_leaf && !recorded), kRuntimeError,
            kViewMadeWithoutGrad);

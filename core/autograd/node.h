@@ -55,7 +55,7 @@ class Node : public RefCounted, public Pooled {
       seq;  // creation order. Inputs were made before their node, so later nodes run first
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
-  std::unique_ptr<NodeHooks> hooks;  // on the gradients of the outputs
+  Hooks hooks;                       // on the gradients of the outputs
   std::atomic<bool> running{false};  // one backward at a time goes through a node
 
  private:

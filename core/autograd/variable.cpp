@@ -37,10 +37,17 @@ void refresh_view(TensorImpl* x) {
 
 // Adds an entry; those of removed hooks go, so that adding and removing for ever stays small.
 void insert_entry(HookList& list, HookEntry entry) {
+  Guard guard(list.lock);
   std::vector<HookEntry>& entries = list.entries;
   const auto is_removed = [](const HookEntry& e) { return !e.cell->get(); };
   entries.erase(std::remove_if(entries.begin(), entries.end(), is_removed), entries.end());
   entries.push_back(std::move(entry));
+}
+
+// A hook may add or remove hooks, and so may other threads.
+std::vector<HookEntry> copy_entries(HookList& list) {
+  Guard guard(list.lock);
+  return list.entries;
 }
 
 std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
@@ -49,11 +56,9 @@ std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
   Autograd& a = x.impl()->autograd;
   Guard guard(a.lock);
   if (a.node) {
-    if (!a.node->hooks) a.node->hooks = std::make_unique<NodeHooks>();
-    insert_entry(*a.node->hooks, {a.output_index, last, cell});
+    insert_entry(a.node->hooks.make(), {a.output_index, last, cell});
   } else {
-    if (!a.hooks) a.hooks = std::make_unique<HookList>();
-    insert_entry(*a.hooks, {0, last, cell});
+    insert_entry(a.hooks.make(), {0, last, cell});
   }
   return cell;
 }
@@ -137,9 +142,10 @@ Tensor Tensor::detach() const {
 
 const Tensor& Tensor::detach_() const {
   Autograd& a = impl_->autograd;
-  DT_CHECK(!a.view, kRuntimeError, "Can't detach views in-place. Use detach() instead.");
   Ref<Node> history;  // freed outside the lock
+  std::unique_ptr<ViewInfo> view;
   Guard guard(a.lock);
+  view.swap(a.view);
   history = Ref<Node>::adopt(a.node);
   a.node = nullptr;
   a.output_index = 0;
@@ -221,8 +227,21 @@ void HookCell::remove() {
   removed.swap(hook);
 }
 
-Tensor run_hooks(const HookList& list, int32_t output, Tensor grad) {
-  const std::vector<HookEntry> entries = list.entries;  // a hook may add or remove hooks
+Hooks::~Hooks() {
+  delete get();
+}
+
+HookList& Hooks::make() {
+  if (HookList* list = get()) return *list;
+  auto fresh = std::make_unique<HookList>();
+  HookList* other = nullptr;
+  if (list_.compare_exchange_strong(other, fresh.get(), std::memory_order_acq_rel))
+    return *fresh.release();
+  return *other;
+}
+
+Tensor run_hooks(HookList& list, int32_t output, Tensor grad) {
+  const std::vector<HookEntry> entries = copy_entries(list);
   for (const bool last : {false, true}) {
     for (const HookEntry& entry : entries) {
       if (entry.output != output || entry.last != last) continue;

@@ -465,7 +465,7 @@ class SiLU final : public Module {
 
   Tensor forward(const Tensor& input, const Tensor& target) override {
     if (target.defined()) fail_target(false);
-    return inplace ? copy_(input, silu(input)) : silu(input);
+    return inplace ? silu_(input) : silu(input);
   }
 
  private:

@@ -34,6 +34,9 @@ void check_joinable(const Tensor& first, const Tensor& x, int64_t number, int di
   }
 }
 
+// The length of an empty list of numbers, which joins tensors of any shape.
+constexpr int64_t kFitsAll = -1;
+
 // The lengths are no tensors: unlike what FunctionNode captures, they stay for another backward.
 class CatNode final : public Node {
  public:
@@ -42,9 +45,12 @@ class CatNode final : public Node {
   void backward(BackwardCall& call) override {
     int64_t start = 0;
     for (size_t i = 0; i < lengths_.size(); ++i) {
-      const int64_t end = start + lengths_[i];
-      if (call.wants(static_cast<int>(i)))
-        call.results[i] = slice(call.grad(), dim_, start, end, 1);
+      const bool fits_all = lengths_[i] == kFitsAll;
+      const int64_t end = fits_all ? start : start + lengths_[i];
+      if (call.wants(static_cast<int>(i))) {
+        const Tensor part = slice(call.grad(), dim_, start, end, 1);
+        call.results[i] = fits_all ? reshape(part, {0}) : part;
+      }
       start = end;
     }
   }
@@ -71,8 +77,9 @@ Tensor cat(TensorList tensors, int64_t dim) {
   for (int64_t i = 0; i < tensors.size(); ++i) {
     const Tensor& x = tensors[i];
     dtype = promote_types(dtype, x.dtype());
-    if (!is_legacy_empty(x)) check_joinable(model, x, i, d);
-    lengths.push_back(is_legacy_empty(x) ? 0 : x.sizes()[d]);
+    lengths.push_back(is_legacy_empty(x) ? kFitsAll : x.sizes()[d]);
+    if (lengths.back() == kFitsAll) continue;
+    check_joinable(model, x, i, d);
     DT_CHECK(!__builtin_add_overflow(sizes[d], lengths.back(), &sizes[d]), kRuntimeError,
              "the sizes in dimension ", d, " add up to more than an int64 can count");
   }
@@ -81,7 +88,8 @@ Tensor cat(TensorList tensors, int64_t dim) {
     const GradMode no_grad(false);
     int64_t start = 0;
     for (int64_t i = 0; i < tensors.size(); ++i) {
-      if (lengths[i] > 0) copy_elements(slice(y, d, start, start + lengths[i], 1), tensors[i]);
+      if (lengths[i] <= 0) continue;
+      copy_elements(slice(y, d, start, start + lengths[i], 1), tensors[i]);
       start += lengths[i];
     }
   }

@@ -433,6 +433,11 @@ Tensor silu(const Tensor& input) {
   return pointwise(kSilu, {input});
 }
 
+const Tensor& silu_(const Tensor& input) {
+  pointwise_(kSilu, {input});
+  return input;
+}
+
 static void gelu_erf_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];

@@ -158,6 +158,9 @@ Tensor logsigmoid(const Tensor& input);
 // input * sigmoid(input), also called swish.
 Tensor silu(const Tensor& input);
 
+// In-place version of `silu`.
+const Tensor& silu_(const Tensor& input);
+
 // gelu with approximate = 'none'.
 Tensor gelu_erf(const Tensor& input);
 

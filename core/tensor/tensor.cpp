@@ -42,7 +42,7 @@ void TensorImpl::destroy(TensorImpl* impl) {
     dead = x->next_dead;
     drop(std::exchange(x->autograd.grad, nullptr));
     if (ViewInfo* view = x->autograd.view.get()) {
-      view->base = nullptr;  // never the last reference: the chain of parents ends there
+      view->base = nullptr;  // no view: freeing it goes no deeper
       drop(view->parent.detach());
     }
     delete x;

@@ -26,6 +26,21 @@ struct HookList;    // autograd/hooks.h
 struct RetainCell;  // autograd/hooks.h
 void destroy_node(Node* node);
 
+// The hooks of a leaf or a node. Few have any; any thread may add the first.
+class Hooks {
+ public:
+  Hooks() = default;
+  ~Hooks();
+  Hooks(const Hooks&) = delete;
+  Hooks& operator=(const Hooks&) = delete;
+
+  HookList* get() const { return list_.load(std::memory_order_acquire); }  // null: none so far
+  HookList& make();
+
+ private:
+  std::atomic<HookList*> list_{nullptr};
+};
+
 // What the gradient engine knows about a tensor. Replaced under `lock`: threads may share a handle.
 struct Autograd {
   SpinLock lock;
@@ -36,7 +51,7 @@ struct Autograd {
   Node* node = nullptr;        // one reference; what made this tensor (grad_fn), null for leaves
   TensorImpl* grad = nullptr;  // one reference
   std::unique_ptr<ViewInfo> view;
-  std::unique_ptr<HookList> hooks;          // of a leaf
+  Hooks hooks;                              // of a leaf
   std::shared_ptr<RetainCell> retain_cell;  // of a non-leaf that retains its grad
 
   Autograd();

@@ -71,8 +71,13 @@ bool may_start_early(int32_t device, cudaStream_t stream) {
   const cudaGraphNode_t* before = nullptr;
   const cudaGraphEdgeData* edges = nullptr;
   size_t count = 0;
+#if CUDART_VERSION >= 13000
   const cudaError_t error =
       cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &before, &edges, &count);
+#else
+  const cudaError_t error =
+      cudaStreamGetCaptureInfo_v3(stream, &status, nullptr, nullptr, &before, &edges, &count);
+#endif
   ignore(error);
   if (error) return false;
   if (status == cudaStreamCaptureStatusNone) return true;

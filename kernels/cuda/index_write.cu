@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/index_move.h"
-#include "kernels/cuda/radix_sort.h"
+#include "kernels/cuda/radix_sort.cuh"
 #include "kernels/cuda/sorted_writes.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -127,32 +127,45 @@ SplitPlan split_plan(const IndexPlan& plan) {
   return split;
 }
 
-// Makes the keys of a tile, and counts their lowest digits if there are counts.
-constexpr int kKeyThreads = 1024;  // each waits for its indices: the fewer at a time, the longer
+constexpr int kKeyThreads = 1024;
 
+// Makes keys and positions.
 template <int kSelectors, class Word>
 __global__ void __launch_bounds__(kKeyThreads)
-    make_keys(Word* keys, Word* order, IndexPlan positions, int64_t lowest, Complaint complaint,
-              Word count, DigitCounts counts) {
+    make_pairs(Word* keys, Word* order, IndexPlan positions, int64_t lowest, Complaint complaint,
+               Word count) {
   begin_kernel();
-  __shared__ uint32_t lowest_digits[kDigits];
-  if (threadIdx.x < kDigits) lowest_digits[threadIdx.x] = 0;
+  const Word position = static_cast<Word>(blockIdx.x) * kKeyThreads + threadIdx.x;
+  if (position >= count) return;
+  int64_t plain, offset;
+  positions.at<kSelectors>(position, complaint, &plain, &offset);
+  keys[position] = static_cast<Word>(offset - lowest);
+  order[position] = position;
+}
+
+// Makes the keys of a tile and counts their lowest digits.
+template <int kSelectors>
+__global__ void __launch_bounds__(kKeyThreads)
+    make_keys(uint32_t* keys, IndexPlan positions, int64_t lowest, Complaint complaint,
+              uint32_t count, DigitCounts counts) {
+  begin_kernel();
+  __shared__ uint32_t lowest_digits[kMaxDigits];
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < kMaxDigits) lowest_digits[thread] = 0;
   __syncthreads();
-  const Word begin = static_cast<Word>(blockIdx.x) * kSortTile;
-  const Word end = min(count, begin + kSortTile);
-  for (Word position = begin + threadIdx.x; position < end; position += kKeyThreads) {
+  const uint32_t begin = blockIdx.x * counts.tile_pairs;
+  const uint32_t end = min(count, begin + counts.tile_pairs);
+  for (uint32_t position = begin + thread; position < end; position += kKeyThreads) {
     int64_t plain, offset;
     positions.at<kSelectors>(position, complaint, &plain, &offset);
-    const Word key = static_cast<Word>(offset - lowest);
+    const uint32_t key = static_cast<uint32_t>(offset - lowest);
     keys[position] = key;
-    order[position] = position;
-    if (counts.data) atomicAdd(&lowest_digits[key % kDigits], 1u);
+    atomicAdd(&lowest_digits[counts.digit_of(key, 0)], 1u);
   }
-  if (!counts.data) return;
   __syncthreads();
-  if (threadIdx.x >= kDigits) return;
-  counts.of(0, blockIdx.x)[threadIdx.x] = lowest_digits[threadIdx.x];
-  for (int d = 1; d < counts.digits; ++d) counts.of(d, blockIdx.x)[threadIdx.x] = 0;
+  if (thread >= counts.values()) return;
+  counts.of(0, blockIdx.x)[thread] = lowest_digits[thread];
+  for (int d = 1; d < counts.digits; ++d) counts.of(d, blockIdx.x)[thread] = 0;
 }
 
 // ---- with repeats: scratch memory
@@ -176,65 +189,84 @@ class Scratch {
   int64_t used_ = 0;
 };
 
-// What the sort needs: counts if there are few positions, else what CUB asks for.
+// What CUB needs to sort.
 template <class Word>
 struct SortBuffers {
-  Word *keys[2], *order[2];
-  DigitCounts counts;
+  cub::DoubleBuffer<Word> keys, order;
   char* scratch = nullptr;
   size_t scratch_bytes = 0;
 
   SortBuffers(Scratch* memory, const SplitPlan& split) {
     const int64_t count = split.positions.count();
-    for (int i = 0; i < 2; ++i)
-      keys[i] = memory->take<Word>(count), order[i] = memory->take<Word>(count);
-    if (sizeof(Word) == sizeof(uint32_t) && are_few_pairs(count)) {
-      counts = digit_counts(count, split.key_bits());
-      counts.data = memory->take<uint32_t>(counts.size());
-      return;
+    for (int i = 0; i < 2; ++i) {
+      keys.d_buffers[i] = memory->take<Word>(count);
+      order.d_buffers[i] = memory->take<Word>(count);
     }
-    cub::DoubleBuffer<Word> k(keys[0], keys[1]), o(order[0], order[1]);
-    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, k, o, static_cast<Word>(count), 0,
-                                    split.key_bits());
+    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, keys, order, static_cast<Word>(count),
+                                    0, split.key_bits());
     scratch = memory->take<char>(static_cast<int64_t>(scratch_bytes));
   }
 };
 
-// Sorts what make_keys left in the first buffers; the result is in those of number *sorted.
-template <class Word>
-int32_t sort_pairs(const dt_stream* stream, SortBuffers<Word> buffers, Word count, int bits,
-                   int* sorted) {
-  if constexpr (sizeof(Word) == sizeof(uint32_t)) {
-    if (are_few_pairs(count)) {
-      *sorted = buffers.counts.digits % 2;
-      return sort_few(stream, buffers.keys, buffers.order, count, buffers.counts);
-    }
+// What the sort of few positions needs.
+struct FewBuffers {
+  uint32_t* unsorted;
+  SortMemory memory;
+  DigitCounts counts;
+
+  FewBuffers(Scratch* scratch, const SplitPlan& split)
+      : counts(split.positions.count(), split.key_bits()) {
+    const int64_t count = split.positions.count();
+    memory.unsorted = unsorted = scratch->take<uint32_t>(count);
+    for (SortPair*& pairs : memory.between) pairs = scratch->take<SortPair>(count);
+    memory.keys = scratch->take<uint32_t>(count);
+    memory.order = scratch->take<uint32_t>(count);
+    counts.data = scratch->take<uint32_t>(counts.size());
   }
-  cub::DoubleBuffer<Word> keys(buffers.keys[0], buffers.keys[1]),
-      order(buffers.order[0], buffers.order[1]);
-  const auto error = cub::DeviceRadixSort::SortPairs(buffers.scratch, buffers.scratch_bytes, keys,
-                                                     order, count, 0, bits, native_stream(stream));
-  *sorted = keys.selector;
-  return check(error, "cub::DeviceRadixSort", stream->fault);
+};
+
+bool has_few_positions(const SplitPlan& split) {
+  return split.is_small() && are_few_pairs(split.positions.count());
+}
+
+int32_t sort_few_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
+                           Scratch* scratch, SortedPositions<uint32_t>* sorted) {
+  const FewBuffers buffers(scratch, split);
+  const auto count = static_cast<uint32_t>(split.positions.count());
+  const Complaint complaint(stream, call);
+  const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
+    return launch(stream, make_keys<decltype(selectors)::value>,
+                  static_cast<unsigned>(buffers.counts.tiles), kKeyThreads, 0, buffers.unsorted,
+                  split.positions, split.lowest, complaint, count, buffers.counts);
+  });
+  if (code != DT_KERNEL_OK) return code;
+  *sorted = {buffers.memory.keys, buffers.memory.order, count, split.unit,
+             split.lowest * split.unit};
+  return sort_few(stream, buffers.memory, count, buffers.counts);
 }
 
 template <class Word>
 int32_t sort_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
-                       const SortBuffers<Word>& buffers, SortedPositions<Word>* sorted) {
+                       Scratch* scratch, SortedPositions<Word>* sorted) {
+  if constexpr (sizeof(Word) == sizeof(uint32_t)) {
+    if (has_few_positions(split)) return sort_few_positions(stream, call, split, scratch, sorted);
+  }
+  SortBuffers<Word> buffers(scratch, split);
   const Word count = static_cast<Word>(split.positions.count());
   const Complaint complaint(stream, call);
-  int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
-    return launch(stream, make_keys<decltype(selectors)::value, Word>,
-                  static_cast<unsigned>(divide_up(count, kSortTile)), kKeyThreads, 0,
-                  buffers.keys[0], buffers.order[0], split.positions, split.lowest, complaint,
-                  count, buffers.counts);
+  const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
+    return launch(stream, make_pairs<decltype(selectors)::value, Word>,
+                  static_cast<unsigned>(divide_up(count, kKeyThreads)), kKeyThreads, 0,
+                  buffers.keys.Current(), buffers.order.Current(), split.positions, split.lowest,
+                  complaint, count);
   });
   if (code != DT_KERNEL_OK) return code;
-  int which = 0;
-  code = sort_pairs(stream, buffers, count, split.key_bits(), &which);
-  *sorted = {buffers.keys[which], buffers.order[which], count, split.unit,
+  const cudaError_t error = cub::DeviceRadixSort::SortPairs(
+      buffers.scratch, buffers.scratch_bytes, buffers.keys, buffers.order, count, 0,
+      split.key_bits(), native_stream(stream));
+  *sorted = {buffers.keys.Current(), buffers.order.Current(), count, split.unit,
              split.lowest * split.unit};
-  return code;
+  return check(error, "cub::DeviceRadixSort", stream->fault);
 }
 
 // ---- with repeats: writing
@@ -246,11 +278,12 @@ struct AdditionShape {
 
   AdditionShape(const SplitPlan& split, int width) : parts(split.slice.count / width), lanes(1) {
     while (lanes < kWarp && lanes < parts) lanes *= 2;
-    const int64_t span = int64_t{kWriteThreads} / lanes * kRowPositions;
-    chunks = divide_up(split.positions.count(), span);
+    chunks = divide_up(split.positions.count(), rows() * kRowPositions);
     groups = std::min(divide_up(parts, lanes), std::max(kMostBlocks / chunks, int64_t{1}));
   }
+  int64_t rows() const { return int64_t{kWriteThreads} / lanes; }
   int64_t blocks() const { return chunks * groups; }
+  int64_t joins() const { return divide_up(chunks, rows()) * groups; }
 
  private:
   static constexpr int64_t kMostBlocks = 1 << 30;
@@ -283,11 +316,12 @@ int32_t add_sorted(const dt_stream* stream, const SplitPlan& split, T* y, const 
   a.op = op, a.fresh = fresh;
   a.heads = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
   a.tails = memory->take<Packet<T, kWidth>>(shape.chunks * shape.parts);
-  const int64_t blocks = shape.blocks() + divide_up(fresh, kClearSlices);
+  const int64_t clearing = divide_up(fresh, kClearSlices), blocks = shape.blocks() + clearing;
+  a.clear_share = static_cast<uint64_t>(divide_up(clearing << 32, blocks));
   const int32_t code = launch(stream, add_chunks<T, kWidth, Op, Word>,
                               static_cast<unsigned>(blocks), kWriteThreads, 0, a);
   if (code != DT_KERNEL_OK || shape.chunks == 1) return code;
-  return launch(stream, join_chunks<T, kWidth, Op, Word>, static_cast<unsigned>(shape.blocks()),
+  return launch(stream, join_chunks<T, kWidth, Op, Word>, static_cast<unsigned>(shape.joins()),
                 kWriteThreads, 0, a);
 }
 
@@ -317,8 +351,7 @@ int32_t assign(const dt_stream* stream, const dt_call* call, const IndexPlan& pl
     using Word = decltype(word);
     Scratch memory(call->workspace);
     SortedPositions<Word> sorted;
-    const int32_t code =
-        sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted);
+    const int32_t code = sort_positions(stream, call, split, &memory, &sorted);
     return code != DT_KERNEL_OK ? code : write_sorted(stream, split, y, values, sorted);
   });
 }
@@ -353,9 +386,7 @@ int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan
     using Word = decltype(word);
     Scratch memory(call->workspace);
     SortedPositions<Word> sorted;
-    if (const int32_t code =
-            sort_positions(stream, call, split, SortBuffers<Word>(&memory, split), &sorted))
-      return code;
+    if (const int32_t code = sort_positions(stream, call, split, &memory, &sorted)) return code;
     bool packets = false;
     int64_t fresh = 0;
     if constexpr (kHasPackets<T, Word>) {
@@ -496,7 +527,10 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   const SplitPlan split = split_plan(here);
   Scratch memory(nullptr);
   visit_word(split, [&](auto word) {
-    SortBuffers<decltype(word)>(&memory, split);
+    if (has_few_positions(split))
+      FewBuffers(&memory, split);
+    else
+      SortBuffers<decltype(word)>(&memory, split);
     return DT_KERNEL_OK;
   });
   if (mode.accumulate) {  // heads and tails, for packets or for elements: whichever has more blocks

@@ -69,13 +69,6 @@ struct SortedPositions {
     }
     return low;
   }
-  // The end of the run of position i. Most runs are short: the steps of the search begin so.
-  __device__ Word end_of_run(Word i) const {
-    const Word key = keys[i];
-    Word step = 1;
-    for (; step < count - i && keys[i + step] == key; step *= 2) i += step;
-    return lower_bound(key + 1, i + 1, step < count - i ? i + step : count);
-  }
   __device__ __forceinline__ bool contains(Word key) const {
     const Word i = lower_bound(key, 0, count);
     return i < count && keys[i] == key;
@@ -138,6 +131,7 @@ __global__ void __launch_bounds__(kWriteThreads)
 template <class T, int kWidth, class Op, class Word>
 struct Addition {
   using Part = Packet<T, kWidth>;
+  using Key = Word;
   static constexpr int width = kWidth;
 
   T* y;
@@ -147,22 +141,26 @@ struct Addition {
   Slice slice;              // in elements
   int64_t parts;            // packets of a slice
   int lanes;                // threads of a row, side by side along a slice
-  unsigned chunks, groups;  // of positions; of packets, `lanes` each: a block for every two
+  unsigned chunks, groups;  // of positions; of packets, `lanes` each
   Op op;
-  int64_t fresh;        // slices of y if it was not written before, one after another; else 0
-  Part *heads, *tails;  // [chunks][parts]
+  int64_t fresh;         // slices of y if it was not written before, one after another; else 0
+  uint64_t clear_share;  // of add_chunks' blocks, in units of 2^-32: how many clear
+  Part *heads, *tails;   // [chunks][parts]
 
   __device__ __forceinline__ int rows() const { return kWriteThreads / lanes; }
   __device__ __forceinline__ Word block_positions() const {
     return static_cast<Word>(rows()) * kRowPositions;
   }
-  // Blocks of a chunk are neighbours: they read the same slices at about the same time.
-  __device__ __forceinline__ unsigned chunk() const { return blockIdx.x / groups; }
-  __device__ __forceinline__ int64_t first_part() const {
-    return static_cast<int64_t>(blockIdx.x % groups) * lanes;
+  // The first part of a row of threads; the next is part_step() further.
+  __device__ __forceinline__ int64_t first_part(unsigned group) const {
+    return static_cast<int64_t>(group) * lanes + lane();
   }
   __device__ __forceinline__ int64_t part_step() const {
     return static_cast<int64_t>(groups) * lanes;
+  }
+  // How many of the blocks before `block` clear: they are spread evenly.
+  __device__ __forceinline__ int64_t clearing_before(unsigned block) const {
+    return static_cast<int64_t>(block * clear_share >> 32);
   }
   __device__ __forceinline__ int lane() const { return static_cast<int>(threadIdx.x) % lanes; }
   __device__ __forceinline__ int row() const { return static_cast<int>(threadIdx.x) / lanes; }
@@ -250,13 +248,15 @@ __device__ __forceinline__ bool follow_run(const A& a, const RowRests<typename A
 }
 
 // Joins what the rows of a block left.
-template <class A, class Word>
+template <class A>
 __device__ __forceinline__ void join_rows(const A& a, const RowRests<typename A::Part>& rests,
-                                          int64_t part, int64_t to, Word block_begin) {
+                                          unsigned chunk, int64_t part, int64_t to) {
+  using Word = typename A::Key;
+  const Word block_begin = static_cast<Word>(chunk) * a.block_positions();
   const Word begin = block_begin + static_cast<Word>(a.row()) * kRowPositions;
   const Word end = a.clamp(begin + kRowPositions);
   if (begin >= end) return;
-  const int64_t scratch = static_cast<int64_t>(a.chunk()) * a.parts + part;
+  const int64_t scratch = static_cast<int64_t>(chunk) * a.parts + part;
   const bool goes_on = a.sorted.goes_on(end - 1), is_head = a.sorted.began_before(begin);
   const bool is_one_run = a.sorted.keys[begin] == a.sorted.keys[end - 1];
   if (a.row() == 0 && is_head) {
@@ -278,7 +278,7 @@ constexpr int kClearSlices = 64;  // of a block
 
 template <class A>
 __device__ __forceinline__ void clear_rest(const A& a, int64_t block) {
-  using Key = decltype(a.sorted.count);
+  using Key = typename A::Key;
   __shared__ bool is_written[kClearSlices];
   const int64_t begin = block * kClearSlices;
   const int slices = static_cast<int>(min(int64_t{kClearSlices}, a.fresh - begin));
@@ -293,20 +293,22 @@ __device__ __forceinline__ void clear_rest(const A& a, int64_t block) {
   }
 }
 
-// A block adds up the positions of a chunk. Blocks behind the last chunk clear what gets no sum.
+// A block adds up the positions of a chunk, or clears what gets no sum. Blocks of a chunk are
+// neighbours: they read the same slices at about the same time.
 template <class T, int kWidth, class Op, class Word>
 __global__ void __launch_bounds__(kWriteThreads) add_chunks(Addition<T, kWidth, Op, Word> a) {
   begin_kernel();
   __shared__ RowRests<Packet<T, kWidth>> rests;
-  if (a.chunk() >= a.chunks) {
-    clear_rest(a, blockIdx.x - static_cast<int64_t>(a.chunks) * a.groups);
+  const int64_t clearing = a.clearing_before(blockIdx.x);
+  if (a.clearing_before(blockIdx.x + 1) != clearing) {
+    clear_rest(a, clearing);
     return;
   }
-  const Word block_begin = static_cast<Word>(a.chunk()) * a.block_positions();
-  const Word begin = a.clamp(block_begin + static_cast<Word>(a.row()) * kRowPositions);
-  const Word end = a.clamp(begin + kRowPositions);
-  for (int64_t first = a.first_part(); first < a.parts; first += a.part_step()) {
-    const int64_t part = first + a.lane();
+  const unsigned block = blockIdx.x - static_cast<unsigned>(clearing), chunk = block / a.groups;
+  const Word row = static_cast<Word>(chunk) * static_cast<Word>(a.rows()) + a.row();
+  const Word begin = a.clamp(row * kRowPositions), end = a.clamp(begin + kRowPositions);
+  for (int64_t part = a.first_part(block % a.groups); part - a.lane() < a.parts;
+       part += a.part_step()) {
     const bool exists = part < a.parts;
     int64_t from = 0, to = 0;
     if (exists) {
@@ -314,40 +316,96 @@ __global__ void __launch_bounds__(kWriteThreads) add_chunks(Addition<T, kWidth, 
       add_row(a, from, to, begin, end, &rests.heads[threadIdx.x], &rests.tails[threadIdx.x]);
     }
     __syncthreads();
-    if (exists) join_rows(a, rests, part, to, block_begin);
+    if (exists) join_rows(a, rests, chunk, part, to);
     __syncthreads();
   }
 }
 
-// Finishes the runs that begin in the block's chunk and go on in the next: all rows of the block
-// add heads, and the first adds up what they got.
-template <class T, int kWidth, class Op, class Word>
-__global__ void __launch_bounds__(kWriteThreads) join_chunks(Addition<T, kWidth, Op, Word> a) {
-  begin_kernel();
-  __shared__ Packet<T, kWidth> sums[kWriteThreads];
-  const Word span = a.block_positions(), begin = static_cast<Word>(a.chunk()) * span;
-  const Word last = a.clamp(begin + span) - 1;
-  const bool is_one_run = a.sorted.keys[begin] == a.sorted.keys[last];
-  if (!a.sorted.goes_on(last) || (is_one_run && a.sorted.began_before(begin))) return;
-  const Word final_chunk = (a.sorted.end_of_run(last) - 1) / span;
-  for (int64_t first = a.first_part(); first < a.parts; first += a.part_step()) {
-    const int64_t part = first + a.lane();
+// ---- sums: runs that go on from a chunk to the next
+
+// The run at the end of a chunk.
+template <class Word>
+struct CutRun {
+  Word key;
+  unsigned chunk;
+  bool exists;   // it begins in the chunk and goes on in the next
+  bool is_long;  // and goes on in the one after that
+
+  template <class A>
+  __device__ __forceinline__ CutRun(const A& a, unsigned of_chunk) : chunk(of_chunk) {
+    const Word span = a.block_positions(), begin = static_cast<Word>(chunk) * span;
+    key = 0, exists = is_long = false;
+    if (chunk + 1 >= a.chunks) return;
+    const Word next = begin + span;
+    key = a.sorted.keys[next - 1];
+    const bool began_before = a.sorted.began_before(begin) && a.sorted.keys[begin] == key;
+    exists = a.sorted.keys[next] == key && !began_before;
+    is_long = exists && chunk + 2 < a.chunks && a.sorted.keys[next + span] == key;
+  }
+};
+
+template <class A, class Word>
+__device__ __forceinline__ void add_cut_run(const A& a, const CutRun<Word>& run, int64_t part,
+                                            const typename A::Part& heads) {
+  typename A::Part total = a.tails[static_cast<int64_t>(run.chunk) * a.parts + part];
+  a.add(&total, heads);
+  int64_t from, to;
+  a.slice.at(part * A::width, &from, &to);
+  a.add_to_y(a.sorted.offset(run.key) + to, total);
+}
+
+// In how many chunks behind its first a run goes on. All threads of the block ask and get to know.
+template <class A, class Word>
+__device__ __forceinline__ Word count_heads(const A& a, const CutRun<Word>& run) {
+  const Word first = static_cast<Word>(run.chunk) + 1, span = a.block_positions();
+  Word heads = 0;
+  for (int more = kWriteThreads; more == kWriteThreads; heads += more) {
+    const Word chunk = first + heads + threadIdx.x;
+    more = __syncthreads_count(chunk < a.chunks && a.sorted.keys[chunk * span] == run.key);
+  }
+  return heads;
+}
+
+// Finishes a long run: all rows of the block add heads, and the first adds up what they got.
+template <class A, class Word>
+__device__ __forceinline__ void join_long_run(const A& a, const CutRun<Word>& run, unsigned group,
+                                              typename A::Part* sums) {
+  const Word heads = count_heads(a, run);
+  for (int64_t part = a.first_part(group); part - a.lane() < a.parts; part += a.part_step()) {
     const bool exists = part < a.parts;
-    Packet<T, kWidth> sum = {};
-#pragma unroll 4
-    for (Word c = static_cast<Word>(a.chunk()) + 1 + a.row(); exists && c <= final_chunk;
-         c += a.rows())
-      a.add(&sum, a.heads[static_cast<int64_t>(c) * a.parts + part]);
+    const auto* const head = a.heads + static_cast<int64_t>(run.chunk + 1) * a.parts + part;
+    typename A::Part sum = {};
+#pragma unroll 8
+    for (Word i = a.row(); exists && i < heads; i += a.rows())
+      a.add(&sum, head[static_cast<int64_t>(i) * a.parts]);
     sums[threadIdx.x] = sum;
     __syncthreads();
     if (exists && a.row() == 0) {
-      Packet<T, kWidth> total = a.tails[static_cast<int64_t>(a.chunk()) * a.parts + part];
-      for (int r = 0; r < a.rows(); ++r) a.add(&total, sums[r * a.lanes + a.lane()]);
-      int64_t from, to;
-      a.slice.at(part * kWidth, &from, &to);
-      a.add_to_y(a.sorted.offset(a.sorted.keys[last]) + to, total);
+      for (int r = 1; r < a.rows(); ++r) a.add(&sum, sums[r * a.lanes + a.lane()]);
+      add_cut_run(a, run, part, sum);
     }
     __syncthreads();
+  }
+}
+
+// Finishes the runs that go on from a chunk to the next. A block has a chunk for each row: rows
+// finish short runs by themselves, and long ones together. Without the 2, which lets threads have
+// more registers, some would be spilled.
+template <class T, int kWidth, class Op, class Word>
+__global__ void __launch_bounds__(kWriteThreads, 2) join_chunks(Addition<T, kWidth, Op, Word> a) {
+  begin_kernel();
+  __shared__ Packet<T, kWidth> sums[kWriteThreads];
+  __shared__ bool is_long[kWriteThreads];
+  const unsigned group = blockIdx.x % a.groups, first = blockIdx.x / a.groups * a.rows();
+  const CutRun<Word> run(a, first + a.row());
+  if (run.exists && !run.is_long) {
+    for (int64_t part = a.first_part(group); part < a.parts; part += a.part_step())
+      add_cut_run(a, run, part, a.heads[static_cast<int64_t>(run.chunk + 1) * a.parts + part]);
+  }
+  is_long[a.row()] = run.is_long;
+  if (__syncthreads_count(run.is_long) == 0) return;
+  for (int row = 0; row < a.rows(); ++row) {
+    if (is_long[row]) join_long_run(a, CutRun<Word>(a, first + row), group, sums);
   }
 }
 

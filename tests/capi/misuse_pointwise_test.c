@@ -342,6 +342,13 @@ static void test_silu(void) {
   EXPECT(HANDLE, "silu", dt_silu(NULL, (dt_tensor **)&out.pointer));
 }
 
+static void test_silu_(void) {
+  EXPECT(HANDLE, "silu_", dt_silu_((dt_tensor *)bad.released));
+  EXPECT(HANDLE, "silu_", dt_silu_((dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "silu_", dt_silu_((dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "silu_", dt_silu_(NULL));
+}
+
 static void test_gelu(void) {
   EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.released, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer));
   EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.garbage, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer));
@@ -694,6 +701,7 @@ int main(void) {
   test_softplus();
   test_logsigmoid();
   test_silu();
+  test_silu_();
   test_gelu();
   test_clamp_min();
   test_clamp_min_();

@@ -88,6 +88,61 @@ static void test_producer(void) {
   pthread_join(thread, NULL);
 }
 
+/* ---- hooks that come and go while other threads run backward through their tensor */
+
+static atomic_int hook_calls, hook_drops;
+
+static dt_status count_call(void* user_data, dt_tensor* grad, dt_tensor** out) {
+  (void)user_data, (void)grad;
+  atomic_fetch_add(&hook_calls, 1);
+  *out = NULL;
+  return DT_STATUS_OK;
+}
+
+static void count_drop(void* user_data) {
+  (void)user_data;
+  atomic_fetch_add(&hook_drops, 1);
+}
+
+/* The leaf's gradient is asked for, so nothing is added to .grad. */
+static void* differentiate(void* leaf) {
+  dt_tensor *x = leaf, *y = NULL, *sum = NULL;
+  dt_tensor_list* grads = NULL;
+  for (int i = 0; i < kRounds / 10; ++i) {
+    if (dt_mul(x, NULL, DT_SCALAR_KIND_INT, 3, 0, &y) || dt_sum(y, NULL, DT_ABSENT, 0, 0, &sum) ||
+        dt_autograd_grad(&sum, 1, &x, 1, NULL, 0, NULL, 0, 0, &grads))
+      atomic_fetch_add(&unexpected, 1);
+    dt_tensor_list_release(grads);
+    dt_tensor_release(sum);
+    dt_tensor_release(y);
+    grads = NULL;
+  }
+  return NULL;
+}
+
+static void* hook_and_unhook(void* leaf) {
+  for (int i = 0; i < kRounds / 10; ++i) {
+    dt_hook* hook = NULL;
+    if (dt_tensor_register_hook(leaf, count_call, &unexpected, count_drop, &hook) ||
+        dt_hook_remove(hook))
+      atomic_fetch_add(&unexpected, 1);
+    dt_hook_release(hook);
+  }
+  return NULL;
+}
+
+static void test_hooks(void) {
+  const int64_t size = 8;
+  dt_tensor* x = NULL;
+  pthread_t threads[kThreads];
+  OK(dt_ones(&size, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
+  for (int i = 0; i < kThreads; ++i)
+    pthread_create(&threads[i], NULL, i % 2 ? differentiate : hook_and_unhook, x);
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  dt_tensor_release(x);
+  CHECK(atomic_load(&hook_drops) == kThreads / 2 * (kRounds / 10));
+}
+
 int main(void) {
   atomic_int counter = 0;
   atomic_store(&shared, make());
@@ -100,6 +155,7 @@ int main(void) {
     CHECK(succeeded == 1);
   }
   test_producer();
+  test_hooks();
   CHECK(atomic_load(&unexpected) == 0);
   return test_end("threads");
 }

@@ -148,3 +148,40 @@ def test_loader_timeout():
     with pytest.raises(RuntimeError, match="DataLoader timed out after 0.05 seconds"):
         next(batches)
     stuck.set()
+
+
+def test_lists_of_tensors_are_lists(torch):
+    """What a generator makes is gone when the library looks at it."""
+    for t in (dt, torch):
+        x = t.ones(2, 2)
+        for several in (x, (x * i for i in range(3)), None, 1, {1: x}):
+            with pytest.raises(TypeError, match="must be tuple of Tensors"):
+                t.cat(several)
+            with pytest.raises(TypeError, match="must be tuple of Tensors"):
+                t.stack(several)
+
+
+def test_silu_in_place(torch):
+    """It wrote over what its own gradient reads."""
+    results = []
+    for t in (dt, torch):
+        x = t.linspace(-3, 3, 7, dtype=t.float64).requires_grad_()
+        y = t.nn.SiLU(inplace=True)(x * 2)
+        (g,) = t.autograd.grad((y * y).sum(), x, create_graph=True)
+        results.append((g.tolist(), t.autograd.grad((g * g).sum(), x)[0].tolist()))
+    for ours, theirs in zip(*results, strict=True):
+        assert ours == pytest.approx(theirs)
+
+
+def test_inplace_as_a_position(torch):
+    for t in (dt, torch):
+        f = t.nn.functional
+        x = t.tensor([-1.0, 2.0])
+        assert f.leaky_relu(x, 0.5, True) is x and x.tolist() == [-0.5, 2.0]
+        assert f.elu(x, 0.0, True) is x and x.tolist() == [0.0, 2.0]
+
+
+def test_normal_of_negative_deviation(torch):
+    for t in (dt, torch):
+        with pytest.raises(RuntimeError, match="normal expects std >= 0.0, but found std -1"):
+            t.normal(0.0, -1.0, (2,))

@@ -186,3 +186,9 @@ def test_memory_hook():
     with pytest.raises(MemoryError):
         dt.empty(1 << 58)
     assert len(asked) == 2 and asked[0] >= 1 << 60
+
+
+def test_swapped_dimensions_of_a_vector(torch):
+    for t in (dt, torch):
+        with pytest.raises(RuntimeError, match="only supported on matrices or batches of matrices"):
+            t.ones(3).mT  # noqa: B018

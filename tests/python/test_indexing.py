@@ -115,6 +115,19 @@ def test_values_are_converted(both, same):
     same(*both(run))
 
 
+def test_leading_ones_of_values(both, same):
+    """A value may have more dimensions than its place, whichever kind of index names it."""
+
+    def run(t):
+        x = base(t)
+        x[x > 20] = -t.arange(3.0).view(1, 3)
+        x[:, [1, 0]] = -t.ones(1, 1, 2, 2, 1)
+        x[:, 1] = t.zeros(1, 1, 2, 4)
+        return x
+
+    same(*both(run))
+
+
 def test_numpy_indices():
     numpy = pytest.importorskip("numpy")
     x = base(dt)
@@ -149,3 +162,19 @@ def test_refuses_masks_that_do_not_fit():
             put(base(dt), dt.tensor([True, False, True]))
     with pytest.raises(IndexError, match="0-dim"):
         dt.tensor(1.0)[0]
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+@pytest.mark.parametrize("index", [1.5, 1j, {}, (0, 1.5), "a", slice(1.0, 2), slice(None, "b")])
+def test_objects_that_are_no_index(torch, index):
+    with pytest.raises((IndexError, TypeError)) as theirs:
+        base(torch)[index]
+    with pytest.raises(theirs.type):
+        base(dt)[index]
+
+
+@pytest.mark.parametrize("value", [None, "a", {}])
+def test_values_that_are_no_numbers(torch, value):
+    for t in (dt, torch):
+        with pytest.raises(TypeError):
+            base(t)[0] = value

@@ -3972,6 +3972,13 @@ static inline dt_tensor *T_silu(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
+/** T_silu_(input: tensor)
+ * In-place version of `silu`. */
+static inline dt_tensor *T_silu_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_silu_(input)) ? input : NULL;
+}
+
 /** T_gelu(input: tensor, .approximate: approximate = none)
  * input * Phi(input), Phi being the normal distribution function. */
 typedef struct {

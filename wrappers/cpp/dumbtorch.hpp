@@ -3713,6 +3713,12 @@ inline const Tensor& elu_(const Tensor& input, const Scalar& alpha = 1.0) {
   return input;
 }
 
+// In-place version of `silu`.
+inline const Tensor& silu_(const Tensor& input) {
+  detail::check(dt_silu_(input.handle()));
+  return input;
+}
+
 inline Tensor clamp_min(const Tensor& input, const Operand& min) {
   return input.clamp_min(min);
 }

@@ -3822,6 +3822,17 @@ static int fn_silu(lua_State *L) {
   return 1;
 }
 
+static int fn_silu_(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "silu_", names};
+  dt_tensor *a_input = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_silu_(a_input));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_gelu(lua_State *L) {
   static const char *const names[] = {"input", "approximate", NULL};
   dtl_call c = {L, "gelu", names};
@@ -6870,6 +6881,7 @@ static const luaL_Reg functions_torch[] = {
     {"relu", fn_relu},
     {"leaky_relu_", fn_leaky_relu_},
     {"elu_", fn_elu_},
+    {"silu_", fn_silu_},
     {"clamp_min", fn_clamp_min},
     {"clamp_max", fn_clamp_max},
     {"clamp", fn_clamp},

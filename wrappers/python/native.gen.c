@@ -1468,6 +1468,10 @@ static int64_t py_silu(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_silu_(int64_t input) {
+  return dt_silu_((dt_tensor *)(intptr_t)input);
+}
+
 static int64_t py_gelu(int64_t input, int32_t approximate) {
   dt_tensor *out = NULL;
   (void)!dt_gelu((dt_tensor *)(intptr_t)input, approximate, &out);

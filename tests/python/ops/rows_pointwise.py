@@ -50,7 +50,8 @@ unary("tanh", lambda t, x: x.tanh(), inplace=lambda t, x: x.tanh_())
 unary("erf", lambda t, x: x.erf(), inplace=lambda t, x: x.erf_())
 unary("sigmoid", lambda t, x: x.sigmoid(), inplace=lambda t, x: x.sigmoid_())
 unary("relu", lambda t, x: x.relu(), inplace=lambda t, x: x.relu_())
-unary("silu", lambda t, x: F(t).silu(x), dtypes=FLOATS)
+unary("silu", lambda t, x: F(t).silu(x), dtypes=FLOATS,
+      inplace=lambda t, x: F(t).silu(x, inplace=True))  # fmt: skip
 unary("gelu", lambda t, x: F(t).gelu(x), dtypes=FLOATS)
 unary("gelu", lambda t, x: F(t).gelu(x, approximate="tanh"), dtypes=FLOATS)
 unary("leaky_relu", lambda t, x: F(t).leaky_relu(x, 0.1), dtypes=FLOATS,

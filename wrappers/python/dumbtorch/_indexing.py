@@ -4,6 +4,7 @@ index_put_.
 
 from __future__ import annotations
 
+import operator
 import sys
 
 from . import _ops
@@ -39,7 +40,7 @@ def put(x, index, value) -> None:
         return
     if is_number:
         value = _ops.full((), value, dtype=x.dtype, device=x.device)
-    _ops.index_put_(view, indices, value)
+    _ops.index_put_(view, indices, _without_leading_ones(value, 0))
 
 
 def _select(x, dim: int, index: int, position: int):
@@ -130,7 +131,8 @@ def _item(i):
         return _item(as_tensor(i)) if i.ndim else i.item()
     if hasattr(i, "__index__"):
         return i.__index__()
-    raise TypeError(
+    error = TypeError if isinstance(i, (str, bytes)) else IndexError
+    raise error(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(i).__name__})"
     )
@@ -156,14 +158,19 @@ def _dims_used(item) -> int:
 def _slice(x, dim: int, s: slice):
     if s.start is None and s.stop is None and s.step is None:
         return x
-    step = 1 if s.step is None else s.step.__index__()
+    step = 1 if s.step is None else _bound(s.step)
     if step <= 0:
         raise ValueError("step must be greater than zero")
     return _ops.slice(x, dim, _bound(s.start), _bound(s.stop), step)
 
 
 def _bound(value):
-    return None if value is None else value.__index__()
+    try:
+        return None if value is None else operator.index(value)
+    except TypeError:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method"
+        ) from None
 
 
 def _value(value, x):
@@ -174,7 +181,11 @@ def _value(value, x):
 
     if isinstance(value, (list, tuple)):
         return tensor(value, dtype=x.dtype)
-    out = as_tensor(value)
+    try:
+        out = as_tensor(value)
+    except RuntimeError:
+        kind = type(value).__name__
+        raise TypeError(f"can't assign a {kind} to a {x.type()}") from None
     return out.item() if out.ndim == 0 else out
 
 

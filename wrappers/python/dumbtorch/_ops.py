@@ -2811,6 +2811,17 @@ def silu(input):
     return wrap(out)
 
 
+def silu_(input):
+    """In-place version of `silu`."""
+    try:
+        status = lib.py_silu_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "silu_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
 def gelu(input, *, approximate='none'):
     """input * Phi(input), Phi being the normal distribution function.
 

@@ -35,6 +35,8 @@ def randint_like(input, low, high=None, **options):
 
 def normal(mean, std=1.0, size=None, *, generator=None, **options):
     """Normal numbers: of given mean and standard deviation (numbers, or tensors without a size)."""
+    if not isinstance(std, TensorBase) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is not None:
         return _ops.randn(size, generator=generator, **options) * std + mean
     like = mean if isinstance(mean, TensorBase) else std

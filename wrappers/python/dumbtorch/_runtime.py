@@ -78,7 +78,10 @@ _NUMBER = (int, float)
 _SEQUENCE = (list, tuple)
 _EXPECTED = {
     "tensor": ("Tensor", lambda v: isinstance(v, TensorBase)),
-    "tensor[]": ("tuple of Tensors", lambda v: all(isinstance(t, TensorBase) for t in v)),
+    "tensor[]": (
+        "tuple of Tensors",
+        lambda v: isinstance(v, _SEQUENCE) and all(isinstance(t, TensorBase) for t in v),
+    ),
     "operand": ("Tensor or number", lambda v: isinstance(v, (TensorBase, *_NUMBER))),
     "scalar": ("Number", lambda v: isinstance(v, _NUMBER)),
     "i64": ("int", lambda v: hasattr(v, "__index__")),
@@ -87,7 +90,9 @@ _EXPECTED = {
     "str": ("str", lambda v: isinstance(v, str)),
     "tensor?[]": (
         "tuple of Tensors",
-        lambda v: all(t is None or isinstance(t, TensorBase) for t in v),
+        lambda v: (
+            isinstance(v, _SEQUENCE) and all(t is None or isinstance(t, TensorBase) for t in v)
+        ),
     ),
     "i64[]": ("tuple of ints", lambda v: all(hasattr(i, "__index__") for i in v)),
     "callback": ("a function", callable),
@@ -235,11 +240,18 @@ def optional_ints(x, count: int):
 
 
 def handle_list(tensors) -> list[int]:
-    return [t._h for t in tensors]
+    return [t._h for t in _held(tensors)]
 
 
 def optional_handle_list(tensors) -> list[int]:
-    return [0 if t is None else t._h for t in tensors]
+    return [0 if t is None else t._h for t in _held(tensors)]
+
+
+def _held(tensors):
+    """A generator, or a tensor's rows, would be gone before the library looks at the handles."""
+    if not isinstance(tensors, _SEQUENCE):
+        raise TypeError("expected a list or tuple of tensors")
+    return tensors
 
 
 def take_ints(out, count: int) -> tuple[int, ...]:

@@ -9,16 +9,6 @@ globals().update(_ops.NAMESPACES["functional"])
 __all__ = list(_ops.NAMESPACES["functional"])
 
 
-def _variant(function, inplace_function):
-    """A function with PyTorch's `inplace` argument, for ops that exist in both forms."""
-
-    def call(input, *args, inplace=False, **options):
-        return (inplace_function if inplace else function)(input, *args, **options)
-
-    call.__name__, call.__doc__ = function.__name__, function.__doc__
-    return call
-
-
 def relu(input, inplace=False):
     """max(0, input)."""
     return _ops.relu_(input) if inplace else _ops.relu(input)
@@ -29,15 +19,22 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return (_ops.dropout_ if inplace else _ops.dropout)(input, p, training)
 
 
-conv2d = _overloads.conv2d
-leaky_relu = _variant(_ops.leaky_relu, _ops.leaky_relu_)
-elu = _variant(_ops.elu, _ops.elu_)
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """input where it is positive, negative_slope * input elsewhere."""
+    return (_ops.leaky_relu_ if inplace else _ops.leaky_relu)(input, negative_slope)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    return (_ops.elu_ if inplace else _ops.elu)(input, alpha)
 
 
 def silu(input, inplace=False):
-    """input * sigmoid(input)."""
-    out = _ops.silu(input)
-    return input.copy_(out) if inplace else out
+    """input * sigmoid(input), also called swish."""
+    return _ops.silu_(input) if inplace else _ops.silu(input)
+
+
+conv2d = _overloads.conv2d
 
 
 def softmax(input, dim, *, dtype=None):

@@ -516,7 +516,7 @@ class SiLU(Module):
         self.inplace = inplace
 
     def forward(self, input):
-        return _ops.copy_(input, _ops.silu(input)) if self.inplace else _ops.silu(input)
+        return _ops.silu_(input) if self.inplace else _ops.silu(input)
 
 
 class Sigmoid(Module):

@@ -1,0 +1,66 @@
+// A stable radix sort of few keys and their positions, one kernel per digit (radix_sort.cu).
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/launch.cuh"
+
+namespace dt::cuda {
+
+constexpr int kMaxDigitBits = 9;
+constexpr int kMaxDigits = 1 << kMaxDigitBits;
+
+constexpr int kSortThreads = kMaxDigits;  // each also has a digit to look after
+constexpr int kMaxSortItems = 8;          // pairs of a thread
+constexpr int64_t kMaxSortTiles = 64;     // each block adds up the counts of all
+
+inline bool are_few_pairs(int64_t count) {
+  return count <= kMaxSortTiles * kSortThreads * kMaxSortItems;
+}
+
+// How keys are cut into digits and positions into tiles, and how often each digit occurs in each
+// tile. Whoever makes the keys counts their lowest digits and makes the other counts zero.
+struct DigitCounts {
+  uint32_t* data = nullptr;  // [digits of a key][tiles][values of a digit]
+  int tiles = 0, tile_pairs = 0, digits = 0, digit_bits = 0;
+
+  DigitCounts() = default;
+
+  // Tiles are as small as may be: many multiprocessors share the work.
+  DigitCounts(int64_t pairs, int key_bits) : tile_pairs(kSortThreads) {
+    while (tile_pairs * kMaxSortTiles < pairs) tile_pairs *= 2;
+    tiles = static_cast<int>(divide_up(pairs, tile_pairs));
+    const int64_t fewest = divide_up(key_bits, kMaxDigitBits);
+    digit_bits = std::max(static_cast<int>(divide_up(key_bits, fewest)), kMinDigitBits);
+    digits = static_cast<int>(divide_up(key_bits, digit_bits));
+  }
+
+  int64_t size() const { return int64_t{digits} * tiles * values(); }
+
+  __host__ __device__ __forceinline__ int values() const { return 1 << digit_bits; }
+  __device__ __forceinline__ uint32_t digit_of(uint32_t key, int digit) const {
+    return key >> (digit * digit_bits) & (values() - 1);
+  }
+  __device__ __forceinline__ uint32_t* of(int digit, uint32_t tile) const {
+    return data + ((static_cast<int64_t>(digit) * tiles + tile) << digit_bits);
+  }
+
+ private:
+  static constexpr int kMinDigitBits = 7;  // a warp or more reads the counts of a tile
+};
+
+// A key and its position, which travel together.
+struct alignas(8) SortPair {
+  uint32_t key, position;
+};
+
+struct SortMemory {
+  const uint32_t* unsorted;  // keys; that of number i has position i
+  SortPair* between[2];      // what one digit's kernel leaves to the next
+  uint32_t *keys, *order;    // the result
+};
+
+int32_t sort_few(const dt_stream* stream, const SortMemory& memory, uint32_t count,
+                 const DigitCounts& counts);
+
+}  // namespace dt::cuda
