@@ -70,11 +70,13 @@ def assert_close(ours, theirs, row: Row, what: str) -> None:
 
 
 def weights(shape, order: int) -> np.ndarray:
-    """Fixed numbers that turn a tensor into a scalar: sum(tensor * weights)."""
+    """Fixed numbers that turn a tensor into a scalar: see scalar_of."""
     return np.cos(np.arange(int(np.prod(shape, dtype=int))) + order).reshape(shape)
 
 
 def scalar_of(library, outputs: list, order: int):
+    """sum(y * (weights + y)). It is not linear, so what arrives at a backward depends on the inputs: derivatives of a
+    higher order go through it too."""
     total = None
     for y in outputs:
         if y is None or not y.dtype.is_floating_point or not y.requires_grad:
@@ -82,13 +84,13 @@ def scalar_of(library, outputs: list, order: int):
         w = library.tensor(weights(tuple(y.shape), order).tolist(), dtype=y.dtype).reshape(
             tuple(y.shape)
         )
-        part = (y * w).sum()
+        part = (y * (w + y)).sum()
         total = part if total is None else total + part
     return total
 
 
 def derivatives(library, row: Row, dtype: str, layout: str, orders: int) -> list[list]:
-    """For each order the gradients of sum(previous order * fixed weights) with respect to the leaves; shorter when a
+    """For each order the gradients of scalar_of(previous order) with respect to the leaves; shorter when a
     derivative is constant."""
     leaves, arguments = tensors(library, row, dtype, layout, grad=True)
     current = as_list(row.call(library, *arguments))
