@@ -25,7 +25,7 @@ export TORCH DATA DEVICE PYTHON CUDA
 .NOTPARALLEL:
 
 help:
-	@echo "make demo      build, and train a CNN on Fashion-MNIST (about a minute)"
+	@echo "make demo      build, and train a CNN on Fashion-MNIST (once built, a minute)"
 	@echo "make test      build, and run the whole test suite (TORCH=0 leaves PyTorch out)"
 	@echo "make build     build/libdumbtorch.so, and .venv/bin/python with 'import dumbtorch'"
 	@echo "make bench     dumbtorch against PyTorch, interleaved"

@@ -64,8 +64,11 @@ if(DT_SANITIZE)
   add_link_options(-fsanitize=${DT_SANITIZE})
 endif()
 
-find_program(DT_CCACHE ccache)
-mark_as_advanced(DT_CCACHE)
+# Chosen when the build folder is made: what is installed later must not make all compile anew.
+if(NOT DEFINED CACHE{DT_CCACHE})
+  find_program(DT_CCACHE ccache)
+  mark_as_advanced(DT_CCACHE)
+endif()
 if(DT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${DT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${DT_CCACHE})

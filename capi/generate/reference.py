@@ -37,12 +37,21 @@ def generate(schema: Schema) -> dict[str, str]:
     return pages
 
 
+_INTRO = [
+    "Each entry shows the call as Python, C++ and Lua spell it, with `torch.`, `dt::` or `dt.` in front",
+    "of what is no method, and then the function of `dumbtorch.h`. `dt.h` has the same as `T_NAME`, with",
+    "defaults. What PyTorch keeps elsewhere is there in Python too: files under `dumbtorch.safetensors`,",
+    "`save` and `load`; the GPU's memory and switches under `cuda` and `backends`.",
+    "",
+]
+
+
 def _title(stem: str) -> str:
     return _TITLES.get(stem, stem.replace("_", " ").capitalize())
 
 
 def _index(schema: Schema, stems: list[str]) -> str:
-    lines = [f"<!-- {GENERATED} -->", "# Reference", ""]
+    lines = [f"<!-- {GENERATED} -->", "# Reference", "", *_INTRO]
     for stem in stems:
         names = [_heading(f) for f in schema.public if f.file == stem and not f.inplace]
         lines += [f"- [{_title(stem)}]({stem}.md): {', '.join(f'`{n}`' for n in names)}"]
@@ -84,14 +93,25 @@ def _structs(schema: Schema, f: Function, layer: Layer | None) -> list[Options]:
     return [schema.options[a.kind.name] for a in f.args if a.kind.base == "options"]
 
 
+# Where a namespace of the schema is found.
+_PREFIX = {"torch": "", "functional": "nn.functional."}
+
+
 def _python(f: Function, layer: Layer | None) -> str:
+    """The call as Python, C++ and Lua spell it."""
     args = layer.args if layer else f.args
+    name = f.torch_name
+    if f.namespaces:
+        name = _PREFIX.get(f.namespaces[0], f.namespaces[0] + ".") + name
+    elif f.method and not layer:
+        owner = args[0].name if f.method == "tensor" else f.method
+        name, args = f"{owner}.{f.method_name}", args[1:]
     parts = []
     for a in args:
         if a.keyword_only and "*" not in parts:
             parts.append("*")
         parts.append(a.name + (f"={_default(a)}" if a.has_default else ""))
-    return text.call(f"{f.torch_name}(", parts, ")")
+    return text.call(f"{name}(", parts, ")")
 
 
 def _default(a: Argument) -> str:

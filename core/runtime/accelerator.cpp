@@ -31,7 +31,8 @@ void* open_plugin(std::string& reason) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char* said = dlerror();
-      reason = std::string("the CUDA plugin cannot be opened: ") + (said ? said : path.c_str());
+      reason = std::string("the CUDA plugin cannot be opened: ") + (said ? said : path.c_str()) +
+               "; docs/cuda.md says how it is built (make build CUDA=1)";
     }
     return library;
   };
