@@ -44,3 +44,16 @@ def test_wrong_number_of_threads(given):
 def test_wrong_instruction_set():
     first, second = run(DT_CPU_ISA="v9")
     assert "DT_CPU_ISA must be v2, v3 or v4, got 'v9'" in first and first == second
+
+
+def test_missing_cuda_plugin():
+    """The sentence says what to do."""
+    program = "import dumbtorch as dt; print(dt.cuda.why_unavailable())"
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "DT_CUDA_PLUGIN": "/no/such/plugin.so"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "/no/such/plugin.so" in said and "make build CUDA=1" in said
