@@ -282,8 +282,7 @@ class Tensor(TensorBase):
         if self.is_cuda:
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
-                f"copy "
-                "the tensor to host memory first."
+                "copy the tensor to host memory first."
             )
         return numpy.asarray(_ArrayView(self))
 
