@@ -14,7 +14,7 @@ def generate(schema: Schema) -> dict[str, str]:
     return {
         "core/ops/enums.h": enums(schema),
         "core/ops/options.h": options(schema),
-        "core/ops/ops.h": _OPS.format(text.GENERATED, _includes(families(schema))),
+        "core/ops/ops.h": _HEADER + _OPS + _includes(families(schema)) + "\n",
         **{declared_in(family): declarations(schema, family) for family in families(schema)},
         "core/ops/pointwise.gen.cpp": pointwise(schema),
     }
@@ -131,11 +131,9 @@ def declarations(schema: Schema, family: str) -> str:
 
 
 _OPS = """\
-// {}
 // Every op of the library as a C++ function, for who needs many kinds of them.
 #pragma once
 
-{}
 """
 
 _DECLARATIONS_INTRO = """\

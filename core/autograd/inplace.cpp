@@ -28,8 +28,7 @@ class CopySlices final : public Node {
         strides_(repeats_memory(base) ? contiguous_strides(base.sizes()) : base.strides()) {
     for (TensorImpl* v = view.impl(); v->autograd.view; v = v->autograd.view->parent.get()) {
       recipes_.push_back(v->autograd.view->recipe);
-      is_strided_ = recipes_.back().kind == ViewRecipe::kAsStrided;
-      if (!is_strided_) continue;
+      if (recipes_.back().kind != ViewRecipe::kAsStrided) continue;
       recipes_.back().start -= base.offset();  // the gradient's memory begins with the base
       break;                                   // it looks at the memory, whatever views lie between
     }
@@ -43,7 +42,7 @@ class CopySlices final : public Node {
     // What an input without a graph would need for its gradient was never saved.
     std::vector<char> wanted(inner_->edges.size());
     for (int i = 0; i < edges.size(); ++i) wanted[i] = call.wants(i);
-    Tensor part = view_of(is_strided_ ? like_base(grad) : grad);
+    Tensor part = view_of(looks_at_memory() ? like_base(grad) : grad);
     BackwardCall inner{inner_.get(), &part, results.data(),
                        reinterpret_cast<const bool*>(wanted.data()), call.create_graph};
     inner_->backward(inner);
@@ -64,6 +63,9 @@ class CopySlices final : public Node {
   void release_saved() override { inner_ = Ref<Node>(); }
 
  private:
+  // Whether the first recipe counts places in memory, not elements.
+  bool looks_at_memory() const { return recipes_.front().kind == ViewRecipe::kAsStrided; }
+
   Tensor view_of(Tensor base) const {
     for (const ViewRecipe& r : recipes_) base = apply_recipe(r, base);
     return base;
@@ -78,7 +80,6 @@ class CopySlices final : public Node {
   Ref<Node> inner_;
   const Dims strides_;
   std::vector<ViewRecipe> recipes_;  // from the base to the view
-  bool is_strided_ = false;          // whether the first recipe looks at memory, not at elements
 };
 
 // What the views from `x` on lead to. That is not view_base(x) if one of them has left the graph

@@ -6,7 +6,7 @@
 namespace dt {
 
 enum : int {
-  kLastOther = kFirstPointwiseOp - 1,
+  kBeforePointwise = kFirstPointwiseOp - 1,
 #define DT_OP(name, signature) DT_OP_##name,
 #include "kernels/pointwise.def"
 #undef DT_OP
