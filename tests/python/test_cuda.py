@@ -408,11 +408,12 @@ def test_gradients_of_chosen_slices(device, width, axis):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
-@pytest.mark.parametrize("count", [2048, 2049, 262_144, 262_145])
+@pytest.mark.parametrize("count", [512, 513, 32_769, 131_072, 262_144, 262_145])
 @pytest.mark.parametrize("rows", [5, 50_000, 300_000])
 def test_writes_through_many_indices(device, count, rows):
-    """Positions that a GPU sorts in one tile, in many, or in another way, by keys of one to three digits, against
-    NumPy. The numbers are small integers, so the order of sums does not matter; the last assignment wins."""
+    """Positions that a GPU sorts in one tile, in many of each size, or in another way, by keys of one to three
+    digits, against NumPy. The numbers are small integers, so the order of sums does not matter; the last assignment
+    wins."""
     rng = np.random.default_rng(count + rows)
     index = np.minimum(rng.integers(0, rows, count), rng.integers(0, rows, count))
     values = rng.integers(-9, 10, count).astype(np.float32)
