@@ -13,7 +13,8 @@ from .model import Argument, Function, Kind, Layer, Options, SchemaError, Tensor
 
 _KEYS = {
     "sig", "doc", "args", "let", "check", "parameters", "buffers",
-    "inputs", "check_input", "each_training_step", "forward", "extra_repr",
+    "inputs", "check_input", "each_training_step", "forward", "forward_activated", "activation",
+    "extra_repr",
 }  # fmt: skip
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
@@ -55,6 +56,8 @@ def parse_layer(names, stem: str, file: dict, name: str, row: dict, document):
         forward_args=document(inputs, {}, shared),
         forward=row["forward"],
         file=stem,
+        forward_activated=row.get("forward_activated", ""),
+        activation=row.get("activation", ""),
         let=row.get("let", {}),
         checks=_pairs(row.get("check", [])),
         input_checks=_pairs(row.get("check_input", [])),
@@ -102,6 +105,7 @@ def _check_names(layer: Layer) -> None:
         *(c for c, _ in layer.input_checks),
     ]:
         _refuse_unknown(text, known)
+    _refuse_unknown(layer.forward_activated or "0", known | {"activation"})
 
 
 def _refuse_unknown(text: str, known: set[str]) -> None:

@@ -221,6 +221,8 @@ class Layer:
     forward_args: tuple[Argument, ...]
     forward: str  # an expression in functional ops over arguments and state
     file: str = ""
+    forward_activated: str = ""  # the same with the activation that follows the layer
+    activation: str = ""  # "relu": what the layer applies to each element, if a layer before it may
     checks: tuple[tuple[str, str], ...] = ()  # (condition on the arguments, message)
     input_checks: tuple[tuple[str, str], ...] = ()  # (condition on the inputs, message)
     each_training_step: str = ""  # an expression that runs before forward in training

@@ -73,7 +73,7 @@ using std::sqrt;
 
 def _class(schema: Schema, layer: Layer) -> str:
     lines = [f"class {layer.name} final : public Module {{", " public:"]
-    lines += [*_constructor(schema, layer), "", *_forward(layer)]
+    lines += [*_constructor(schema, layer), "", *_forward(layer), *_activation(layer)]
     members = [f"  {coretypes.field_type(schema, a.kind)} {a.name};" for a in _kept(layer)]
     members += [f"  double {n};" for n in layer.let]
     private = [*_initialize(layer), *members]
@@ -89,7 +89,7 @@ def _is_pair(a: Argument) -> bool:
 def _kept(layer: Layer) -> list[Argument]:
     """The arguments that become members: what forward or the initialisation will need, and lists
     that are written out in full."""
-    later = [layer.forward, *(e for s in layer.state for e in s.init)]
+    later = [layer.forward, layer.forward_activated or "0", *(e for s in layer.state for e in s.init)]
     used = {n for t in later for n in expr.names(t)} - {s.name for s in layer.state}
     return [a for a in layer.args if a.name in used or _is_pair(a)]
 
@@ -183,3 +183,15 @@ def _forward(layer: Layer) -> list[str]:
             "    }",
         ]
     return [*lines, f"    return {_CPP.print(layer.forward)};", "  }"]
+
+
+def _activation(layer: Layer) -> list[str]:
+    lines = []
+    if layer.activation:
+        value = f"Activation::k{layer.activation.capitalize()}"
+        lines += ["", f"  Activation activation() const override {{ return {value}; }}"]
+    if layer.forward_activated:
+        head = "Tensor forward_activated(const Tensor& input, Activation activation)"
+        lines += ["", f"  {head} override {{", *_locals(layer, [layer.forward_activated])]
+        lines += [f"    return {_CPP.print(layer.forward_activated)};", "  }"]
+    return lines

@@ -61,10 +61,14 @@ class _Printer(expr.Printer):
 
 def _class(schema: Schema, layer: Layer) -> str:
     lines = [f"class {layer.name}(Module):", *_indent(_docstring(layer)), ""]
+    if layer.activation:
+        lines += [f'{INDENT}_activation = "{layer.activation}"', ""]
     lines += _indent(_constructor(schema, layer))
     if layer.state:
         lines += ["", *_indent(_reset(schema, layer))]
     lines += ["", *_indent(_forward(schema, layer))]
+    if layer.forward_activated:
+        lines += ["", *_indent(_forward_activated(schema, layer))]
     if layer.extra_repr:
         lines += ["", *_indent(_extra_repr(layer))]
     return "\n".join(lines)
@@ -206,6 +210,12 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
     body.append(f"return {printer.print(layer.forward)}")
     names = ", ".join(a.name for a in layer.forward_args)
     return [f"def forward(self, {names}):", *_indent(body)]
+
+
+def _forward_activated(schema: Schema, layer: Layer) -> list[str]:
+    printer = _Printer(schema, _members(layer) | {"input": "input", "activation": "activation"})
+    result = printer.print(layer.forward_activated)
+    return ["def _forward_activated(self, input, activation):", f"{INDENT}return {result}"]
 
 
 def _extra_repr(layer: Layer) -> list[str]:

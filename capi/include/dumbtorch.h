@@ -137,6 +137,14 @@ enum {
   DT_APPROXIMATE_TANH = 2 /**< A tanh that is close to it. */
 };
 
+/** A function of each element whose derivative follows from its result. */
+typedef int32_t dt_activation;
+enum {
+  DT_ACTIVATION_RELU = 1, /**< max(0, x). */
+  DT_ACTIVATION_SIGMOID = 2, /**< 1 / (1 + exp(-x)). */
+  DT_ACTIVATION_TANH = 3 /**< The hyperbolic tangent. */
+};
+
 /** How serious a log message is. */
 typedef int32_t dt_log_level;
 enum {
@@ -1804,6 +1812,19 @@ DT_API dt_status dt_sequential_append(dt_module *self, dt_module *child) DT_NOEX
  * @throws RuntimeError: shapes do not fit, or dtypes differ. */
 DT_API dt_status dt_linear(
     dt_tensor *input, dt_tensor *weight, dt_tensor *bias,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** activation(linear(input, weight, bias)): [..., out_features]. The product's kernel applies the
+ * activation, so that what is before it is never written to memory. nn.Sequential calls this for a
+ * Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such function; its numbers are those
+ * of the two in turn.
+ * @param input [..., in_features].
+ * @param weight [out_features, in_features].
+ * @param bias [out_features], or absent.
+ * @param activation What is applied to each element of linear's result.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_API dt_status dt_linear_activation(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, dt_activation activation,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,

@@ -21,6 +21,20 @@ dt_status dt_linear(
   });
 }
 
+dt_status dt_linear_activation(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, dt_activation activation,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linear_activation", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
+    const Activation activation_ = enum_value<Activation>(activation, "activation");
+    need(out, "out");
+    put(out, dt::linear_activation(input_, weight_, bias_, activation_));
+  });
+}
+
 dt_status dt_conv2d(
     dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
     const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,

@@ -19,6 +19,7 @@ template <> struct EnumLimit<ScalarKind> { static constexpr int32_t last = 3; };
 template <> struct EnumLimit<Reduction> { static constexpr int32_t last = 3; };
 template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; };
 template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; };
+template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; };
 template <> struct EnumLimit<LogLevel> { static constexpr int32_t last = 3; };
 
 inline DataLoaderOptions read(const dt_data_loader_options* given, const char* name) {

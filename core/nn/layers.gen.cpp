@@ -33,6 +33,12 @@ class Linear final : public Module {
     return linear(input, weight, bias);
   }
 
+  Tensor forward_activated(const Tensor& input, Activation activation) override {
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return linear_activation(input, weight, bias, activation);
+  }
+
  private:
   void initialize() {
     const GradMode off(false);
@@ -382,6 +388,8 @@ class ReLU final : public Module {
     return inplace ? relu_(input) : relu(input);
   }
 
+  Activation activation() const override { return Activation::kRelu; }
+
  private:
   bool inplace;
 };
@@ -482,6 +490,8 @@ class Sigmoid final : public Module {
     if (target.defined()) fail_target(false);
     return sigmoid(input);
   }
+
+  Activation activation() const override { return Activation::kSigmoid; }
 };
 
 class LogSigmoid final : public Module {
@@ -506,6 +516,8 @@ class Tanh final : public Module {
     if (target.defined()) fail_target(false);
     return tanh(input);
   }
+
+  Activation activation() const override { return Activation::kTanh; }
 };
 
 class Softmax final : public Module {

@@ -176,7 +176,14 @@ const Ref<Module>& Module::child(int64_t i) const {
 Tensor Sequential::forward(const Tensor& input, const Tensor& target) {
   if (target.defined()) fail_target(false);
   Tensor x = input;
-  for (int64_t i = 0; i < child_count(); ++i) x = child(i)->forward(x, Tensor());
+  const int64_t n = child_count();
+  for (int64_t i = 0; i < n; ++i) {
+    const Activation next = i + 1 < n ? child(i + 1)->activation() : Activation::kDefault;
+    const Tensor activated =
+        next == Activation::kDefault ? Tensor() : child(i)->forward_activated(x, next);
+    x = activated.defined() ? activated : child(i)->forward(x, Tensor());
+    if (activated.defined()) ++i;
+  }
   return x;
 }
 

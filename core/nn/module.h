@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/ops/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -21,6 +22,10 @@ class Module : public RefCounted {
 
   // Most modules take one input; losses take a second, the target.
   virtual Tensor forward(const Tensor& input, const Tensor& target);
+  // What the module applies to each element, if a layer before it may do so in its place.
+  virtual Activation activation() const { return Activation::kDefault; }
+  // forward, then the activation, by one kernel. Undefined: the module has no such kernel.
+  virtual Tensor forward_activated(const Tensor&, Activation) { return Tensor(); }
 
   const std::string& kind() const { return kind_; }  // "Linear"
   bool training() const { return training_; }

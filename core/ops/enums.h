@@ -39,6 +39,14 @@ enum class Approximate : int32_t {
   kTanh = 2,  // A tanh that is close to it.
 };
 
+// A function of each element whose derivative follows from its result.
+enum class Activation : int32_t {
+  kDefault = 0,
+  kRelu = 1,  // max(0, x).
+  kSigmoid = 2,  // 1 / (1 + exp(-x)).
+  kTanh = 3,  // The hyperbolic tangent.
+};
+
 // Called with a tensor's gradient; may give back another one that takes its place.
 using TensorHook = std::function<Tensor(const Tensor&)>;
 

@@ -3,12 +3,15 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/formula.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/pointwise_ops.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -55,8 +58,9 @@ View addend_view(const Tensor& c, int64_t rows, int64_t columns) {
   return View(c, {sizes, 3}, {strides, 3}, c.offset());
 }
 
-// alpha * a @ b + beta * addend, without a record.
-Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr) {
+// activation(alpha * a @ b + beta * addend), without a record.
+Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
+                Activation activation = Activation::kDefault) {
   const Tensor& x = a.tensor;
   DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented,
            x.ndim() == 3 ? "\"bmm\"" : "\"addmm_impl_cpu_\"", " not implemented for 'Bool'");
@@ -66,12 +70,13 @@ Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr) {
   sizes.push_back(b.columns());
   const Tensor y = make_empty(sizes, x.dtype(), x.device());
   const View out = Factor{y, false}.view();
+  const int64_t last_step = static_cast<int64_t>(activation);
   if (!addend) {
     const View in[] = {a.view(), b.view()};
-    run(DT_OP_matmul, {&out, 1}, {in, 2}, {}, {1.0, 0.0});
+    run(DT_OP_matmul, {&out, 1}, {in, 2}, {last_step}, {1.0, 0.0});
   } else {
     const View in[] = {a.view(), b.view(), addend_view(addend->tensor, a.rows(), b.columns())};
-    run(DT_OP_matmul, {&out, 1}, {in, 3}, {}, {addend->alpha, addend->beta});
+    run(DT_OP_matmul, {&out, 1}, {in, 3}, {last_step}, {addend->alpha, addend->beta});
   }
   return y;
 }
@@ -171,9 +176,57 @@ View optional_view(const Tensor& x) {
   return x.defined() ? View(x) : View();
 }
 
+// ---- layers
+
+// What an op is that a product may do as its last step.
+struct ActivationRow {
+  const char* node_name;
+  int backward_op;
+  Tensor (*apply)(const Tensor& x);
+  Tensor (*gradient)(const Tensor& g, const Tensor& y);  // of x, where y = apply(x)
+};
+
+const ActivationRow& row_of(Activation activation) {
+  static const ActivationRow none = {"LinearBackward0", -1, nullptr, nullptr};
+  static const ActivationRow relu_row = {
+      "LinearReluBackward0", DT_OP_relu_backward, relu,
+      [](const Tensor& g, const Tensor& y) { return where(le(y, 0), 0, g); }};
+  static const ActivationRow sigmoid_row = {
+      "LinearSigmoidBackward0", DT_OP_sigmoid_backward, sigmoid,
+      [](const Tensor& g, const Tensor& y) { return g * ((1 - y) * y); }};
+  static const ActivationRow tanh_row = {
+      "LinearTanhBackward0", DT_OP_tanh_backward, tanh,
+      [](const Tensor& g, const Tensor& y) { return g * (1 - y * y); }};
+  switch (activation) {
+    case Activation::kRelu:
+      return relu_row;
+    case Activation::kSigmoid:
+      return sigmoid_row;
+    case Activation::kTanh:
+      return tanh_row;
+    default:
+      return none;
+  }
+}
+
+// The gradient of what the activation was applied to.
+Tensor gradient_before(Activation activation, const BackwardCall& call, const Tensor& y) {
+  const Tensor& g = call.grad();
+  if (activation == Activation::kDefault) return g;
+  if (call.create_graph) return row_of(activation).gradient(g, y);
+  const Tensor h = make_empty(g.sizes(), g.dtype(), g.device());
+  Layout layout(g.sizes());
+  for (const Tensor* x : {&h, &g, &y}) layout.add(*x);
+  layout.finish();
+  run(row_of(activation).backward_op, layout.views(0, 1), layout.views(1, 2),
+      {static_cast<int64_t>(info(g.dtype()).compute)});
+  return h;
+}
+
 // All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
-// no gradient that is wanted needs it.
-bool small_linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, int bias_ndim) {
+// no gradient that is wanted needs it, y if there is no activation.
+bool small_linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, const Tensor& y,
+                           Activation activation, int bias_ndim) {
   if (call.create_graph || (call.wants(2) && bias_ndim != 1)) return false;
   const Tensor& g = call.grad();
   Tensor gx, gw, gb;
@@ -182,7 +235,8 @@ bool small_linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w,
   if (call.wants(2)) gb = make_empty({g.size(1)}, g.dtype(), g.device());
   if (!run_shortcut(DT_OP_linear_backward,
                     {optional_view(gx), optional_view(gw), optional_view(gb)},
-                    {g, optional_view(x), optional_view(w)}))
+                    {g, optional_view(x), optional_view(w), optional_view(y)},
+                    {static_cast<int64_t>(activation)}))
     return false;
   call.results[0] = gx;
   call.results[1] = gw;
@@ -190,30 +244,42 @@ bool small_linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w,
   return true;
 }
 
-// input [n, in] @ weight^T [in, out] + bias, in one kernel call.
-Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+// activation(input [n, in] @ weight^T [in, out] + bias), in one kernel call.
+Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   Activation activation) {
   check_multiply({input, false}, {weight, true});
   Tensor y;
   if (bias.defined()) {
     check_addend_dtype(bias, weight);
     const Addend addend{bias};
-    y = multiply({input, false}, {weight, true}, &addend);
+    y = multiply({input, false}, {weight, true}, &addend, activation);
   } else {
-    y = multiply({input, false}, {weight, true});
+    y = multiply({input, false}, {weight, true}, nullptr, activation);
   }
   const bool wants_input = needs_graph(input), wants_weight = needs_graph(weight);
   if (!wants_input && !wants_weight && !needs_graph(bias)) return y;
-  return record("LinearBackward0", y, {input, weight, bias},
+  return record(row_of(activation).node_name, y, {input, weight, bias},
                 [input = save_if(wants_weight, input), weight = save_if(wants_input, weight),
-                 bias_ndim = bias.defined() ? bias.ndim() : 0](BackwardCall& call) {
+                 result = activation == Activation::kDefault ? Saved() : Saved::output(y),
+                 activation, bias_ndim = bias.defined() ? bias.ndim() : 0](BackwardCall& call) {
                   const Tensor x = call.wants(1) ? input.get(call.node) : Tensor();
                   const Tensor w = call.wants(0) ? weight.get(call.node) : Tensor();
-                  if (small_linear_backward(call, x, w, bias_ndim)) return;
-                  const Tensor& g = call.grad();
+                  const Tensor y = result.get(call.node);
+                  if (small_linear_backward(call, x, w, y, activation, bias_ndim)) return;
+                  const Tensor g = gradient_before(activation, call, y);
                   if (call.wants(0)) call.results[0] = mm_product(g, false, w, false);
                   if (call.wants(1)) call.results[1] = mm_product(g, true, x, false);
                   if (call.wants(2)) call.results[2] = bias_gradient(g, bias_ndim);
                 });
+}
+
+Tensor linear_of(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 Activation activation) {
+  if (input.ndim() == 2) return linear_rows(input, weight, bias, activation);
+  Dims sizes = input.sizes();
+  sizes[input.ndim() - 1] = weight.size(0);
+  const Tensor rows = reshape(input, {count(input.sizes(), 0, input.ndim() - 1), input.size(-1)});
+  return reshape(linear_rows(rows, weight, bias, activation), sizes);
 }
 
 }  // namespace
@@ -313,11 +379,14 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     DT_CHECK(!bias.defined(), kRuntimeError, "mat2 must be a matrix, got 1-D tensor");
     return matmul(input, weight);
   }
-  if (input.ndim() == 2) return linear_rows(input, weight, bias);
-  Dims sizes = input.sizes();
-  sizes[input.ndim() - 1] = weight.size(0);
-  const Tensor rows = reshape(input, {count(input.sizes(), 0, input.ndim() - 1), input.size(-1)});
-  return reshape(linear_rows(rows, weight, bias), sizes);
+  return linear_of(input, weight, bias, Activation::kDefault);
+}
+
+Tensor linear_activation(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                         Activation activation) {
+  const bool has_kernel = input.ndim() > 0 && weight.ndim() == 2 && is_floating(input.dtype());
+  if (has_kernel) return linear_of(input, weight, bias, activation);
+  return row_of(activation).apply(linear(input, weight, bias));
 }
 
 }  // namespace dt

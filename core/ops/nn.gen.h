@@ -20,6 +20,13 @@ namespace dt {
 // input @ weight.T + bias: [..., out_features].
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 
+// activation(linear(input, weight, bias)): [..., out_features]. The product's kernel applies the
+// activation, so that what is before it is never written to memory. nn.Sequential calls this for a
+// Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such function; its numbers are those
+// of the two in turn.
+Tensor linear_activation(
+    const Tensor& input, const Tensor& weight, const Tensor& bias, Activation activation);
+
 // 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
 // height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
 // stride + 1, rounded down. Channels-last in gives channels-last out.

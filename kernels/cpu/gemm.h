@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/micro.h"
 #include "kernels/cpu/workers.h"
+#include "kernels/functors.gen.h"
 
 namespace dt::cpu {
 namespace {
@@ -24,14 +25,37 @@ struct Matrices {
   T* at(int64_t n, int64_t i, int64_t j) const { return data + n * batch + i * row + j * col; }
 };
 
-// y = alpha * a @ b + beta * c; y.col is 1, c.data is NULL if there is no c.
+// y = activation(alpha * a @ b + beta * c); y.col is 1, c.data is NULL if there is no c.
 template <class T>
 struct Gemm {
   int64_t batch, m, n, k;
   Matrices<const T> a, b, c;
   Matrices<T> y;
   T alpha, beta;
+  int64_t activation;
 };
+
+template <class F, class T>
+void map_in_place(T* y, int64_t stride, int64_t n) {
+  if (stride == 1) {
+    for (int64_t i = 0; i < n; ++i) y[i] = F::template y<T>(nullptr, y[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i * stride] = F::template y<T>(nullptr, y[i * stride]);
+  }
+}
+
+// The last step, for sums that are complete and still in a cache.
+template <class T>
+void activate_block(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1, int64_t j0,
+                    int64_t j1) {
+  if (g.activation == DT_ACTIVATE_NONE) return;
+  for (int64_t i = i0; i < i1; ++i) {
+    T* const row = g.y.at(batch, i, j0);
+    if (g.activation == DT_ACTIVATE_RELU) map_in_place<fn::relu>(row, g.y.col, j1 - j0);
+    if (g.activation == DT_ACTIVATE_SIGMOID) map_in_place<fn::sigmoid>(row, g.y.col, j1 - j0);
+    if (g.activation == DT_ACTIVATE_TANH) map_in_place<fn::tanh>(row, g.y.col, j1 - j0);
+  }
+}
 
 // A batch that shares b is one tall matrix if its parts follow each other evenly.
 template <class T>
@@ -306,6 +330,7 @@ void GemmGroup<T>::multiply_rows(int64_t batch, int64_t i0) const {
     multiply_block(at, pack_a(at));
     at.k0 = at.k1;
   } while (at.k0 < k_end);
+  if (k_end == g.k) activate_block(g, batch, at.i0, at.i1, 0, g.n);
 }
 
 // The whole product, by the calling thread.

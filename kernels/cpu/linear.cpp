@@ -1,4 +1,5 @@
 // All gradients of a small linear layer at once: three calls would take longer than the arithmetic.
+#include "kernels/activation.h"
 #include "kernels/cpu/common.h"
 #include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
@@ -32,7 +33,21 @@ void add_scaled(T* y, T factor, const T* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
 
-// Element (i, o) of g adds to row i of gx and to row o of gw.
+template <class T>
+T element(const dt_view& x, int64_t i, int64_t j) {
+  return data<const T>(x)[i * x.strides[0] + j * x.strides[1]];
+}
+
+// The gradient of the activation's argument: h in kernels.toml.
+template <class T>
+T slope_at(const dt_call* call, int64_t i, int64_t o) {
+  const T g = element<T>(call->in[0], i, o);
+  const int64_t activation = call->ints[0];
+  if (activation == DT_ACTIVATE_NONE) return g;
+  return activation_gradient(activation, g, element<T>(call->in[3], i, o));
+}
+
+// Element (i, o) of h adds to row i of gx and to row o of gw.
 template <class T>
 void add_gradients(const dt_call* call, int64_t inputs) {
   const dt_view& g = call->in[0];
@@ -45,7 +60,7 @@ void add_gradients(const dt_call* call, int64_t inputs) {
   for (int64_t o = 0; o < outputs && gb; ++o) gb[o] = 0;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t o = 0; o < outputs; ++o) {
-      const T slope = data<const T>(g)[i * g.strides[0] + o * g.strides[1]];
+      const T slope = slope_at<T>(call, i, o);
       if (gx.data) add_scaled(gx.row(i), slope, w.row(o), inputs);
       if (gw.data) add_scaled(gw.row(o), slope, x.row(i), inputs);
       if (gb) gb[o] += slope;

@@ -33,6 +33,7 @@ Gemm<T> describe(const dt_call* call) {
 template <class T>
 Gemm<T> describe_float(const dt_call* call) {
   Gemm<T> g = describe<T>(call);
+  g.activation = call->ints[0];
   fold_batch(&g);
   return g;
 }

@@ -11,7 +11,8 @@ namespace {
 template <class T>
 Gemm<T> transposed(const Gemm<T>& g) {
   const auto flip = [](auto x) { return decltype(x){x.data, x.batch, x.col, x.row}; };
-  return {g.batch, g.n, g.m, g.k, flip(g.b), flip(g.a), flip(g.c), flip(g.y), g.alpha, g.beta};
+  return {g.batch,   g.n,       g.m,     g.k,    flip(g.b),   flip(g.a),
+          flip(g.c), flip(g.y), g.alpha, g.beta, g.activation};
 }
 
 // y[batch, i, j] = alpha * sum + beta * c[batch, i, j].
@@ -114,6 +115,7 @@ void run_thin(const dt_stream* stream, const Gemm<T>& g) {
     } else {
       sum_block(thin, batch, j0, j1);
     }
+    activate_block(thin, batch, 0, thin.m, j0, j1);
   });
 }
 

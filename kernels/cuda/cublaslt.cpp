@@ -121,7 +121,7 @@ int64_t tf32(const dt_stream* stream, const Product& p) {
 
 PlanKey key_of(const dt_stream* stream, const Product& p, Addend addend) {
   PlanKey key;
-  key.add({stream->device, p.dtype, tf32(stream, p), static_cast<int64_t>(addend)});
+  key.add({stream->device, p.dtype, tf32(stream, p), static_cast<int64_t>(addend), p.activation});
   key.add({p.batch, p.m, p.n, p.k});
   for (const Matrix* x : {&p.a, &p.b, &p.c, &p.y})
     key.add({alignment(x->data), x->batch, x->row, x->col});
@@ -172,6 +172,13 @@ class Describer {
   const int type_;
 };
 
+uint32_t epilogue_of(const Product& p, Addend addend) {
+  uint32_t epilogue = 0;
+  if (addend == Addend::kBias) epilogue |= lt::kEpilogueBias;
+  if (p.activation == DT_ACTIVATE_RELU) epilogue |= lt::kEpilogueRelu;
+  return epilogue == 0 ? lt::kEpilogueNone : epilogue;
+}
+
 bool describe(const lt::Functions& call, const Product& p, bool fast, Plan* plan) {
   Describer d(call, p,
               p.dtype == DT_FLOAT64 ? lt::kComputeDouble
@@ -181,10 +188,9 @@ bool describe(const lt::Functions& call, const Product& p, bool fast, Plan* plan
   plan->a = d.factor(p.a, p.m, p.k, lt::kDescTransposeB);
   plan->y = d.result(p.y);
   plan->c = plan->addend == Addend::kMatrix ? d.result(p.c) : plan->y;
-  if (plan->addend == Addend::kBias) {
-    d.set(lt::kDescEpilogue, &lt::kEpilogueBias, sizeof lt::kEpilogueBias);
-    d.set(lt::kDescBiasPointer, &p.c.data, sizeof p.c.data);
-  }
+  if (const uint32_t epilogue = epilogue_of(p, plan->addend); epilogue != lt::kEpilogueNone)
+    d.set(lt::kDescEpilogue, &epilogue, sizeof epilogue);
+  if (plan->addend == Addend::kBias) d.set(lt::kDescBiasPointer, &p.c.data, sizeof p.c.data);
   plan->desc = d.desc;
   return d.fine;
 }
@@ -307,6 +313,12 @@ bool cublaslt_can(const Product& p) {
 
 bool cublaslt_can_add(const Product& p) {
   return addend_of(p) != Addend::kUnable;
+}
+
+bool cublaslt_can_activate(const Product& p) {
+  // Epilogues exist for float only.
+  return p.activation == DT_ACTIVATE_NONE ||
+         (p.activation == DT_ACTIVATE_RELU && p.dtype == DT_FLOAT32);
 }
 
 int64_t cublaslt_workspace(const dt_stream* stream, const Product& p) {

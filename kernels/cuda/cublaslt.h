@@ -7,11 +7,13 @@
 
 namespace dt::cuda {
 
-// Whether the library is there and can express the product without its addend: floating types, and
-// each operand with a stride of 1 and no broadcast.
+// Whether the library is there and can express the product without its addend and its activation:
+// floating types, and each operand with a stride of 1 and no broadcast.
 bool cublaslt_can(const Product& product);
 // Whether it can add c too: as a matrix, or as a vector that is the same for every row.
 bool cublaslt_can_add(const Product& product);
+// Whether it can apply the activation too.
+bool cublaslt_can_activate(const Product& product);
 
 // Bytes of scratch memory for cublaslt_multiply.
 int64_t cublaslt_workspace(const dt_stream* stream, const Product& product);

@@ -32,14 +32,17 @@ struct HeuristicResult {
   int reserved[4];
 };
 
-constexpr Status kSuccess = 0;           // CUBLAS_STATUS_SUCCESS
-constexpr int kComputeFloat = 68;        // CUBLAS_COMPUTE_32F
-constexpr int kComputeTf32 = 77;         // CUBLAS_COMPUTE_32F_FAST_TF32
-constexpr int kComputeDouble = 70;       // CUBLAS_COMPUTE_64F
-constexpr int kFloat = 0;                // CUDA_R_32F
-constexpr int kDouble = 1;               // CUDA_R_64F
-constexpr int32_t kPlain = 0;            // CUBLAS_OP_N
-constexpr int32_t kTransposed = 1;       // CUBLAS_OP_T
+constexpr Status kSuccess = 0;         // CUBLAS_STATUS_SUCCESS
+constexpr int kComputeFloat = 68;      // CUBLAS_COMPUTE_32F
+constexpr int kComputeTf32 = 77;       // CUBLAS_COMPUTE_32F_FAST_TF32
+constexpr int kComputeDouble = 70;     // CUBLAS_COMPUTE_64F
+constexpr int kFloat = 0;              // CUDA_R_32F
+constexpr int kDouble = 1;             // CUDA_R_64F
+constexpr int32_t kPlain = 0;          // CUBLAS_OP_N
+constexpr int32_t kTransposed = 1;     // CUBLAS_OP_T
+constexpr uint32_t kEpilogueNone = 1;  // CUBLASLT_EPILOGUE_DEFAULT
+// To be combined.
+constexpr uint32_t kEpilogueRelu = 2;    // CUBLASLT_EPILOGUE_RELU
 constexpr uint32_t kEpilogueBias = 4;    // CUBLASLT_EPILOGUE_BIAS
 constexpr int kDescTransposeA = 3;       // CUBLASLT_MATMUL_DESC_TRANSA
 constexpr int kDescTransposeB = 4;       // CUBLASLT_MATMUL_DESC_TRANSB

@@ -1,9 +1,10 @@
-// All gradients of a small linear layer by one kernel: with y = x @ w^T + b and g the gradient of
-// y,
-//   gx = g @ w,  gw = g^T @ x  and  gb = the sum of g's rows.
+// All gradients of a small linear layer by one kernel: with y = activation(x @ w^T + b) and h the
+// gradient of the activation's argument,
+//   gx = h @ w,  gw = h^T @ x  and  gb = the sum of h's rows.
 // A launch takes as long as such a product, and libraries need several.
 #include <algorithm>
 
+#include "kernels/activation.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/register.h"
@@ -13,15 +14,16 @@ namespace dt::cuda {
 namespace {
 
 // y[i, j] = sum over k of a[i, k] * b[k, j], and sums[i] = sum over k of a[i, k], which is one more
-// column to compute: as if b were 1 there.
+// column to compute: as if b were 1 there. With an activation, a[i, k] is first multiplied by its
+// derivative, which follows from result[i, k].
 template <class T>
 struct Product {
-  const T *a, *b;
+  const T *a, *b, *result;
   T *y, *sums;  // sums may be null
   int rows, columns, depth;
   int slices;  // threads that share a sum: a power of two
   int blocks;
-  int64_t a_row, a_step, b_step, b_column, y_row, y_column, sums_stride;
+  int64_t a_row, a_step, b_step, b_column, y_row, y_column, sums_stride, result_row, result_step;
 
   __host__ __device__ int across() const { return columns + (sums != nullptr); }
 };
@@ -29,17 +31,34 @@ struct Product {
 template <class T>
 struct Products {
   Product<T> of[2];  // of gx and of gw
+  int activation;
 };
 
-constexpr int kRows = 4;      // sums of a thread: neighbours down a column, which share b
+// Sums of a thread: neighbours down a column, which share b. The results of an activation take
+// registers too.
+template <bool kActivated>
+constexpr int kSums = kActivated ? 2 : 4;
 constexpr int kColumns = 32;  // threads side by side read neighbouring columns of b
 constexpr int kSlices = 32;   // at most; threads above each other share k, or take other columns
 constexpr int kLoads = 4;     // steps of k that a thread asks for at once, however few there are
 
-template <class T>
+// The gradients of an activation's results become those of its arguments.
+template <class T, int n>
+__device__ __forceinline__ void pass_activation(int activation, T (&grad)[n][kLoads],
+                                                const T (&result)[n][kLoads]) {
+#pragma unroll
+  for (int q = 0; q < n; ++q) {
+#pragma unroll
+    for (int l = 0; l < kLoads; ++l)
+      grad[q][l] = activation_gradient(activation, grad[q][l], result[q][l]);
+  }
+}
+
+template <class T, bool kActivated>
 __global__ void __launch_bounds__(kColumns* kSlices)
     small_products(const __grid_constant__ Products<T> products) {
   begin_kernel();
+  constexpr int kRows = kSums<kActivated>;
   __shared__ T slices[kSlices][kRows][kColumns];
   const int which = static_cast<int>(blockIdx.x) >= products.of[0].blocks;
   const Product<T>& p = products.of[which];
@@ -52,9 +71,12 @@ __global__ void __launch_bounds__(kColumns* kSlices)
 
   T sums[kRows] = {};
   if (exists) {
-    const T* a[kRows];
+    const T *a[kRows], *result[kRows];
 #pragma unroll
-    for (int q = 0; q < kRows; ++q) a[q] = p.a + min(i0 + q, p.rows - 1) * p.a_row;
+    for (int q = 0; q < kRows; ++q) {
+      const int i = min(i0 + q, p.rows - 1);
+      a[q] = p.a + i * p.a_row, result[q] = p.result + i * p.result_row;
+    }
     const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
     const int length = (p.depth + p.slices - 1) / p.slices;
     const int k0 = slice * length, k_end = min(p.depth, k0 + length);
@@ -66,6 +88,16 @@ __global__ void __launch_bounds__(kColumns* kSlices)
         factor[l] = is_sum ? T(1) : is_left ? b[(k + l) * p.b_step] : T(0);
 #pragma unroll
         for (int q = 0; q < kRows; ++q) value[q][l] = is_left ? a[q][(k + l) * p.a_step] : T(0);
+      }
+      if constexpr (kActivated) {
+        T of_result[kRows][kLoads];
+#pragma unroll
+        for (int l = 0; l < kLoads; ++l) {
+          const int last = min(k + l, k_end - 1);
+#pragma unroll
+          for (int q = 0; q < kRows; ++q) of_result[q][l] = result[q][last * p.result_step];
+        }
+        pass_activation(products.activation, value, of_result);
       }
 #pragma unroll
       for (int l = 0; l < kLoads; ++l) {
@@ -106,14 +138,14 @@ int slices_for(const Product<T>& p) {
 }
 
 template <class T>
-void cut(Product<T>* p, int height) {
-  const int64_t items = divide_up(p->rows, kRows) * p->across();
+void cut(Product<T>* p, int rows, int height) {
+  const int64_t items = divide_up(p->rows, rows) * p->across();
   p->blocks = static_cast<int>(divide_up(items, kColumns * (height / p->slices)));
 }
 
 template <class T>
 Product<T> input_gradient(const dt_call* call) {
-  const dt_view &g = call->in[0], &w = call->in[2], &gx = call->out[0];
+  const dt_view &g = call->in[0], &w = call->in[2], &y = call->in[3], &gx = call->out[0];
   Product<T> p = {};
   p.slices = 1;
   if (!wants(call, 0)) return p;
@@ -122,6 +154,10 @@ Product<T> input_gradient(const dt_call* call) {
   p.rows = static_cast<int>(g.sizes[0]), p.depth = static_cast<int>(g.sizes[1]);
   p.columns = static_cast<int>(w.sizes[1]);
   p.a_row = g.strides[0], p.a_step = g.strides[1];
+  if (y.dtype != 0) {
+    p.result = static_cast<const T*>(y.data);
+    p.result_row = y.strides[0], p.result_step = y.strides[1];
+  }
   p.b_step = w.strides[0], p.b_column = w.strides[1];
   p.y_row = gx.strides[0], p.y_column = gx.strides[1];
   p.slices = slices_for(p);
@@ -130,11 +166,15 @@ Product<T> input_gradient(const dt_call* call) {
 
 template <class T>
 Product<T> parameter_gradients(const dt_call* call) {
-  const dt_view &g = call->in[0], &x = call->in[1], &gw = call->out[1];
+  const dt_view &g = call->in[0], &x = call->in[1], &y = call->in[3], &gw = call->out[1];
   Product<T> p = {};
   p.a = static_cast<const T*>(g.data);
   p.rows = static_cast<int>(g.sizes[1]), p.depth = static_cast<int>(g.sizes[0]);
   p.a_row = g.strides[1], p.a_step = g.strides[0];
+  if (y.dtype != 0) {
+    p.result = static_cast<const T*>(y.data);
+    p.result_row = y.strides[1], p.result_step = y.strides[0];
+  }
   if (wants(call, 1)) {
     p.b = static_cast<const T*>(x.data), p.y = static_cast<T*>(gw.data);
     p.columns = static_cast<int>(x.sizes[1]);
@@ -149,10 +189,12 @@ Product<T> parameter_gradients(const dt_call* call) {
 
 template <class T>
 int32_t run(const dt_stream* stream, const dt_call* call) {
-  Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)}};
+  Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)},
+                          static_cast<int>(call->ints[0])};
   const int height = std::max(products.of[0].slices, products.of[1].slices);
-  for (Product<T>& p : products.of) cut(&p, height);
-  return launch(stream, small_products<T>,
+  const bool activated = products.activation != DT_ACTIVATE_NONE;
+  for (Product<T>& p : products.of) cut(&p, activated ? kSums<true> : kSums<false>, height);
+  return launch(stream, activated ? small_products<T, true> : small_products<T, false>,
                 static_cast<unsigned>(products.of[0].blocks + products.of[1].blocks),
                 dim3(kColumns, static_cast<unsigned>(height)), 0, products);
 }

@@ -1,5 +1,6 @@
 // Matrix products: own kernels for small, thin and deep ones, cuBLASLt for the rest, and an own
 // tiled kernel where cuBLASLt is missing or cannot express the operands.
+#include "kernels/activation.h"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/product_math.cuh"
@@ -51,6 +52,7 @@ Product product(const dt_call* call) {
   p.alpha = call->floats[0], p.beta = call->floats[1];
   p.a = matrix(a), p.b = matrix(b), p.y = matrix(y);
   if (call->n_in > 2 && call->in[2].dtype != 0 && p.beta != 0) p.c = addend(call->in[2]);
+  p.activation = static_cast<int>(call->ints[0]);
   fold_batch(&p);
   return p;
 }
@@ -107,10 +109,32 @@ struct Store {
     return c == nullptr ? T(0) : c[b * c_batch + i * c_row + j * c_col];
   }
   __device__ __forceinline__ void put(int64_t b, int64_t i, int64_t j, T sum, T addend) const {
-    at(b, i, j) = Math::combine(sum, addend, alpha, c == nullptr ? 0 : beta);
+    at(b, i, j) = combine(sum, addend);
+  }
+  __device__ __forceinline__ T combine(T sum, T addend) const {
+    return Math::combine(sum, addend, alpha, c == nullptr ? 0 : beta);
   }
   __device__ __forceinline__ T& at(int64_t b, int64_t i, int64_t j) const {
     return y[b * y_batch + i * y_row + j * y_col];
+  }
+};
+
+// The same with the activation, for kernels in which a thread stores few sums: written out for each
+// of many, the functions would be most of a kernel.
+template <class Math>
+struct ActivatingStore : Store<Math> {
+  using T = typename Math::Value;
+  int activation;
+
+  explicit ActivatingStore(const Product& p) : Store<Math>(p), activation(p.activation) {}
+
+  __device__ __forceinline__ void operator()(int, int64_t b, int64_t i, int64_t j, T sum) const {
+    put(b, i, j, sum, this->addend(b, i, j));
+  }
+  __device__ __forceinline__ void put(int64_t b, int64_t i, int64_t j, T sum, T addend) const {
+    T y = this->combine(sum, addend);
+    if constexpr (std::is_floating_point_v<T>) y = activate(activation, y);
+    this->at(b, i, j) = y;
   }
 };
 
@@ -124,8 +148,8 @@ constexpr int kSmallLoads = sizeof(T) == 1 ? 4 : 8;
 
 template <class Math, class T = typename Math::Value>
 __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
-                             1) void small_product(Lines<T> left, Lines<T> right, Store<Math> store,
-                                                   TileGrid grid) {
+                             1) void small_product(Lines<T> left, Lines<T> right,
+                                                   ActivatingStore<Math> store, TileGrid grid) {
   begin_kernel();
   constexpr int kLoads = kSmallLoads<T>;
   __shared__ T slices[kSmallSlices][kSmallOutputs];
@@ -167,7 +191,7 @@ int32_t run_small(const dt_stream* stream, const Product& p) {
   return launch(stream, small_product<Math>,
                 static_cast<unsigned>(divide_up(grid.outputs(), kSmallOutputs)),
                 dim3(kSmallOutputs, static_cast<unsigned>(slices)), 0, left_lines<T>(p),
-                right_lines<T>(p), Store<Math>(p), grid);
+                right_lines<T>(p), ActivatingStore<Math>(p), grid);
 }
 
 // ---- thin products: at most kThin columns, so reading `a` once is all the work there is
@@ -232,7 +256,7 @@ int32_t launch_thin(const dt_stream* stream, const Product& p, const TileGrid& g
 
 template <class T, int kCols>
 int32_t run_thin_of(const dt_stream* stream, const Product& p, void* workspace) {
-  const Store<FloatMath<T>> store(p);
+  const ActivatingStore<FloatMath<T>> store(p);
   const TileGrid grid = thin_grid(stream->device, p, true);
   if (grid.splits == 1) return launch_thin<T, kCols>(stream, p, grid, store);
   T* sums = static_cast<T*>(workspace);
@@ -286,7 +310,7 @@ __device__ __forceinline__ void share_out(float (&sums)[kDeepSums]) {
 // has its part of all the sums.
 template <int kThreads>
 __global__ __launch_bounds__(kThreads) void deep_product(Lines<float> left, Lines<float> right,
-                                                         Store<FloatMath<float>> store,
+                                                         ActivatingStore<FloatMath<float>> store,
                                                          TileGrid grid) {
   begin_kernel();
   __shared__ float of_warp[kThreads / kWarp][kDeepSums];
@@ -350,7 +374,38 @@ int32_t run_deep(const dt_stream* stream, const Product& p) {
   const auto blocks = static_cast<unsigned>(grid.batch * grid.tiles_m * grid.tiles_n);
   const bool few = p.k <= 2 * kFew * kDeepWidth;
   return launch(stream, few ? deep_product<kFew> : deep_product<kMany>, blocks, few ? kFew : kMany,
-                0, left_lines<float>(p), right_lines<float>(p), Store<FloatMath<float>>(p), grid);
+                0, left_lines<float>(p), right_lines<float>(p),
+                ActivatingStore<FloatMath<float>>(p), grid);
+}
+
+// ---- what a product's own kernel or library cannot do
+
+template <class T>
+__global__ __launch_bounds__(256) void finish_product(ActivatingStore<FloatMath<T>> target,
+                                                      TileGrid grid) {
+  begin_kernel();
+  const int64_t index = int64_t{blockIdx.x} * 256 + threadIdx.x;
+  if (index >= grid.outputs()) return;
+  const Position at(grid, index);
+  target(0, at.batch, at.i, at.j, target.at(at.batch, at.i, at.j));
+}
+
+// y = activation(y + beta * c)
+template <class T>
+int32_t finish(const dt_stream* stream, Product p) {
+  p.alpha = 1;
+  const TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
+  return launch(stream, finish_product<T>, static_cast<unsigned>(divide_up(grid.outputs(), 256)),
+                256, 0, ActivatingStore<FloatMath<T>>(p), grid);
+}
+
+Product without_addend(Product p) {
+  p.c.data = nullptr;
+  return p;
+}
+Product without_activation(Product p) {
+  p.activation = DT_ACTIVATE_NONE;
+  return p;
 }
 
 // ---- any product, by tiles
@@ -367,8 +422,18 @@ template <class Math, class Tile>
 int32_t run_tiled_as(const dt_stream* stream, const Product& p, void* workspace, bool may_split) {
   using T = typename Math::Value;
   const TileGrid grid = tile_grid<Tile>(stream->device, p.batch, p.m, p.n, p.k, may_split);
-  return run_tiles<Math, Tile>(stream, left_lines<T>(p), right_lines<T>(p), Store<Math>(p), grid,
-                               workspace);
+  const Lines<T> left = left_lines<T>(p), right = right_lines<T>(p);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (grid.splits > 1)
+      return run_split_tiles<Math, Tile>(stream, left, right, ActivatingStore<Math>(p), grid,
+                                         workspace);
+  }
+  if (const int32_t result = launch_tiles<Math, Tile>(stream, left, right, Store<Math>(p), grid))
+    return result;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (p.activation != DT_ACTIVATE_NONE) return finish<T>(stream, without_addend(p));
+  }
+  return DT_KERNEL_OK;
 }
 
 template <class T>
@@ -387,16 +452,7 @@ int64_t tiled_workspace(const dt_stream* stream, const Product& p) {
   return tile_workspace<T>(tile_grid<SmallTile>(stream->device, p.batch, p.m, p.n, p.k, true));
 }
 
-// ---- what cuBLASLt cannot add
-
-template <class T>
-__global__ __launch_bounds__(256) void add_scaled(Store<FloatMath<T>> target, TileGrid grid) {
-  begin_kernel();
-  const int64_t index = int64_t{blockIdx.x} * 256 + threadIdx.x;
-  if (index >= grid.outputs()) return;
-  const Position at(grid, index);
-  target(0, at.batch, at.i, at.j, target.at(at.batch, at.i, at.j));
-}
+// ---- by cuBLASLt
 
 // Libraries do not always cut k when there are few tiles, above all not with a bias: there the own
 // tiles are worth a try.
@@ -408,27 +464,27 @@ bool has_rival(const dt_stream* stream, const Product& p) {
          tile_grid<SmallTile>(stream->device, p.batch, p.m, p.n, p.k, true).splits > 1;
 }
 
+// What of the product the library does; `finish` does the rest.
+Product library_part(const Product& p) {
+  if (!cublaslt_can_add(p)) return without_activation(without_addend(p));
+  return cublaslt_can_activate(p) ? p : without_activation(p);
+}
+
 template <class T>
 int32_t run_library(const dt_stream* stream, const Product& p, void* workspace) {
-  if (cublaslt_can_add(p)) {
-    const auto own = [&] { return run_tiled<T>(stream, p, workspace, true); };
-    return cublaslt_multiply(stream, p, workspace, has_rival(stream, p) ? Rival(own) : Rival());
-  }
-  Product plain = p, added = p;
-  plain.c.data = nullptr;
-  added.alpha = 1;
-  if (const int32_t result = cublaslt_multiply(stream, plain, workspace, {})) return result;
-  const TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
-  return launch(stream, add_scaled<T>, static_cast<unsigned>(divide_up(grid.outputs(), 256)), 256,
-                0, Store<FloatMath<T>>(added), grid);
+  const Product part = library_part(p);
+  const bool adds = part.c.data == p.c.data, activates = part.activation == p.activation;
+  const auto own = [&] { return run_tiled<T>(stream, part, workspace, true); };
+  const Rival rival = adds && has_rival(stream, p) ? Rival(own) : Rival();
+  if (const int32_t result = cublaslt_multiply(stream, part, workspace, rival)) return result;
+  if (adds && activates) return DT_KERNEL_OK;
+  return finish<T>(stream, adds ? without_addend(p) : p);
 }
 
 template <class T>
 int64_t library_workspace(const dt_stream* stream, const Product& p) {
-  Product asked = p;
-  if (!cublaslt_can_add(p)) asked.c.data = nullptr;
   const int64_t own = has_rival(stream, p) ? tiled_workspace<T>(stream, p) : 0;
-  return std::max(own, cublaslt_workspace(stream, asked));
+  return std::max(own, cublaslt_workspace(stream, library_part(p)));
 }
 
 // ---- the choice

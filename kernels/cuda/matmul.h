@@ -1,4 +1,4 @@
-// y = alpha * a @ b + beta * c, as the ways to compute it see it.
+// y = activation(alpha * a @ b + beta * c), as the ways to compute it see it.
 #pragma once
 
 #include "kernels/abi.h"
@@ -16,7 +16,8 @@ struct Product {
   int64_t batch, m, n, k;
   double alpha, beta;
   Matrix a, b, y;
-  Matrix c;  // data is null if there is nothing to add
+  Matrix c;        // data is null if there is nothing to add
+  int activation;  // DT_ACTIVATE_
 };
 
 }  // namespace dt::cuda

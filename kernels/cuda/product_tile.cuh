@@ -240,26 +240,36 @@ int32_t run_add_splits(const dt_stream* stream, const T* sums, const Sink& sink,
                 256, 0, sums, sink, grid);
 }
 
-// Computes the product as `grid` says; `workspace` holds tile_workspace(grid) bytes. Splits are
-// added with +, so only floating types may have them.
+template <class Math, class Tile, class Left, class Right, class Sink>
+int32_t launch_tiles(const dt_stream* stream, const Left& left, const Right& right,
+                     const Sink& sink, const TileGrid& grid) {
+  const dim3 blocks(static_cast<unsigned>(grid.batch * grid.tiles_m * grid.tiles_n), grid.splits);
+  return launch(stream, tile_product<Math, Tile, Left, Right, Sink>, blocks, kTileThreads, 0, left,
+                right, sink, grid);
+}
+
+// Computes a product that `grid` cuts along k; `workspace` holds tile_workspace(grid) bytes. Splits
+// are added with +, so only floating types may have them.
+template <class Math, class Tile, class Left, class Right, class Sink>
+int32_t run_split_tiles(const dt_stream* stream, const Left& left, const Right& right,
+                        const Sink& sink, const TileGrid& grid, void* workspace) {
+  using T = typename Math::Value;
+  T* sums = static_cast<T*>(workspace);
+  const PartialSink<T> partial = {sums, grid.batch, grid.m, grid.n};
+  if (const int32_t result = launch_tiles<Math, Tile>(stream, left, right, partial, grid))
+    return result;
+  return run_add_splits(stream, sums, sink, grid);
+}
+
+// Computes the product as `grid` says.
 template <class Math, class Tile, class Left, class Right, class Sink>
 int32_t run_tiles(const dt_stream* stream, const Left& left, const Right& right, const Sink& sink,
                   const TileGrid& grid, void* workspace) {
-  using T = typename Math::Value;
-  const dim3 blocks(static_cast<unsigned>(grid.batch * grid.tiles_m * grid.tiles_n), grid.splits);
-  if constexpr (std::is_floating_point_v<T>) {
-    if (grid.splits > 1) {
-      T* sums = static_cast<T*>(workspace);
-      const PartialSink<T> partial = {sums, grid.batch, grid.m, grid.n};
-      if (const int32_t result =
-              launch(stream, tile_product<Math, Tile, Left, Right, PartialSink<T>>, blocks,
-                     kTileThreads, 0, left, right, partial, grid))
-        return result;
-      return run_add_splits(stream, sums, sink, grid);
-    }
+  if constexpr (std::is_floating_point_v<typename Math::Value>) {
+    if (grid.splits > 1)
+      return run_split_tiles<Math, Tile>(stream, left, right, sink, grid, workspace);
   }
-  return launch(stream, tile_product<Math, Tile, Left, Right, Sink>, blocks, kTileThreads, 0, left,
-                right, sink, grid);
+  return launch_tiles<Math, Tile>(stream, left, right, sink, grid);
 }
 
 }  // namespace dt::cuda

@@ -15,6 +15,23 @@ static void test_linear(void) {
   EXPECT(HANDLE, "linear", dt_linear(good.tensor, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
 }
 
+static void test_linear_activation(void) {
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.released, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(NULL, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, NULL, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer));
+}
+
 static void test_conv2d(void) {
   EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.released, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
   EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
@@ -158,6 +175,7 @@ static void test_embedding(void) {
 int main(void) {
   misuse_begin();
   test_linear();
+  test_linear_activation();
   test_conv2d();
   test_max_pool2d();
   test_max_pool2d_with_indices();

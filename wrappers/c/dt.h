@@ -2859,6 +2859,19 @@ static inline dt_tensor *T_do_linear(
   T_OPTIONS_(linear, \
     T_do_linear(input, weight, &T_linear_o), __VA_ARGS__)
 
+/** T_linear_activation(input: tensor, weight: tensor, bias: tensor?, activation: activation)
+ * activation(linear(input, weight, bias)): [..., out_features]. The product's kernel applies the
+ * activation, so that what is before it is never written to memory. nn.Sequential calls this for
+ * a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such function; its numbers are
+ * those of the two in turn. */
+static inline dt_tensor *T_linear_activation(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, dt_activation activation) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linear_activation(input, weight, bias, activation, &result));
+  return T_own_tensor_(result);
+}
+
 /** T_conv2d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1, 1],
  *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .groups: i64 = 1)
  * 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,

@@ -82,6 +82,13 @@ enum class Approximate : int32_t {
   kTanh = 2,  // A tanh that is close to it.
 };
 
+// A function of each element whose derivative follows from its result.
+enum class Activation : int32_t {
+  kRelu = 1,  // max(0, x).
+  kSigmoid = 2,  // 1 / (1 + exp(-x)).
+  kTanh = 3,  // The hyperbolic tangent.
+};
+
 // How serious a log message is.
 enum class LogLevel : int32_t {
   kTrace = 1,  // What was asked for by DT_TRACE=1: every kernel call.
@@ -4414,6 +4421,18 @@ inline Tensor binary_cross_entropy_with_logits(
 inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {}) {
   dt_tensor* out = nullptr;
   detail::check(dt_linear(input.handle(), weight.handle(), bias.handle(), &out));
+  return Tensor(out);
+}
+
+// activation(linear(input, weight, bias)): [..., out_features]. The product's kernel applies the
+// activation, so that what is before it is never written to memory. nn.Sequential calls this for a
+// Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such function; its numbers are those
+// of the two in turn.
+inline Tensor linear_activation(
+    const Tensor& input, const Tensor& weight, const Tensor& bias, Activation activation) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linear_activation(
+    input.handle(), weight.handle(), bias.handle(), static_cast<dt_activation>(activation), &out));
   return Tensor(out);
 }
 

@@ -22,6 +22,8 @@ __attribute__((unused)) static const dtl_enum dtl_enum_rounding_mode[] = {
     {"trunc", 1}, {"floor", 2}, {NULL, 0}};
 __attribute__((unused)) static const dtl_enum dtl_enum_approximate[] = {
     {"none", 1}, {"tanh", 2}, {NULL, 0}};
+__attribute__((unused)) static const dtl_enum dtl_enum_activation[] = {
+    {"relu", 1}, {"sigmoid", 2}, {"tanh", 3}, {NULL, 0}};
 __attribute__((unused)) static const dtl_enum dtl_enum_log_level[] = {
     {"trace", 1}, {"info", 2}, {"warning", 3}, {NULL, 0}};
 
@@ -2642,6 +2644,24 @@ static int fn_linear(lua_State *L) {
   if (!dtl_absent(&c, 3)) a_bias = dtl_tensor(&c, 3);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_linear(a_input, a_weight, a_bias, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_linear_activation(lua_State *L) {
+  static const char *const names[] = {"input", "weight", "bias", "activation", NULL};
+  dtl_call c = {L, "linear_activation", names};
+  dt_tensor *a_input = NULL;
+  dt_tensor *a_weight = NULL;
+  dt_tensor *a_bias = NULL;
+  dt_activation a_activation = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_weight = dtl_tensor(&c, 2);
+  if (!dtl_absent(&c, 3)) a_bias = dtl_tensor(&c, 3);
+  a_activation = dtl_enum_value(&c, 4, dtl_enum_activation);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_linear_activation(a_input, a_weight, a_bias, a_activation, (dt_tensor **)r_out));
   return 1;
 }
 
@@ -7003,6 +7023,7 @@ static const luaL_Reg functions_functional[] = {
     {"binary_cross_entropy", fn_binary_cross_entropy},
     {"binary_cross_entropy_with_logits", fn_binary_cross_entropy_with_logits},
     {"linear", fn_linear},
+    {"linear_activation", fn_linear_activation},
     {"conv2d", fn_conv2d},
     {"max_pool2d", fn_max_pool2d},
     {"max_pool2d_with_indices", fn_max_pool2d_with_indices},

@@ -1042,6 +1042,12 @@ static int64_t py_linear(int64_t input, int64_t weight, int64_t bias) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_linear_activation(int64_t input, int64_t weight, int64_t bias, int32_t activation) {
+  dt_tensor *out = NULL;
+  (void)!dt_linear_activation((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, activation, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);

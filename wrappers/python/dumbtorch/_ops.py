@@ -54,6 +54,7 @@ SCALAR_KIND = Choice("scalar_kind", _enums.SCALAR_KIND)
 REDUCTION = Choice("reduction", _enums.REDUCTION)
 ROUNDING_MODE = Choice("rounding_mode", _enums.ROUNDING_MODE)
 APPROXIMATE = Choice("approximate", _enums.APPROXIMATE)
+ACTIVATION = Choice("activation", _enums.ACTIVATION)
 LOG_LEVEL = Choice("log_level", _enums.LOG_LEVEL)
 
 
@@ -1926,6 +1927,24 @@ def linear(input, weight, bias=None):
         out = lib.py_linear(input._h, weight._h, 0 if bias is None else bias._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "linear", "input:tensor weight:tensor bias:tensor?", input, weight, bias) from None
+    return wrap(out)
+
+
+def linear_activation(input, weight, bias, activation):
+    """activation(linear(input, weight, bias)): [..., out_features]. The product's kernel
+    applies the activation, so that what is before it is never written to memory.
+    nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has
+    no such function; its numbers are those of the two in turn.
+
+    Args:
+        weight: [out_features, in_features].
+        bias: [out_features], or absent.
+        activation: What is applied to each element of linear's result.
+    """
+    try:
+        out = lib.py_linear_activation(input._h, weight._h, 0 if bias is None else bias._h, ACTIVATION[activation])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "linear_activation", "input:tensor weight:tensor bias:tensor? activation:enum", input, weight, bias, activation) from None
     return wrap(out)
 
 
@@ -6085,6 +6104,7 @@ NAMESPACES = {
         "binary_cross_entropy": binary_cross_entropy,
         "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
         "linear": linear,
+        "linear_activation": linear_activation,
         "conv2d": conv2d,
         "max_pool2d": max_pool2d,
         "max_pool2d_with_indices": max_pool2d_with_indices,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..parameter import Parameter
+from . import layers
 from .module import Module
 
 
@@ -76,7 +77,11 @@ class _Indexed(Module):
 
 
 class Sequential(_Indexed):
-    """Runs its modules one after another."""
+    """Runs its modules one after another.
+
+    A Linear and the ReLU, Sigmoid or Tanh after it run as one kernel (functional.linear_activation)
+    unless one of them has hooks or a forward of its own.
+    """
 
     def __init__(self, *modules):
         super().__init__()
@@ -93,9 +98,33 @@ class Sequential(_Indexed):
         return super().__getitem__(index)
 
     def forward(self, input):
-        for module in self._modules.values():
-            input = module(input)
+        modules = list(self._modules.values())
+        last, i = len(modules) - 1, 0
+        while i <= last:
+            module = modules[i]
+            if i < last and type(module) in _ACTIVATED and _joins(module, modules[i + 1]):
+                i += 1
+                input = module._forward_activated(input, modules[i]._activation)
+            else:
+                input = module(input)
+            i += 1
         return input
+
+
+# Classes with a kernel that applies the activation too. Classes derived from them are others: what
+# they compute is not known here.
+_ACTIVATED = frozenset((layers.Linear,))
+_ACTIVATIONS = frozenset((layers.ReLU, layers.Sigmoid, layers.Tanh))
+
+
+def _joins(layer: Module, activation: Module) -> bool:
+    """Whether nobody can see what passes from the one to the other."""
+    return type(activation) in _ACTIVATIONS and not (
+        layer._hooked
+        or activation._hooked
+        or "forward" in layer.__dict__
+        or "forward" in activation.__dict__
+    )
 
 
 class ModuleList(_Indexed):

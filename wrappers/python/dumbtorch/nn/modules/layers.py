@@ -42,6 +42,9 @@ class Linear(Module):
         p = self._parameters
         return _ops.linear(input, p["weight"], p["bias"])
 
+    def _forward_activated(self, input, activation):
+        return _ops.linear_activation(input, self._parameters["weight"], self._parameters["bias"], activation)
+
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
@@ -417,6 +420,8 @@ class ReLU(Module):
         inplace: Write the result into the input.
     """
 
+    _activation = "relu"
+
     def __init__(self, inplace=False):
         super().__init__()
         self.inplace = inplace
@@ -522,6 +527,8 @@ class SiLU(Module):
 class Sigmoid(Module):
     """1 / (1 + exp(-input))."""
 
+    _activation = "sigmoid"
+
     def __init__(self):
         super().__init__()
 
@@ -541,6 +548,8 @@ class LogSigmoid(Module):
 
 class Tanh(Module):
     """The hyperbolic tangent."""
+
+    _activation = "tanh"
 
     def __init__(self):
         super().__init__()
