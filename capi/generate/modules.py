@@ -89,7 +89,11 @@ def _is_pair(a: Argument) -> bool:
 def _kept(layer: Layer) -> list[Argument]:
     """The arguments that become members: what forward or the initialisation will need, and lists
     that are written out in full."""
-    later = [layer.forward, layer.forward_activated or "0", *(e for s in layer.state for e in s.init)]
+    later = [
+        layer.forward,
+        layer.forward_activated or "0",
+        *(e for s in layer.state for e in s.init),
+    ]
     used = {n for t in later for n in expr.names(t)} - {s.name for s in layer.state}
     return [a for a in layer.args if a.name in used or _is_pair(a)]
 

@@ -1369,8 +1369,79 @@ static void case_119(void) {
     T_REALS(6.6875, -0.8125, -1.4375, -2.0625, -1.3125, -0.8125, 17.1875, 14.5625, 11.9375, 7.9375));
 }
 
-/* conv2d */
+/* linear_activation */
 static void case_120(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_weight = make(
+    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
+    1);
+  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), 1);
+  dt_tensor *result = T_linear_activation(a_input, a_weight, a_bias, DT_ACTIVATION_RELU);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
+    T_REALS(5.4375, 1.4375, 0.0, 1.6875, 0.4375, 0.0, 19.4375, 14.8125, 15.6875, 9.6875));
+  T_backward(T_sum(result));
+  expect(T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(7.5, 5.0, 2.5, 12.0, 4.0, 1.5));
+  expect(
+    T_grad(a_weight), DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+    T_REALS(-1.25, 2.25, 0.25, 2.5, 4.0, 0.0, 3.75, 1.75, -0.25, 2.5, 4.0, 0.0, 2.5, 4.0, 0.0));
+  expect(T_grad(a_bias), DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(1.0, 2.0, 1.0, 2.0, 2.0));
+}
+
+/* linear_activation */
+static void case_121(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_weight = make(
+    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
+    1);
+  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), 1);
+  dt_tensor *result = T_linear_activation(a_input, a_weight, a_bias, DT_ACTIVATION_SIGMOID);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
+    T_REALS(0.9956685304641724, 0.8080672025680542, 0.23370636999607086, 0.8438951373100281, 0.6076632142066956, 0.1127954050898552, 1.0, 0.9999996423721313, 0.9999998807907104, 0.999937891960144));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(2, 3),
+    T_REALS(2.0569427013397217, 0.6633830070495605, 0.5573509335517883, -0.12494952231645584, 0.22517941892147064, 0.025250623002648354));
+  expect(
+    T_grad(a_weight), DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+    T_REALS(0.36988136172294617, 0.18483063578605652, -0.02393997274339199, -0.1938682496547699, 0.34896284341812134, 0.03877364844083786, -0.2238582968711853, 0.4029479920864105, 0.044771838933229446, -0.1646697223186493, 0.29640650749206543, 0.032934002578258514, -0.29777786135673523, 0.5365280508995056, 0.05958662927150726));
+  expect(
+    T_grad(a_bias), DT_DTYPE_FLOAT32, T_DIMS(5),
+    T_REALS(0.10438530892133713, 0.15509459376335144, 0.1790880709886551, 0.13173624873161316, 0.23847073316574097));
+}
+
+/* linear_activation */
+static void case_122(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_weight = make(
+    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
+    1);
+  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), 1);
+  dt_tensor *result = T_linear_activation(a_input, a_weight, a_bias, DT_ACTIVATION_TANH);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
+    T_REALS(0.9999621510505676, 0.8931933641433716, -0.8298019170761108, 0.9338280558586121, 0.4115700423717499, -0.9681872129440308, 1.0, 1.0, 1.0, 1.0));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(2, 3),
+    T_REALS(3.9910967350006104, 1.0469424724578857, 2.670727252960205, -0.07826689630746841, 0.14088040590286255, 0.015653379261493683));
+  expect(
+    T_grad(a_weight), DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+    T_REALS(0.2347060739994049, 0.10974397510290146, -0.015634454786777496, -0.2527570128440857, 0.4549626410007477, 0.0505514033138752, -0.38928598165512085, 0.7007147669792175, 0.07785719633102417, -0.1599564552307129, 0.28792163729667664, 0.03199129179120064, -1.0382626056671143, 1.8688727617263794, 0.2076525241136551));
+  expect(
+    T_grad(a_bias), DT_DTYPE_FLOAT32, T_DIMS(5),
+    T_REALS(0.06268921494483948, 0.2022056132555008, 0.3114287853240967, 0.12796516716480255, 0.8306100964546204));
+}
+
+/* conv2d */
+static void case_123(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1395,7 +1466,7 @@ static void case_120(void) {
 }
 
 /* conv2d */
-static void case_121(void) {
+static void case_124(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1421,7 +1492,7 @@ static void case_121(void) {
 }
 
 /* conv2d */
-static void case_122(void) {
+static void case_125(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1444,7 +1515,7 @@ static void case_122(void) {
 }
 
 /* max_pool2d */
-static void case_123(void) {
+static void case_126(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1460,7 +1531,7 @@ static void case_123(void) {
 }
 
 /* max_pool2d */
-static void case_124(void) {
+static void case_127(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1473,7 +1544,7 @@ static void case_124(void) {
 }
 
 /* avg_pool2d */
-static void case_125(void) {
+static void case_128(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1490,7 +1561,7 @@ static void case_125(void) {
 }
 
 /* batch_norm */
-static void case_126(void) {
+static void case_129(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1516,7 +1587,7 @@ static void case_126(void) {
 }
 
 /* batch_norm */
-static void case_127(void) {
+static void case_130(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1530,7 +1601,7 @@ static void case_127(void) {
 }
 
 /* layer_norm */
-static void case_128(void) {
+static void case_131(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1551,7 +1622,7 @@ static void case_128(void) {
 }
 
 /* softmax */
-static void case_129(void) {
+static void case_132(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1566,7 +1637,7 @@ static void case_129(void) {
 }
 
 /* log_softmax */
-static void case_130(void) {
+static void case_133(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
@@ -1577,14 +1648,14 @@ static void case_130(void) {
 }
 
 /* dropout */
-static void case_131(void) {
+static void case_134(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25), 0);
   dt_tensor *result = T_dropout(a_input, .p = 0.5, .training = 0);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25));
 }
 
 /* embedding */
-static void case_132(void) {
+static void case_135(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
   dt_tensor *a_weight = make(
     DT_DTYPE_FLOAT32, T_DIMS(5, 2),
@@ -1600,7 +1671,7 @@ static void case_132(void) {
 }
 
 /* mse_loss */
-static void case_133(void) {
+static void case_136(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1616,7 +1687,7 @@ static void case_133(void) {
 }
 
 /* cross_entropy */
-static void case_134(void) {
+static void case_137(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1630,7 +1701,7 @@ static void case_134(void) {
 }
 
 /* mse_loss */
-static void case_135(void) {
+static void case_138(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1646,7 +1717,7 @@ static void case_135(void) {
 }
 
 /* cross_entropy */
-static void case_136(void) {
+static void case_139(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1660,7 +1731,7 @@ static void case_136(void) {
 }
 
 /* mse_loss */
-static void case_137(void) {
+static void case_140(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1678,7 +1749,7 @@ static void case_137(void) {
 }
 
 /* cross_entropy */
-static void case_138(void) {
+static void case_141(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1694,7 +1765,7 @@ static void case_138(void) {
 }
 
 /* l1_loss */
-static void case_139(void) {
+static void case_142(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1710,7 +1781,7 @@ static void case_139(void) {
 }
 
 /* cross_entropy */
-static void case_140(void) {
+static void case_143(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1726,7 +1797,7 @@ static void case_140(void) {
 }
 
 /* nll_loss */
-static void case_141(void) {
+static void case_144(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1740,7 +1811,7 @@ static void case_141(void) {
 }
 
 /* binary_cross_entropy */
-static void case_142(void) {
+static void case_145(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375),
     1);
@@ -1755,7 +1826,7 @@ static void case_142(void) {
 }
 
 /* binary_cross_entropy_with_logits */
-static void case_143(void) {
+static void case_146(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_target = make(
@@ -1771,7 +1842,7 @@ static void case_143(void) {
 }
 
 /* index */
-static void case_144(void) {
+static void case_147(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1786,7 +1857,7 @@ static void case_144(void) {
 }
 
 /* index_select */
-static void case_145(void) {
+static void case_148(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1802,7 +1873,7 @@ static void case_145(void) {
 }
 
 /* gather */
-static void case_146(void) {
+static void case_149(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1816,7 +1887,7 @@ static void case_146(void) {
 }
 
 /* scatter */
-static void case_147(void) {
+static void case_150(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
@@ -1828,7 +1899,7 @@ static void case_147(void) {
 }
 
 /* scatter_add */
-static void case_148(void) {
+static void case_151(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1846,7 +1917,7 @@ static void case_148(void) {
 }
 
 /* masked_select */
-static void case_149(void) {
+static void case_152(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1862,7 +1933,7 @@ static void case_149(void) {
 }
 
 /* nonzero */
-static void case_150(void) {
+static void case_153(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), 0);
   dt_tensor *result = T_nonzero(a_input);
@@ -1871,14 +1942,14 @@ static void case_150(void) {
 }
 
 /* one_hot */
-static void case_151(void) {
+static void case_154(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(3), T_REALS(0, 3, 1), 0);
   dt_tensor *result = T_one_hot(a_input, .num_classes = 5);
   expect(result, DT_DTYPE_INT64, T_DIMS(3, 5), T_REALS(1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0));
 }
 
 /* tril */
-static void case_152(void) {
+static void case_155(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1893,7 +1964,7 @@ static void case_152(void) {
 }
 
 /* triu */
-static void case_153(void) {
+static void case_156(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
@@ -1904,7 +1975,7 @@ static void case_153(void) {
 }
 
 /* matmul */
-static void case_154(void) {
+static void case_157(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(
@@ -1914,7 +1985,7 @@ static void case_154(void) {
 }
 
 /* sum */
-static void case_155(void) {
+static void case_158(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_sum(a_input, .dim = T_DIMS(3));
@@ -1922,7 +1993,7 @@ static void case_155(void) {
 }
 
 /* reshape */
-static void case_156(void) {
+static void case_159(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_reshape(a_input, T_DIMS(4, 2));
@@ -1930,7 +2001,7 @@ static void case_156(void) {
 }
 
 /* add */
-static void case_157(void) {
+static void case_160(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 0);
@@ -1939,7 +2010,7 @@ static void case_157(void) {
 }
 
 /* narrow */
-static void case_158(void) {
+static void case_161(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_narrow(a_input, 0, 0, 9);
@@ -1947,7 +2018,7 @@ static void case_158(void) {
 }
 
 /* view */
-static void case_159(void) {
+static void case_162(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_view(a_input, T_DIMS(5));
@@ -1955,7 +2026,7 @@ static void case_159(void) {
 }
 
 /* softmax */
-static void case_160(void) {
+static void case_163(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_softmax(a_input, 2);
@@ -1979,6 +2050,6 @@ static void (*const cases[])(void) = {
     case_128, case_129, case_130, case_131, case_132, case_133, case_134, case_135, case_136,
     case_137, case_138, case_139, case_140, case_141, case_142, case_143, case_144, case_145,
     case_146, case_147, case_148, case_149, case_150, case_151, case_152, case_153, case_154,
-    case_155, case_156, case_157, case_158, case_159, case_160};
+    case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163};
 
-int main(void) { return run_cases(cases, 161); }
+int main(void) { return run_cases(cases, 164); }

@@ -212,6 +212,15 @@ def record_matrices(record: Recorder) -> None:
         "linear", input=a, weight=numbers(5, 3), bias=numbers(5), grad=("input", "weight", "bias")
     )
     record("linear", input=a, weight=numbers(5, 3))
+    # PyTorch has the two steps only.
+    for name in ("relu", "sigmoid", "tanh"):
+        steps = lambda input, weight, bias, activation: getattr(torch, activation)(  # noqa: E731
+            F.linear(input, weight, bias)
+        )
+        record(
+            "linear_activation", steps, input=a, weight=numbers(5, 3), bias=numbers(5),
+            activation=name, grad=("input", "weight", "bias"),
+        )  # fmt: skip
 
 
 def record_networks(record: Recorder) -> None:

@@ -356,6 +356,61 @@ def test_sequential(torch):
         m[7]
 
 
+def layers_in_a_row(t, activation):
+    net = t.nn.Sequential(t.nn.Linear(3, 4), activation(t.nn), t.nn.Linear(4, 2))
+    with t.no_grad():
+        for p in net.parameters():
+            p.copy_((t.arange(0, p.numel(), dtype=t.float32) * 0.7).sin().reshape(p.shape))
+    return net, t.arange(0, 6, dtype=t.float32).reshape(2, 3) - 2
+
+
+@pytest.mark.parametrize("name", ["ReLU", "Sigmoid", "Tanh", "GELU"])
+def test_a_layer_and_its_activation(name, both, same):
+    """Those that run as one kernel give PyTorch's numbers, as does one that does not."""
+
+    def run(t):
+        net, x = layers_in_a_row(t, lambda nn: getattr(nn, name)())
+        y = net(x.requires_grad_())
+        y.square().sum().backward()
+        return y, x.grad, [p.grad for p in net.parameters()]
+
+    same(*both(run))
+
+
+def test_what_is_between_a_layer_and_its_activation_can_be_seen(both, same):
+    def run(t):
+        net, x = layers_in_a_row(t, lambda nn: nn.ReLU())
+        seen = []
+        handle = net[0].register_forward_hook(lambda m, args, out: seen.append(out))
+        net(x)
+        handle.remove()
+        net[1].register_forward_pre_hook(lambda m, args: (args[0] + 1,))
+        return seen, net(x)
+
+    same(*both(run))
+
+
+def test_layers_with_a_forward_of_their_own_keep_it(both, same):
+    def run(t):
+        class Doubled(t.nn.Linear):
+            def forward(self, input):
+                return super().forward(input) * 2
+
+        class Shifted(t.nn.Sigmoid):
+            def forward(self, input):
+                return super().forward(input) + 1
+
+        net, x = layers_in_a_row(t, lambda nn: Shifted())
+        first = Doubled(3, 4)
+        first.load_state_dict(net[0].state_dict())
+        by_class = t.nn.Sequential(first, t.nn.ReLU())
+        plain, _ = layers_in_a_row(t, lambda nn: nn.Tanh())
+        plain[1].forward = lambda input: input * 3
+        return net(x), by_class(x), plain(x)
+
+    same(*both(run))
+
+
 def test_lists_and_dicts():
     layers = nn.ModuleList([nn.Linear(1, 1) for _ in range(2)])
     layers.append(nn.ReLU()).extend([nn.Tanh()])

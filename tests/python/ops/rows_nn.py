@@ -51,6 +51,57 @@ for n, inputs, outputs in ((16, 16, 16), (17, 16, 16), (64, 100, 30), (300, 120,
     row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(n, inputs), value(outputs, inputs), value(outputs),
         orders=1)  # fmt: skip
 
+
+def activated(t, x, w, b, activation):
+    """linear_activation; PyTorch has the two steps only."""
+    if hasattr(F(t), "linear_activation"):
+        return F(t).linear_activation(x, w, b, activation)
+    return getattr(t, activation)(F(t).linear(x, w, b))
+
+
+for name in ("relu", "sigmoid", "tanh"):
+    for x in ((5,), (3, 5), (2, 3, 5), (0, 5)):
+        row(
+            "linear_activation",
+            lambda t, x, w, b, a=name: activated(t, x, w, b, a),
+            value(*x),
+            value(4, 5),
+            value(4),
+        )
+    for given in (
+        (fixed, value, value),
+        (value, fixed, value),
+        (fixed, fixed, value),
+        (value, value, fixed),
+    ):
+        x, w, b = (make(*sizes) for make, sizes in zip(given, ((3, 5), (4, 5), (4,)), strict=True))
+        row(
+            "linear_activation",
+            lambda t, x, w, b, a=name: activated(t, x, w, b, a),
+            x,
+            w,
+            b,
+            orders=2,
+        )
+    row(
+        "linear_activation",
+        lambda t, x, w, a=name: activated(t, x, w, None, a),
+        value(3, 5),
+        value(4, 5),
+    )
+    row(
+        "linear_activation",
+        lambda t, x, w, a=name: activated(t, x, w, None, a),
+        value(3, 5),
+        value(5),
+        orders=1,
+    )
+    # Every way in which a backend computes products: small, thin (whole and cut), deep, by tiles or a library.
+    for n, inputs, outputs in ((17, 16, 16), (64, 100, 30), (600, 700, 3), (1, 300, 70), (3, 9000, 4), (64, 784, 63),
+                               (300, 120, 150)):  # fmt: skip
+        row("linear_activation", lambda t, x, w, b, a=name: activated(t, x, w, b, a), value(n, inputs),
+            value(outputs, inputs), value(outputs), orders=1)  # fmt: skip
+
 # ---- convolution and pooling
 for sizes, weight, arguments in (
     ((2, 3, 5, 6), (4, 3, 3, 3), {}),
