@@ -4,10 +4,10 @@ from . import layers
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403
 from .module import Module
-from .special import AvgPool2d, Conv2d, MaxPool2d  # take the places of the generated ones
+from .special import AvgPool2d, Conv2d, Embedding, MaxPool2d  # in place of generated ones
 
 __all__ = [
-    "AvgPool2d", "Conv2d", "MaxPool2d", "Module", "ModuleDict", "ModuleList", "ParameterDict",
+    "AvgPool2d", "Conv2d", "Embedding", "MaxPool2d", "Module", "ModuleDict", "ModuleList", "ParameterDict",
     "ParameterList", "Sequential",
 ]  # fmt: skip
 __all__ += layers.__all__
