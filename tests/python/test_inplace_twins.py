@@ -1,6 +1,5 @@
 """In-place twins that copy what their op computes over its first operand, against PyTorch's."""
 
-import dumbtorch as dt
 import numpy as np
 import pytest
 
