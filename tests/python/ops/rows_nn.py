@@ -96,11 +96,12 @@ for name in ("relu", "sigmoid", "tanh"):
         value(5),
         orders=1,
     )
-    # Every way in which a backend computes products: small, thin (whole and cut), deep, by tiles or a library.
+    # Every way in which a backend computes products: small, thin (whole and cut), deep, by tiles or a library. The
+    # inputs are scaled so that the activations of sums of so many terms are not all at their ends.
     for n, inputs, outputs in ((17, 16, 16), (64, 100, 30), (600, 700, 3), (1, 300, 70), (3, 9000, 4), (64, 784, 63),
                                (300, 120, 150)):  # fmt: skip
-        row("linear_activation", lambda t, x, w, b, a=name: activated(t, x, w, b, a), value(n, inputs),
-            value(outputs, inputs), value(outputs), orders=1)  # fmt: skip
+        row("linear_activation", lambda t, x, w, b, a=name, s=inputs**-0.5: activated(t, x * s, w, b, a),
+            value(n, inputs), value(outputs, inputs), value(outputs), orders=1)  # fmt: skip
 
 # ---- convolution and pooling
 for sizes, weight, arguments in (
