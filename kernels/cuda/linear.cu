@@ -57,7 +57,6 @@ __device__ __forceinline__ void pass_activation(int activation, T (&grad)[n][kLo
 template <class T, bool kActivated>
 __global__ void __launch_bounds__(kColumns* kSlices)
     small_products(const __grid_constant__ Products<T> products) {
-  begin_kernel();
   constexpr int kRows = kSums<kActivated>;
   __shared__ T slices[kSlices][kRows][kColumns];
   const int which = static_cast<int>(blockIdx.x) >= products.of[0].blocks;
@@ -69,17 +68,19 @@ __global__ void __launch_bounds__(kColumns* kSlices)
   const int j = item % p.across(), i0 = item / p.across() * kRows;
   const bool exists = i0 < p.rows, is_sum = j == p.columns;
 
+  const T *a[kRows], *result[kRows];
+#pragma unroll
+  for (int q = 0; q < kRows; ++q) {
+    const int i = min(i0 + q, p.rows - 1);
+    a[q] = p.a + i * p.a_row, result[q] = p.result + i * p.result_row;
+  }
+  const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
+  const int length = (p.depth + p.slices - 1) / p.slices;
+  const int k0 = slice * length, k_end = min(p.depth, k0 + length);
+  begin_kernel();
+
   T sums[kRows] = {};
   if (exists) {
-    const T *a[kRows], *result[kRows];
-#pragma unroll
-    for (int q = 0; q < kRows; ++q) {
-      const int i = min(i0 + q, p.rows - 1);
-      a[q] = p.a + i * p.a_row, result[q] = p.result + i * p.result_row;
-    }
-    const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
-    const int length = (p.depth + p.slices - 1) / p.slices;
-    const int k0 = slice * length, k_end = min(p.depth, k0 + length);
     for (int k = k0; k < k_end; k += kLoads) {
       T value[kRows][kLoads], factor[kLoads];
 #pragma unroll

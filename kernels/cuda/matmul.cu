@@ -150,18 +150,18 @@ template <class Math, class T = typename Math::Value>
 __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
                              1) void small_product(Lines<T> left, Lines<T> right,
                                                    ActivatingStore<Math> store, TileGrid grid) {
-  begin_kernel();
   constexpr int kLoads = kSmallLoads<T>;
   __shared__ T slices[kSmallSlices][kSmallOutputs];
   const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
   const bool inside = index < grid.outputs();
   const Position at(grid, index);
+  left.select(at.batch);
+  right.select(at.batch);
+  const int64_t k0 = threadIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
+  begin_kernel();
   T sum = 0, addend = 0;
   if (inside) {
     if (threadIdx.y == 0) addend = store.addend(at.batch, at.i, at.j);
-    left.select(at.batch);
-    right.select(at.batch);
-    const int64_t k0 = threadIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
     for (int64_t k = k0; k < k_end; k += kLoads) {
       T a[kLoads], b[kLoads];
 #pragma unroll
