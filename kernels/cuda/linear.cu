@@ -121,12 +121,13 @@ __global__ void __launch_bounds__(kColumns* kSlices)
   }
 }
 
-// More work than that is worth the tiles of a library.
-bool is_small(int64_t rows, int64_t columns, int64_t depth) {
-  constexpr double kMostWork = 4 << 20;
+// More work than that is worth the tiles of a library; with an activation, whose results each
+// thread reads too, much less is worth a kernel of its own for the activation.
+bool is_small(int64_t rows, int64_t columns, int64_t depth, bool activated) {
+  const double most_work = activated ? 1 << 16 : 4 << 20;
   constexpr int64_t kDeepest = 2048;
   const double work = static_cast<double>(rows) * columns * std::max<int64_t>(depth, 1);
-  return depth <= kDeepest && work <= kMostWork;
+  return depth <= kDeepest && work <= most_work;
 }
 
 // About as many steps of k as a thread should wait for in a row.
@@ -203,8 +204,11 @@ int32_t run(const dt_stream* stream, const dt_call* call) {
 int32_t linear_backward(const dt_stream* stream, const dt_call* call) {
   const dt_view &g = call->in[0], &x = call->in[1], &w = call->in[2];
   const int64_t rows = g.sizes[0], outputs = g.sizes[1];
-  if (wants(call, 0) && !is_small(rows, w.sizes[1], outputs)) return DT_KERNEL_UNSUPPORTED;
-  if (!is_small(outputs, wants(call, 1) ? x.sizes[1] + 1 : 1, rows)) return DT_KERNEL_UNSUPPORTED;
+  const bool activated = call->ints[0] != DT_ACTIVATE_NONE;
+  if (wants(call, 0) && !is_small(rows, w.sizes[1], outputs, activated))
+    return DT_KERNEL_UNSUPPORTED;
+  if (!is_small(outputs, wants(call, 1) ? x.sizes[1] + 1 : 1, rows, activated))
+    return DT_KERNEL_UNSUPPORTED;
   return visit_floating(
       g.dtype, [&](auto type) { return run<typename decltype(type)::type>(stream, call); });
 }
