@@ -36,13 +36,10 @@ struct Graph {
 };
 
 struct Stream {
-  int32_t device;
   std::deque<Work> waiting;
   int64_t sent = 0, done = 0;
   uint64_t capture = 0;
   std::unique_ptr<Graph> recording;
-
-  explicit Stream(int32_t number) : device(number) {}
 
   void send(Work work) {
     if (recording) return recording->work.push_back(std::move(work));
@@ -80,7 +77,8 @@ class HostDriver : public dt::cuda::Driver {
     held_ += bytes;
     return DT_KERNEL_OK;
   }
-  void free(void* memory) override {
+  void free(void* memory) override {  // waits for the device, as CUDA's does
+    for (Stream* s : streams) s->run();
     held_ -= sizes_[memory];
     sizes_.erase(memory);
     std::free(memory);
@@ -101,6 +99,7 @@ class HostDriver : public dt::cuda::Driver {
 
   int64_t capacity = kCapacity;
   int captures = 0;
+  std::vector<Stream*> streams;  // the first is the main one
 
  private:
   int64_t held_ = 0;
@@ -110,11 +109,12 @@ class HostDriver : public dt::cuda::Driver {
 struct Device {
   HostDriver driver;
   Allocator allocator;
-  std::vector<Stream*> streams;  // the first is the main one
-  dt_fault fault = {};           // of a kernel that ran late
+  dt_fault fault = {};  // of a kernel that ran late
   int32_t result = DT_KERNEL_OK;
 
-  explicit Device(int32_t number) : allocator(driver, number), streams{new Stream(number)} {}
+  explicit Device(int32_t number) : allocator(driver, number) {
+    driver.streams.push_back(new Stream);
+  }
 };
 
 Device& device(int32_t number) {
@@ -123,7 +123,7 @@ Device& device(int32_t number) {
 }
 
 Stream* resolve(int32_t number, void* stream) {
-  return stream ? static_cast<Stream*>(stream) : device(number).streams[0];
+  return stream ? static_cast<Stream*>(stream) : device(number).driver.streams[0];
 }
 
 // ---- kernels: the CPU's, later
@@ -224,7 +224,7 @@ int32_t properties(int32_t, dt_device_properties* p, dt_fault*) {
 
 int32_t synchronize(int32_t number, dt_fault* fault) {
   const Lock lock(mutex());
-  for (Stream* s : device(number).streams) s->run();
+  for (Stream* s : device(number).driver.streams) s->run();
   return report(number, fault);
 }
 
@@ -286,7 +286,7 @@ int32_t copy(void* to, int32_t to_device, const void* from, int32_t from_device,
 
 int32_t stream_create(int32_t number, int32_t, void** stream, dt_fault*) {
   const Lock lock(mutex());
-  *stream = device(number).streams.emplace_back(new Stream(number));
+  *stream = device(number).driver.streams.emplace_back(new Stream);
   return DT_KERNEL_OK;
 }
 
