@@ -3,8 +3,9 @@
 # Everything that is to be seen on a machine with a GPU, in one call of at most ten minutes:
 #   build      the library, the plugin for all targets, the Python module, the C and C++ tests
 #   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
-#   pytest     the op rows, random numbers, tests/python/test_cuda.py and the example programs, with
-#              DT_TEST_DEVICE=cuda (DATA=dir: a folder with the four IDX files)
+#   pytest     the op rows, random numbers, tests/python/test_cuda.py, test_cuda_two.py (where there
+#              are two) and the example programs, with DT_TEST_DEVICE=cuda (DATA=dir: a folder with
+#              the four IDX files)
 #   bench      benchmarks/gpu.py against PyTorch
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
 # Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
@@ -64,7 +65,7 @@ do_pytest() {
   # shellcheck disable=SC2086
   python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
     tests/python/ops/test_ops.py tests/python/ops/test_random.py tests/python/test_cuda.py \
-    tests/examples
+    tests/python/test_cuda_two.py tests/examples
 }
 
 do_bench() {

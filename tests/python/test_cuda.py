@@ -182,7 +182,7 @@ def test_copies():
     target.copy_(x)
     assert target.tolist() == x.tolist()
     assert (x.cuda() + x[0, 0, 1]).tolist() == (x + 1).tolist()  # a 0-dim CPU tensor is a number
-    with pytest.raises(RuntimeError, match="add: expected all tensors to be on the same device"):
+    with pytest.raises(RuntimeError, match="add: Expected all tensors to be on the same device"):
         x.cuda() + x
     with pytest.raises(TypeError, match="Use Tensor.cpu"):
         x.cuda().numpy()
