@@ -159,8 +159,9 @@ struct Call {
     const bool is_sgd = strcmp(call.op, "sgd") == 0;
     if (!is_sgd && strcmp(call.op, "adam") != 0) return;
     const int lists = is_sgd ? (floats[1] != 0 ? 2 : 1) : (ints[0] ? 5 : 4);
-    if (call.n_in == call.n_out / lists) return;
-    const dt_view& rate = in[static_cast<size_t>(--call.n_in)];
+    call.n_in = call.n_out / lists;
+    if (in.size() == static_cast<size_t>(call.n_in)) return;
+    const dt_view& rate = in.back();
     floats[0] = *static_cast<const double*>(rate.data);
   }
 
