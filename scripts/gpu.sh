@@ -3,8 +3,8 @@
 # Everything that is to be seen on a machine with a GPU, in one call of at most ten minutes:
 #   build      the library, the plugin for all targets, the Python module, the C and C++ tests
 #   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
-#   pytest     the op rows, random numbers, tests/python/test_cuda*.py and the example programs, with
-#              DT_TEST_DEVICE=cuda (DATA=dir: a folder with the four IDX files)
+#   pytest     the op rows, random numbers, tests/python/test_cuda*.py and the example programs
+#              with DT_TEST_DEVICE=cuda (DATA=dir: a folder with the four IDX files)
 #   bench      benchmarks/gpu.py against PyTorch; writes a page for benchmarks/results
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
 # Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
