@@ -10,6 +10,7 @@ from harness import (
     assert_close,
     derivatives,
     dumbtorch,
+    needs_torch,
     scalar_of,
     tensors,
     to_numpy,
@@ -17,6 +18,8 @@ from harness import (
 )
 from layouts import LAYOUTS, applies
 from rows import ROWS
+
+pytestmark = needs_torch
 
 
 def layouts_of(row):
@@ -152,9 +155,7 @@ def shifted(row, amount: float):
     for i, array in zip(row.inputs, arrays(row, "float64")):
         if i.kind == "value":
             array = array + amount * next(along)
-        x = dumbtorch.tensor(array.tolist(), dtype=getattr(dumbtorch, str(array.dtype))).reshape(
-            array.shape
-        )
+        x = dumbtorch.tensor(np.asarray(array))
         if i.kind == "value":
             leaves.append(x.requires_grad_())
         arguments.append(x)
