@@ -22,7 +22,7 @@ def row(op, call, *inputs, dtypes=FLOATS, orders=3, **more):
 for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)),
              ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((4, 1, 2, 3), (5, 3, 2)), ((2, 0), (0, 3)), ((0, 2), (2, 3)),
              ((33, 17), (17, 70))):  # fmt: skip
-    row("matmul", lambda t, a, b: a @ b, value(*a), value(*b), dtypes=("float32", "float64", "int64"),
+    row("matmul", lambda t, a, b: a @ b, value(*a), value(*b), dtypes=NUMBERS,
         orders=3 if a != (33, 17) else 1)  # fmt: skip
 row("mm", lambda t, a, b: t.mm(a, b), value(2, 3), value(3, 4), dtypes=NUMBERS)
 row("bmm", lambda t, a, b: t.bmm(a, b), value(5, 2, 3), value(5, 3, 4), dtypes=NUMBERS)
@@ -116,10 +116,11 @@ for sizes, weight, arguments in (
 ):
     if len(sizes) == 3:
         weight = (2, 3, 3, 3)
+    dtypes = FLOATS if "dilation" in arguments else NUMBERS
     row("conv2d", lambda t, x, w, b, k=arguments: F(t).conv2d(x, w, b, **k), value(*sizes), value(*weight), value(weight[0]),
-        rtol={"float32": 1e-4})  # fmt: skip
+        dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
     row("conv2d", lambda t, x, w, k=arguments: F(t).conv2d(x, w, **k), value(*sizes), value(*weight),
-        rtol={"float32": 1e-4})  # fmt: skip
+        dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
 for sizes, arguments in (
     ((2, 3, 6, 6), {"kernel_size": 2}),
     ((2, 3, 7, 5), {"kernel_size": 3, "stride": 2, "padding": 1}),

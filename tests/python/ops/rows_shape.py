@@ -5,7 +5,7 @@ from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, fixed, index, mask, value
 ROWS: list[Row] = []
 
 
-def row(op, call, *inputs, dtypes=("float32", "float64", "int64", "bool"), orders=3, **more):
+def row(op, call, *inputs, dtypes=ALL, orders=3, **more):
     ROWS.append(Row(op, call, inputs, dtypes, orders, **more))
 
 

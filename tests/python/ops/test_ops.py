@@ -95,22 +95,25 @@ def check_inplace(row, layout):
 @parametrize([r for r in ROWS if r.orders])
 def test_gradients(row):
     for layout in layouts_of(row):
-        check_gradients(row, layout)
+        check_gradients(row, "float64", layout, min(row.orders, row.torch_orders))
+    check_gradients(row, "float32", "contiguous", 1)
 
 
-def check_gradients(row, layout):
-    orders = min(row.orders, row.torch_orders)
-    ours = derivatives(dumbtorch, row, "float64", layout, orders)
-    theirs = derivatives(torch, row, "float64", layout, orders)
+def check_gradients(row, dtype, layout, orders):
+    ours, theirs = (derivatives(t, row, dtype, layout, orders) for t in (dumbtorch, torch))
+    assert_gradients_close(ours, theirs, row, f"{dtype}, {layout}")
+
+
+def assert_gradients_close(ours, theirs, row, what):
     for order, (a, b) in enumerate(zip(ours, theirs), 1):
         for k, (g, expected) in enumerate(zip(a, b)):
             if g is None or expected is None:  # one library may know that a derivative is zero
                 known = g if g is not None else expected
                 assert known is None or not np.any(to_numpy(known)), (
-                    f"{layout}, order {order}, input {k}"
+                    f"{what}, order {order}, input {k}"
                 )
                 continue
-            assert_close(g, expected, row, f"{layout}, gradient of order {order}, input {k}")
+            assert_close(g, expected, row, f"{what}, gradient of order {order}, input {k}")
 
 
 @parametrize([r for r in ROWS if r.orders and r.differentiable])
