@@ -25,6 +25,15 @@ Ref<Stream> Stream::create(Device device, int32_t priority) {
   return Ref<Stream>::adopt(new Stream(device, native));
 }
 
+Ref<Stream> Stream::wrap(Device device, void* native) {
+  if (device == kCpu)
+    native = nullptr;
+  else
+    accelerator(device);  // throws if there is no such device
+  return Ref<Stream>::adopt(new Stream(device, native));
+}
+
+// The backend lets go of streams of its own only.
 void Stream::destroy(Stream* s) {
   if (s->native_) find_accelerator()->backend->stream_destroy(s->device_.index, s->native_);
   delete s;

@@ -14,6 +14,8 @@ class Stream : public RefCounted {
  public:
   // A lower number is a higher priority.
   static Ref<Stream> create(Device device, int32_t priority);
+  // A stream that another library made; null: the device's main stream.
+  static Ref<Stream> wrap(Device device, void* native);
   static void destroy(Stream* stream);
 
   Device device() const { return device_; }
