@@ -29,13 +29,14 @@ static void test_device_capability(void) {
 }
 
 static void test_get_device_properties(void) {
-  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(99, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], &out.i64[0]));
-  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, -1, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], &out.i64[0]));
-  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(0, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], &out.i64[0]));
-  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, NULL, &out.i64[0], &out.i64[0], &out.i64[0]));
-  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, &out.i64[0], NULL, &out.i64[0], &out.i64[0]));
-  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], NULL, &out.i64[0]));
-  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], NULL));
+  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(99, 0, (dt_bytes **)&out.pointer[0], &out.i64[0], &out.i64[1], &out.i64[2], &out.i64[3]));
+  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, -1, (dt_bytes **)&out.pointer[0], &out.i64[0], &out.i64[1], &out.i64[2], &out.i64[3]));
+  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(0, 0, (dt_bytes **)&out.pointer[0], &out.i64[0], &out.i64[1], &out.i64[2], &out.i64[3]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, NULL, &out.i64[0], &out.i64[1], &out.i64[2], &out.i64[3]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer[0], NULL, &out.i64[1], &out.i64[2], &out.i64[3]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer[0], &out.i64[0], NULL, &out.i64[2], &out.i64[3]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer[0], &out.i64[0], &out.i64[1], NULL, &out.i64[3]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer[0], &out.i64[0], &out.i64[1], &out.i64[2], NULL));
 }
 
 static void test_device_memory(void) {
@@ -75,23 +76,25 @@ static void test_tensor_is_pinned(void) {
 }
 
 static void test_cpu(void) {
-  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cpu", dt_cpu(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cpu", dt_cpu(good.tensor, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_cuda(void) {
-  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cuda", dt_cuda(NULL, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda(NULL, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_stream_new(void) {
@@ -101,27 +104,30 @@ static void test_stream_new(void) {
 }
 
 static void test_stream_external(void) {
-  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(99, 0, 1, (dt_stream **)&out.pointer));
-  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(DT_DEVICE_TYPE_CPU, -1, 1, (dt_stream **)&out.pointer));
-  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(0, 0, 1, (dt_stream **)&out.pointer));
+  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(99, 0, 1, (dt_stream **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(DT_DEVICE_TYPE_CPU, -1, 1, (dt_stream **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(0, 0, 1, (dt_stream **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "stream_external", dt_stream_external(DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_current_stream(void) {
-  EXPECT(VALUE_ERROR, "current_stream", dt_current_stream(99, 0, (dt_stream **)&out.pointer));
-  EXPECT(VALUE_ERROR, "current_stream", dt_current_stream(DT_DEVICE_TYPE_CPU, -1, (dt_stream **)&out.pointer));
+  EXPECT(VALUE_ERROR, "current_stream", dt_current_stream(99, 0, (dt_stream **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "current_stream", dt_current_stream(DT_DEVICE_TYPE_CPU, -1, (dt_stream **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "current_stream", dt_current_stream(DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
 static void test_default_stream(void) {
-  EXPECT(VALUE_ERROR, "default_stream", dt_default_stream(99, 0, (dt_stream **)&out.pointer));
-  EXPECT(VALUE_ERROR, "default_stream", dt_default_stream(DT_DEVICE_TYPE_CPU, -1, (dt_stream **)&out.pointer));
+  EXPECT(VALUE_ERROR, "default_stream", dt_default_stream(99, 0, (dt_stream **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "default_stream", dt_default_stream(DT_DEVICE_TYPE_CPU, -1, (dt_stream **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "default_stream", dt_default_stream(DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
 static void test_stream_device(void) {
-  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)bad.released, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)bad.garbage, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)good.tensor, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "stream_device", dt_stream_device(NULL, &out.i32[0], &out.i64[1]));
-  EXPECT(TYPE_ERROR, "stream_device", dt_stream_device(good.stream, NULL, &out.i64[1]));
+  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)bad.released, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)bad.garbage, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)good.tensor, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "stream_device", dt_stream_device(NULL, &out.i32[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "stream_device", dt_stream_device(good.stream, NULL, &out.i64[0]));
   EXPECT(TYPE_ERROR, "stream_device", dt_stream_device(good.stream, &out.i32[0], NULL));
 }
 
@@ -175,11 +181,11 @@ static void test_event_new(void) {
 }
 
 static void test_event_device(void) {
-  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)bad.released, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)bad.garbage, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)good.tensor, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "event_device", dt_event_device(NULL, &out.i32[0], &out.i64[1]));
-  EXPECT(TYPE_ERROR, "event_device", dt_event_device(good.event, NULL, &out.i64[1]));
+  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)bad.released, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)bad.garbage, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)good.tensor, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "event_device", dt_event_device(NULL, &out.i32[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "event_device", dt_event_device(good.event, NULL, &out.i64[0]));
   EXPECT(TYPE_ERROR, "event_device", dt_event_device(good.event, &out.i32[0], NULL));
 }
 
