@@ -77,6 +77,8 @@ __global__ void __launch_bounds__(kColumns* kSlices)
   const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
   const int length = (p.depth + p.slices - 1) / p.slices;
   const int k0 = slice * length, k_end = min(p.depth, k0 + length);
+  T* const y = is_sum ? p.sums + i0 * p.sums_stride : p.y + i0 * p.y_row + j * p.y_column;
+  const int64_t y_step = is_sum ? p.sums_stride : p.y_row;
   begin_kernel();
 
   T sums[kRows] = {};
@@ -107,6 +109,13 @@ __global__ void __launch_bounds__(kColumns* kSlices)
       }
     }
   }
+  if (p.slices == 1) {
+#pragma unroll
+    for (int q = 0; q < kRows; ++q) {
+      if (exists && i0 + q < p.rows) y[q * y_step] = sums[q];
+    }
+    return;
+  }
 #pragma unroll
   for (int q = 0; q < kRows; ++q) slices[threadIdx.y][q][threadIdx.x] = sums[q];
   __syncthreads();
@@ -114,10 +123,7 @@ __global__ void __launch_bounds__(kColumns* kSlices)
     if (!exists || i0 + q >= p.rows) return;
     T total = 0;
     for (int s = 0; s < p.slices; ++s) total += slices[threadIdx.y - slice + s][q][threadIdx.x];
-    if (is_sum)
-      p.sums[(i0 + q) * p.sums_stride] = total;
-    else
-      p.y[(i0 + q) * p.y_row + j * p.y_column] = total;
+    y[q * y_step] = total;
   }
 }
 

@@ -357,11 +357,11 @@ def test_sequential(torch):
 
 
 def layers_in_a_row(t, activation):
-    net = t.nn.Sequential(t.nn.Linear(3, 4), activation(t.nn), t.nn.Linear(4, 2))
+    net = t.nn.Sequential(t.nn.Linear(3, 4), activation(t.nn), t.nn.Linear(4, 2)).double()
     with t.no_grad():
         for p in net.parameters():
-            p.copy_((t.arange(0, p.numel(), dtype=t.float32) * 0.7).sin().reshape(p.shape))
-    return net, t.arange(0, 6, dtype=t.float32).reshape(2, 3) - 2
+            p.copy_((t.arange(0, p.numel(), dtype=t.float64) * 0.7).sin().reshape(p.shape))
+    return net, t.arange(0, 6, dtype=t.float64).reshape(2, 3) - 2
 
 
 @pytest.mark.parametrize("name", ["ReLU", "Sigmoid", "Tanh", "GELU"])
@@ -401,7 +401,7 @@ def test_layers_with_a_forward_of_their_own_keep_it(both, same):
                 return super().forward(input) + 1
 
         net, x = layers_in_a_row(t, lambda nn: Shifted())
-        first = Doubled(3, 4)
+        first = Doubled(3, 4).double()
         first.load_state_dict(net[0].state_dict())
         by_class = t.nn.Sequential(first, t.nn.ReLU())
         plain, _ = layers_in_a_row(t, lambda nn: nn.Tanh())
