@@ -155,15 +155,16 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
                 ([f"(const {c} *)&bad.size_newer"], "NOT_IMPLEMENTED"),
             ]
         case "callback":
-            return [(["NULL", "&good.drops", "count_drop"], "TYPE_ERROR")]
+            absent = ["NULL", "&good.drops", "count_drop"]
+            return [] if kind.optional else [(absent, "TYPE_ERROR")]
         case "i64" | "f64" | "bool":
             return []  # every number is well-formed: what it means is the core's business
     raise KeyError(kind.key)
 
 
 def _outs(r: Argument) -> list[str]:
-    if r.kind.key == "i64[]":
-        return ["out.i64s", "4", "&out.i64[0]"]
+    if r.kind.key in ("i64[]", "f64[]"):
+        return [f"out.{r.kind.base}s", "4", "&out.i64[0]"]
     outs = []
     for i, (kind, _) in enumerate(cabi.result(r)):
         if kind.endswith("**"):

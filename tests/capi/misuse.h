@@ -40,7 +40,7 @@ static struct {
 static struct {
   void* pointer;
   int64_t i64s[4], i64[4];
-  double f64[4];
+  double f64s[4], f64[4];
   int32_t i32[4];
 } out;
 
