@@ -77,7 +77,7 @@ enum {
   DT_STATUS_HANDLE = 7, /**< A handle is NULL, released, stale or of another kind. */
   DT_STATUS_IO = 8, /**< A file cannot be read or written, or its contents are wrong (OSError). */
   DT_STATUS_CALLBACK = 9, /**< A function of the caller's reported an error. */
-  DT_STATUS_CANCELLED = 10, /**< A progress callback asked to stop. */
+  DT_STATUS_CANCELLED = 10, /**< A progress callback asked to stop (dumbtorch.safetensors.CancelledError). */
   DT_STATUS_INTERNAL = 11 /**< A fault of the library's. */
 };
 

@@ -137,10 +137,3 @@ def test_what_is_missing_is_refused():
         dumbtorch.nn.functional.interpolate(x, scale_factor=2, recompute_scale_factor=True)
     with pytest.raises(ValueError, match="'bilinear' is not a valid value for interpolation"):
         dumbtorch.nn.functional.interpolate(x, size=3, mode="bilinear")
-
-
-def test_upsample():
-    x = torch.arange(12.0).reshape(1, 1, 3, 4)
-    for args in ({"scale_factor": 2}, {"size": (5, 2), "mode": "nearest-exact"}):
-        ours = dumbtorch.nn.Upsample(**args)(dumbtorch.tensor(x.numpy()))
-        assert torch.equal(torch.from_numpy(ours.numpy()), torch.nn.Upsample(**args)(x))

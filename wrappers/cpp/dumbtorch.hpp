@@ -29,7 +29,7 @@ enum class Status : int32_t {
   kHandle = 7,  // A handle is NULL, released, stale or of another kind.
   kIo = 8,  // A file cannot be read or written, or its contents are wrong (OSError).
   kCallback = 9,  // A function of the caller's reported an error.
-  kCancelled = 10,  // A progress callback asked to stop.
+  kCancelled = 10,  // A progress callback asked to stop (dumbtorch.safetensors.CancelledError).
   kInternal = 11,  // A fault of the library's.
 };
 
