@@ -3,6 +3,7 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
@@ -58,17 +59,24 @@ View addend_view(const Tensor& c, int64_t rows, int64_t columns) {
   return View(c, {sizes, 3}, {strides, 3}, c.offset());
 }
 
+// Bools are not multiplied, but PyTorch finds that out where there is something to multiply.
+Tensor bools_without_products(const Tensor& y, int64_t terms, const Addend* addend) {
+  const bool is_done = y.numel() == 0 || (terms == 0 && !addend);
+  DT_CHECK(is_done, kNotImplemented, y.ndim() == 3 ? "\"bmm\"" : "\"addmm_impl_cpu_\"",
+           " not implemented for 'Bool'");
+  return zero_(y);
+}
+
 // activation(alpha * a @ b + beta * addend), without a record.
 Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
                 Activation activation = Activation::kDefault) {
   const Tensor& x = a.tensor;
-  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented,
-           x.ndim() == 3 ? "\"bmm\"" : "\"addmm_impl_cpu_\"", " not implemented for 'Bool'");
   Dims sizes;
   if (x.ndim() == 3) sizes.push_back(x.sizes()[0]);
   sizes.push_back(a.rows());
   sizes.push_back(b.columns());
   const Tensor y = make_empty(sizes, x.dtype(), x.device());
+  if (x.dtype() == DType::BOOL) return bools_without_products(y, a.columns(), addend);
   const View out = Factor{y, false}.view();
   const int64_t last_step = static_cast<int64_t>(activation);
   if (!addend) {
@@ -328,6 +336,7 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
   DT_CHECK(input.dtype() == tensor.dtype(), kRuntimeError,
            "dot : expected both vectors to have same dtype, but found ", type_word(input.dtype()),
            " and ", type_word(tensor.dtype()));
+  DT_CHECK(input.dtype() != DType::BOOL, kNotImplemented, "\"dot\" not implemented for 'Bool'");
   const int64_t n = input.numel();
   DT_CHECK(n == tensor.numel(), kRuntimeError, "inconsistent tensor size, expected tensor ",
            input.sizes(), " and src ", tensor.sizes(),

@@ -7,11 +7,12 @@ static dt_status called_progress(void *user_data, int64_t done, int64_t total, i
 }
 
 static void test_tensor_dataset(void) {
-  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(NULL, 2, (dt_dataset **)&out.pointer));
-  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(good.tensors, -7, (dt_dataset **)&out.pointer));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.released_tensors, 2, (dt_dataset **)&out.pointer));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.foreign_tensors, 2, (dt_dataset **)&out.pointer));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.null_tensors, 2, (dt_dataset **)&out.pointer));
+  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(NULL, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(good.tensors, -7, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.released_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.foreign_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.null_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_dataset", dt_tensor_dataset(good.tensors, 2, NULL));
 }
 
 static void test_dataset_len(void) {
@@ -23,12 +24,13 @@ static void test_dataset_len(void) {
 }
 
 static void test_data_loader_new(void) {
-  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new((dt_dataset *)bad.released, NULL, (dt_data_loader **)&out.pointer));
-  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new((dt_dataset *)bad.garbage, NULL, (dt_data_loader **)&out.pointer));
-  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new((dt_dataset *)good.tensor, NULL, (dt_data_loader **)&out.pointer));
-  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new(NULL, NULL, (dt_data_loader **)&out.pointer));
-  EXPECT(VALUE_ERROR, "data_loader_new", dt_data_loader_new(good.dataset, (const dt_data_loader_options *)&bad.size_zero, (dt_data_loader **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "data_loader_new", dt_data_loader_new(good.dataset, (const dt_data_loader_options *)&bad.size_newer, (dt_data_loader **)&out.pointer));
+  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new((dt_dataset *)bad.released, NULL, (dt_data_loader **)&out.pointer[0]));
+  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new((dt_dataset *)bad.garbage, NULL, (dt_data_loader **)&out.pointer[0]));
+  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new((dt_dataset *)good.tensor, NULL, (dt_data_loader **)&out.pointer[0]));
+  EXPECT(HANDLE, "data_loader_new", dt_data_loader_new(NULL, NULL, (dt_data_loader **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "data_loader_new", dt_data_loader_new(good.dataset, (const dt_data_loader_options *)&bad.size_zero, (dt_data_loader **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "data_loader_new", dt_data_loader_new(good.dataset, (const dt_data_loader_options *)&bad.size_newer, (dt_data_loader **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "data_loader_new", dt_data_loader_new(good.dataset, NULL, NULL));
 }
 
 static void test_data_loader_len(void) {
@@ -47,14 +49,16 @@ static void test_data_loader_start(void) {
 }
 
 static void test_data_loader_next(void) {
-  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next((dt_data_loader *)bad.released, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next((dt_data_loader *)bad.garbage, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next((dt_data_loader *)good.tensor, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next(NULL, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next((dt_data_loader *)bad.released, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next((dt_data_loader *)bad.garbage, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next((dt_data_loader *)good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "data_loader_next", dt_data_loader_next(NULL, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "data_loader_next", dt_data_loader_next(good.data_loader, NULL));
 }
 
 static void test_read_idx(void) {
-  EXPECT(TYPE_ERROR, "read_idx", dt_read_idx(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(TYPE_ERROR, "read_idx", dt_read_idx(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "read_idx", dt_read_idx("text", NULL));
 }
 
 static void test_save_safetensors(void) {
@@ -69,18 +73,23 @@ static void test_save_safetensors(void) {
 }
 
 static void test_load_safetensors_bytes(void) {
-  EXPECT(VALUE_ERROR, "load_safetensors_bytes", dt_load_safetensors_bytes(NULL, 2, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "load_safetensors_bytes", dt_load_safetensors_bytes(good.i64s, -7, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "load_safetensors_bytes", dt_load_safetensors_bytes(NULL, 2, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_safetensors_bytes", dt_load_safetensors_bytes(good.i64s, -7, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_safetensors_bytes", dt_load_safetensors_bytes(good.i64s, 8, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_safetensors_bytes", dt_load_safetensors_bytes(good.i64s, 8, (dt_string_list **)&out.pointer[0], NULL));
 }
 
 static void test_load_safetensors(void) {
-  EXPECT(TYPE_ERROR, "load_safetensors", dt_load_safetensors(NULL, good.strs, 1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "load_safetensors", dt_load_safetensors("text", NULL, 2, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "load_safetensors", dt_load_safetensors("text", good.strs, -7, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
+  EXPECT(TYPE_ERROR, "load_safetensors", dt_load_safetensors(NULL, good.strs, 1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_safetensors", dt_load_safetensors("text", NULL, 2, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_safetensors", dt_load_safetensors("text", good.strs, -7, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_safetensors", dt_load_safetensors("text", good.strs, 1, called_progress, &good.drops, count_drop, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_safetensors", dt_load_safetensors("text", good.strs, 1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], NULL));
 }
 
 static void test_safetensors_names(void) {
-  EXPECT(TYPE_ERROR, "safetensors_names", dt_safetensors_names(NULL, (dt_string_list **)&out.pointer));
+  EXPECT(TYPE_ERROR, "safetensors_names", dt_safetensors_names(NULL, (dt_string_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "safetensors_names", dt_safetensors_names("text", NULL));
 }
 
 int main(void) {
