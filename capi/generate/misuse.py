@@ -163,7 +163,8 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
                 ([f"(const {c} *)&bad.size_newer"], "NOT_IMPLEMENTED"),
             ]
         case "callback":
-            return [(["NULL", "&good.drops", "count_drop"], "TYPE_ERROR")]
+            absent = ["NULL", "&good.drops", "count_drop"]
+            return [] if kind.optional else [(absent, "TYPE_ERROR")]
         case "i64" | "f64" | "bool":
             return []  # every number is well-formed: what it means is the core's business
     raise KeyError(kind.key)
@@ -179,8 +180,8 @@ def _outs(f: Function) -> list[list[str]]:
         return f"&out.{member}[{used[member] - 1}]"
 
     for r in f.results:
-        if r.kind.key == "i64[]":
-            groups.append(["out.i64s", "4", take("i64")])
+        if r.kind.key in ("i64[]", "f64[]"):
+            groups.append([f"out.{r.kind.base}s", "4", take("i64")])
             continue
         group = []
         for c_type, _ in cabi.result(r):

@@ -41,7 +41,7 @@ static struct {
 static struct {
   void* pointer[MISUSE_OUTS];
   int64_t i64[MISUSE_OUTS], i64s[4];
-  double f64[MISUSE_OUTS];
+  double f64[MISUSE_OUTS], f64s[4];
   int32_t i32[MISUSE_OUTS];
 } out;
 

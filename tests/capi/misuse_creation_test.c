@@ -217,6 +217,16 @@ static void test_from_numbers(void) {
   EXPECT(TYPE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
+static void test_from_bools(void) {
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(NULL, 2, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, -7, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, NULL, 2, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, -7, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, 99, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, DT_DEVICE_TYPE_CPU, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, NULL));
+}
+
 static void test_clone(void) {
   EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
@@ -300,6 +310,7 @@ int main(void) {
   test_new_ones();
   test_new_full();
   test_from_numbers();
+  test_from_bools();
   test_clone();
   test_to();
   test_contiguous();

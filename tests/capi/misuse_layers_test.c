@@ -31,6 +31,12 @@ static void test_nn_avg_pool2d(void) {
   EXPECT(TYPE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, NULL, NULL));
 }
 
+static void test_nn_upsample(void) {
+  EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_upsample", dt_nn_upsample(NULL, NULL));
+}
+
 static void test_nn_batch_norm1d(void) {
   EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
@@ -171,6 +177,7 @@ int main(void) {
   test_nn_conv2d();
   test_nn_max_pool2d();
   test_nn_avg_pool2d();
+  test_nn_upsample();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();
   test_nn_layer_norm();

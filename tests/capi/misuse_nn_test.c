@@ -55,6 +55,21 @@ static void test_conv2d(void) {
   EXPECT(TYPE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL));
 }
 
+static void test_interpolate(void) {
+  EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.released, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.garbage, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.foreign, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate", dt_interpolate(NULL, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, NULL, 2, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, -7, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, NULL, 2, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, -7, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL));
+}
+
 static void test_max_pool2d(void) {
   EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
@@ -190,6 +205,7 @@ int main(void) {
   test_linear();
   test_linear_activation();
   test_conv2d();
+  test_interpolate();
   test_max_pool2d();
   test_max_pool2d_with_indices();
   test_avg_pool2d();

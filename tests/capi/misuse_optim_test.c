@@ -139,6 +139,15 @@ static void test_lr_scheduler_last_epoch(void) {
   EXPECT(TYPE_ERROR, "lr_scheduler_last_epoch", dt_lr_scheduler_last_epoch(good.lr_scheduler, NULL));
 }
 
+static void test_lr_scheduler_get_last_lr(void) {
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)bad.released, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)bad.garbage, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)good.tensor, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(NULL, out.f64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(good.lr_scheduler, NULL, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(good.lr_scheduler, out.f64s, 4, NULL));
+}
+
 static void test_clip_grad_norm_(void) {
   EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(NULL, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(good.tensors, -7, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
@@ -224,6 +233,7 @@ int main(void) {
   test_cosine_annealing_lr();
   test_lr_scheduler_step();
   test_lr_scheduler_last_epoch();
+  test_lr_scheduler_get_last_lr();
   test_clip_grad_norm_();
   test_sgd_step();
   test_adam_step();

@@ -161,3 +161,12 @@ void dtl_push_ints(lua_State* L, const int64_t* values, int64_t n) {
     lua_rawseti(L, -2, (int)i + 1);
   }
 }
+
+void dtl_push_reals(lua_State* L, const double* values, int64_t n) {
+  int64_t i;
+  lua_createtable(L, (int)n, 0);
+  for (i = 0; i < n; i++) {
+    lua_pushnumber(L, values[i]);
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+}

@@ -4,10 +4,15 @@ from . import layers
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403
 from .module import Module
-from .special import AvgPool2d, Conv2d, MaxPool2d  # take the places of the generated ones
+from .special import (  # take the places of the generated ones
+    AvgPool2d,
+    Conv2d,
+    MaxPool2d,
+    Upsample,
+)
 
 __all__ = [
     "AvgPool2d", "Conv2d", "MaxPool2d", "Module", "ModuleDict", "ModuleList", "ParameterDict",
-    "ParameterList", "Sequential",
+    "ParameterList", "Sequential", "Upsample",
 ]  # fmt: skip
 __all__ += layers.__all__
