@@ -385,6 +385,8 @@ def _several(schema: Schema, r: Argument, i: int) -> str:
             return f"{camel(r.kind.name)}.own(out[{i}])"
         case "tensor[]":
             return f"take_tensors(out[{i}])"
+        case "str":
+            return f"take_text(out[{i}])"
         case "str[]":
             return f"take_texts(out[{i}])"
     raise SchemaError(f"python: several results with a {r.kind.key} among them")

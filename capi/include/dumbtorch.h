@@ -1257,6 +1257,16 @@ DT_API dt_status dt_device_capability(
     dt_device_type device_type, int64_t device_index, int64_t *major,
     int64_t *minor) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** What a CUDA device is.
+ * @param device A CUDA device.
+ * @return Its maker's name, its compute capability, how many multiprocessors it has, and the bytes
+ *   of its memory.
+ * @throws RuntimeError: it is none. */
+DT_API dt_status dt_get_device_properties(
+    dt_device_type device_type, int64_t device_index, dt_bytes **name, int64_t *major,
+    int64_t *minor, int64_t *multi_processor_count,
+    int64_t *total_memory) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** The memory of a CUDA device.
  * @param device A CUDA device.
  * @return Bytes that are free and that there are, as the driver sees them, and the most that
@@ -1288,12 +1298,60 @@ DT_API dt_status dt_tensor_pin_memory(dt_tensor *self, dt_tensor **out) DT_NOEXC
  * @param self The tensor. */
 DT_API dt_status dt_tensor_is_pinned(dt_tensor *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** The tensor on the CPU; itself if it is there.
+ * @param input The tensor.
+ * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
+ *   default: absent. */
+DT_API dt_status dt_cpu(
+    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The tensor on a CUDA device; itself if it is there.
+ * @param input The tensor.
+ * @param device A CUDA device; absent: the current one. PyTorch's default: absent.
+ * @param non_blocking Whether a copy from page-locked memory may still run when the call returns.
+ *   PyTorch's default: false.
+ * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
+ *   default: absent.
+ * @throws RuntimeError: the device is no CUDA device, or not available. */
+DT_API dt_status dt_cuda(
+    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
+    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** A new stream. Work goes to it after set_stream.
  * @param device The device; absent: the default one. PyTorch's default: absent.
  * @param priority Lower numbers go first; devices round to what they have. PyTorch's default: 0. */
 DT_API dt_status dt_stream_new(
     dt_device_type device_type, int64_t device_index, int64_t priority,
     dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** A stream that another library made, to order work with it.
+ * @param device The device.
+ * @param native Its address as a number, a `cudaStream_t`; 0 is the device's main stream. It must
+ *   live as long as it is used.
+ * @throws RuntimeError: the device is not available. */
+DT_API dt_status dt_stream_external(
+    dt_device_type device_type, int64_t device_index, int64_t native,
+    dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The stream that this context's work on a device goes to.
+ * @param device The device; absent: the default one. PyTorch's default: absent. */
+DT_API dt_status dt_current_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The device's main stream, which work goes to until set_stream says otherwise.
+ * @param device The device; absent: the default one. PyTorch's default: absent. */
+DT_API dt_status dt_default_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The device that the stream belongs to.
+ * @param self The stream. */
+DT_API dt_status dt_stream_device(
+    dt_stream *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The device's own name for the stream: the address of a `cudaStream_t`.
+ * @param self The stream.
+ * @return 0 for a main stream and on the CPU. */
+DT_API dt_status dt_stream_native(dt_stream *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Sends what this context does on a device to a stream from now on.
  * @param device The device.
@@ -1325,6 +1383,11 @@ DT_API dt_status dt_tensor_record_stream(
 DT_API dt_status dt_event_new(
     dt_device_type device_type, int64_t device_index, int32_t timing,
     dt_event **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The device that the event belongs to.
+ * @param self The event. */
+DT_API dt_status dt_event_device(
+    dt_event *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Puts the mark at the end of a stream.
  * @param self The event.
@@ -1740,6 +1803,17 @@ DT_API dt_status dt_module_load(
 DT_API dt_status dt_module_to(
     dt_module *self, dt_device_type device_type, int64_t device_index,
     dt_dtype dtype) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Moves parameters and buffers to the CPU, as module_to does.
+ * @param self The module. */
+DT_API dt_status dt_module_cpu(dt_module *self) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Moves parameters and buffers to a CUDA device, as module_to does.
+ * @param self The module.
+ * @param device A CUDA device; absent: the current one. PyTorch's default: absent.
+ * @throws RuntimeError: the device is no CUDA device, or not available. */
+DT_API dt_status dt_module_cuda(
+    dt_module *self, dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Forgets the gradients of all parameters.
  * @param self The module.
@@ -3299,7 +3373,7 @@ DT_API dt_status dt_get_default_device(
     dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Sets the device of new tensors in this context.
- * @param device The device.
+ * @param device The device. With the index -1, CUDA's current one, also after cuda_set_device.
  * @throws RuntimeError: the device is not available. */
 DT_API dt_status dt_set_default_device(
     dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;

@@ -43,8 +43,9 @@ void set_default_dtype(DType dtype) {
   context().default_dtype = dtype;
 }
 
-void set_default_device(Device device) {
+void set_default_device(Device device, int64_t index) {
   check_available(device);
+  if (index < 0) device.index = kCurrentIndex;
   context().default_device = device;
 }
 

@@ -21,7 +21,8 @@ const Tensor& list_get(const std::vector<Tensor>& list, int64_t index);
 
 // ---- settings
 void set_default_dtype(DType dtype);
-void set_default_device(Device device);
+// A negative index as the caller gave it: the default follows cuda_set_device.
+void set_default_device(Device device, int64_t index);
 bool device_is_available(Device device);
 void set_threads(int64_t n);
 

@@ -49,6 +49,11 @@ std::tuple<int64_t, int64_t> device_capability(Device device) {
   return {properties.major, properties.minor};
 }
 
+std::tuple<std::string, int64_t, int64_t, int64_t, int64_t> get_device_properties(Device device) {
+  const dt_device_properties p = properties_of(device);
+  return {p.name, p.major, p.minor, p.multiprocessors, p.total_memory};
+}
+
 std::tuple<int64_t, int64_t, int64_t, int64_t> device_memory_parts(Device device) {
   DT_CHECK(device != kCpu, kRuntimeError, "expected a CUDA device, got '", device, "'");
   const dt_memory m = device_memory(device);
@@ -88,6 +93,18 @@ Tensor pin_memory(const Tensor& x) {
 
 bool is_pinned(const Tensor& x) {
   return x.storage()->deleter() == release_pinned;
+}
+
+Device cuda_or_current(Device device) {
+  if (device.type == DeviceType::kDefault) return {DeviceType::kCuda, context().cuda_device};
+  DT_CHECK(device != kCpu, kRuntimeError, "Invalid device, must be cuda device");
+  return device;
+}
+
+Ref<Stream> current_stream_of(Device device) {
+  device = device_or_default(device);
+  Stream* stream = device == kCpu ? nullptr : current_stream(device);
+  return stream ? Ref<Stream>::share(stream) : Stream::wrap(device, nullptr);
 }
 
 void record_stream(const Tensor& x, const Ref<Stream>& stream) {

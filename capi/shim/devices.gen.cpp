@@ -63,6 +63,27 @@ dt_status dt_device_capability(
   });
 }
 
+dt_status dt_get_device_properties(
+    dt_device_type device_type, int64_t device_index, dt_bytes **name, int64_t *major,
+    int64_t *minor, int64_t *multi_processor_count, int64_t *total_memory) noexcept {
+  clear_all(name, major, minor, multi_processor_count, total_memory);
+  return guard("get_device_properties", [&] {
+    const Device device_ = device(device_type, device_index, "device");
+    need(name, "name");
+    need(major, "major");
+    need(minor, "minor");
+    need(multi_processor_count, "multi_processor_count");
+    need(total_memory, "total_memory");
+    auto results = get_device_properties(device_);
+    Owned<dt_bytes> owned0(std::get<0>(std::move(results)));
+    *name = owned0.detach();
+    put(major, std::get<1>(results));
+    put(minor, std::get<2>(results));
+    put(multi_processor_count, std::get<3>(results));
+    put(total_memory, std::get<4>(results));
+  });
+}
+
 dt_status dt_device_memory(
     dt_device_type device_type, int64_t device_index, int64_t *free, int64_t *total,
     int64_t *peak_allocated, int64_t *peak_reserved) noexcept {
@@ -125,6 +146,30 @@ dt_status dt_tensor_is_pinned(dt_tensor *self, int32_t *out) noexcept {
   });
 }
 
+dt_status dt_cpu(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cpu", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
+    need(out, "out");
+    put(out, to(input_, kCpu, DType::kDefault, false, false, memory_format_));
+  });
+}
+
+dt_status dt_cuda(
+    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
+    dt_memory_format memory_format, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cuda", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool non_blocking_ = non_blocking != 0;
+    const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
+    need(out, "out");
+    put(out, to(input_, cuda_or_current(device_), DType::kDefault, non_blocking_, false, memory_format_));
+  });
+}
+
 dt_status dt_stream_new(
     dt_device_type device_type, int64_t device_index, int64_t priority, dt_stream **out) noexcept {
   clear_all(out);
@@ -133,6 +178,56 @@ dt_status dt_stream_new(
     const auto priority_ = priority;
     need(out, "out");
     put(out, Stream::create(device_or_default(device_), int32_t(priority_)));
+  });
+}
+
+dt_status dt_stream_external(
+    dt_device_type device_type, int64_t device_index, int64_t native, dt_stream **out) noexcept {
+  clear_all(out);
+  return guard("stream_external", [&] {
+    const Device device_ = device(device_type, device_index, "device");
+    const auto native_ = native;
+    need(out, "out");
+    put(out, Stream::wrap(device_, reinterpret_cast<void*>(native_)));
+  });
+}
+
+dt_status dt_current_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream **out) noexcept {
+  clear_all(out);
+  return guard("current_stream", [&] {
+    const Device device_ = optional_device(device_type, device_index, "device");
+    need(out, "out");
+    put(out, current_stream_of(device_));
+  });
+}
+
+dt_status dt_default_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream **out) noexcept {
+  clear_all(out);
+  return guard("default_stream", [&] {
+    const Device device_ = optional_device(device_type, device_index, "device");
+    need(out, "out");
+    put(out, Stream::wrap(device_or_default(device_), nullptr));
+  });
+}
+
+dt_status dt_stream_device(dt_stream *self, dt_device_type *out_type, int64_t *out_index) noexcept {
+  clear_all(out_type, out_index);
+  return guard("stream_device", [&] {
+    const Pin<dt_stream> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out_type, "out_type");
+    need(out_index, "out_index");
+    put(out_type, out_index, self_->device());
+  });
+}
+
+dt_status dt_stream_native(dt_stream *self, int64_t *out) noexcept {
+  clear_all(out);
+  return guard("stream_native", [&] {
+    const Pin<dt_stream> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put(out, reinterpret_cast<int64_t>(self_->native()));
   });
 }
 
@@ -177,6 +272,16 @@ dt_status dt_event_new(
     const bool timing_ = timing != 0;
     need(out, "out");
     put(out, Event::create(device_or_default(device_), timing_));
+  });
+}
+
+dt_status dt_event_device(dt_event *self, dt_device_type *out_type, int64_t *out_index) noexcept {
+  clear_all(out_type, out_index);
+  return guard("event_device", [&] {
+    const Pin<dt_event> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out_type, "out_type");
+    need(out_index, "out_index");
+    put(out_type, out_index, self_->device());
   });
 }
 

@@ -15,12 +15,16 @@ std::string cuda_reason();
 void set_cuda_device(int64_t index);
 std::string device_name(Device device);
 std::tuple<int64_t, int64_t> device_capability(Device device);
+std::tuple<std::string, int64_t, int64_t, int64_t, int64_t> get_device_properties(Device device);
 std::tuple<int64_t, int64_t, int64_t, int64_t> device_memory_parts(Device device);
 void reset_peak_memory(Device device);
 void set_tf32(bool matmul, bool convolution);
 std::tuple<bool, bool> get_tf32();
 Tensor pin_memory(const Tensor& x);
 bool is_pinned(const Tensor& x);
+// The device, which must be CUDA's; the current CUDA device for an absent one.
+Device cuda_or_current(Device device);
+Ref<Stream> current_stream_of(Device device);
 void record_stream(const Tensor& x, const Ref<Stream>& stream);
 Ref<Graph> new_graph(Device device);
 

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "capi/shim/devices.h"
 #include "core/nn/module.h"
 
 using namespace dt;
@@ -137,6 +138,22 @@ dt_status dt_module_to(
     const Device device_ = optional_device(device_type, device_index, "device");
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     self_->to(device_, dtype_);
+  });
+}
+
+dt_status dt_module_cpu(dt_module *self) noexcept {
+  return guard("module_cpu", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    self_->to(kCpu, DType::kDefault);
+  });
+}
+
+dt_status dt_module_cuda(
+    dt_module *self, dt_device_type device_type, int64_t device_index) noexcept {
+  return guard("module_cuda", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Device device_ = optional_device(device_type, device_index, "device");
+    self_->to(cuda_or_current(device_), DType::kDefault);
   });
 }
 

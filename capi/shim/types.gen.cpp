@@ -105,14 +105,14 @@ dt_status dt_get_default_device(dt_device_type *out_type, int64_t *out_index) no
   return guard("get_default_device", [&] {
     need(out_type, "out_type");
     need(out_index, "out_index");
-    put(out_type, out_index, context().default_device);
+    put(out_type, out_index, device_or_default({}));
   });
 }
 
 dt_status dt_set_default_device(dt_device_type device_type, int64_t device_index) noexcept {
   return guard("set_default_device", [&] {
     const Device device_ = device(device_type, device_index, "device");
-    set_default_device(device_);
+    set_default_device(device_, device_index);
   });
 }
 

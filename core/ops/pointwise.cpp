@@ -142,7 +142,7 @@ Device common_device(Span<const Operand> inputs) {
     if (x.tensor().device() != kCpu) return x.tensor().device();
     if (!first) first = &x.tensor();
   }
-  return first ? kCpu : context().default_device;
+  return first ? kCpu : device_or_default({});
 }
 
 // Ops on a GPU take 0-dim tensors of the CPU as numbers, as PyTorch's do.

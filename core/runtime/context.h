@@ -32,7 +32,7 @@ struct Context : RefCounted {
   bool grad_enabled = true;
   bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
   DType default_dtype = DType::FLOAT32;
-  Device default_device = kCpu;
+  Device default_device = kCpu;      // the index may be kCurrentIndex
   int32_t cuda_device = 0;           // which one "cuda" means
   std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
   Graph* graph = nullptr;            // what this thread is capturing
@@ -80,7 +80,10 @@ inline DType dtype_or_default(DType t) {
   return t == DType::kDefault ? context().default_dtype : t;
 }
 inline Device device_or_default(Device d) {
-  return d.type == DeviceType::kDefault ? context().default_device : d;
+  if (d.type != DeviceType::kDefault) return d;
+  const Context& c = context();
+  if (c.default_device.index == kCurrentIndex) return {DeviceType::kCuda, c.cuda_device};
+  return c.default_device;
 }
 
 }  // namespace dt

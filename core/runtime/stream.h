@@ -14,6 +14,8 @@ class Stream : public RefCounted {
  public:
   // A lower number is a higher priority.
   static Ref<Stream> create(Device device, int32_t priority);
+  // A stream that another library made; null: the device's main stream.
+  static Ref<Stream> wrap(Device device, void* native);
   static void destroy(Stream* stream);
 
   Device device() const { return device_; }
@@ -55,6 +57,9 @@ Stream* current_stream(Device device);
 void* current_native_stream(Device device);
 // A null stream is the device's main stream.
 void set_current_stream(Device device, const Ref<Stream>& stream);
+
+// The current stream of `device` goes on when that of `other` has done what it was sent so far.
+void wait_for_device(Device device, Device other);
 
 // Waits until all work sent to the device is done.
 void synchronize_device(Device device);

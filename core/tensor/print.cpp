@@ -152,7 +152,7 @@ Tensor summarized(Tensor x) {
 
 std::vector<std::string> suffixes(const Tensor& x) {
   std::vector<std::string> list;
-  if (x.device() != context().default_device) list.push_back(text("device='", x.device(), "'"));
+  if (x.device() != device_or_default({})) list.push_back(text("device='", x.device(), "'"));
   if (x.numel() == 0 && x.ndim() != 1) {
     std::string sizes = text(x.sizes());
     sizes.front() = '(';

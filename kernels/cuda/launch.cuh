@@ -8,6 +8,7 @@
 namespace dt::cuda {
 
 constexpr int kWarp = 32;
+constexpr int kMaxDevices = 64;
 
 // Makes `device` the calling thread's device (device.cpp). Costs a comparison when it already is.
 cudaError_t set_device(int32_t device);

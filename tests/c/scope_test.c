@@ -117,7 +117,8 @@ static void test_named_arguments(void) {
     CHECK(T_size(T_max_pool2d(T_ones(T_DIMS(1, 4, 4)), T_DIMS(2)), 2) == 2);
     CHECK(T_size(T_cat(T_LIST(x, x), .dim = 1), 1) == 6);
     CHECK(T_add_(x, 1) == x);
-    CHECK(T_device(x).type == DT_DEVICE_TYPE_CPU);
+    CHECK(T_device(T_cpu(x)).type == DT_DEVICE_TYPE_CPU && T_is_same(T_cpu(x), x));
+    CHECK(T_stream_native(T_current_stream(.device = T_CPU)) == 0);
     CHECK(strstr(T_text(T_to_string(x)), "tensor([[2., 3., 4.]") != NULL);
     CHECK(T_status() == 0);
   }

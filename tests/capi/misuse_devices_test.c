@@ -28,6 +28,16 @@ static void test_device_capability(void) {
   EXPECT(TYPE_ERROR, "device_capability", dt_device_capability(DT_DEVICE_TYPE_CPU, 0, &out.i64[0], NULL));
 }
 
+static void test_get_device_properties(void) {
+  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(99, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], &out.i64[0]));
+  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, -1, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], &out.i64[0]));
+  EXPECT(VALUE_ERROR, "get_device_properties", dt_get_device_properties(0, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, NULL, &out.i64[0], &out.i64[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, &out.i64[0], NULL, &out.i64[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "get_device_properties", dt_get_device_properties(DT_DEVICE_TYPE_CPU, 0, (dt_bytes **)&out.pointer, &out.i64[0], &out.i64[0], &out.i64[0], NULL));
+}
+
 static void test_device_memory(void) {
   EXPECT(VALUE_ERROR, "device_memory", dt_device_memory(99, 0, &out.i64[0], &out.i64[1], &out.i64[2], &out.i64[3]));
   EXPECT(VALUE_ERROR, "device_memory", dt_device_memory(DT_DEVICE_TYPE_CPU, -1, &out.i64[0], &out.i64[1], &out.i64[2], &out.i64[3]));
@@ -64,10 +74,63 @@ static void test_tensor_is_pinned(void) {
   EXPECT(TYPE_ERROR, "tensor_is_pinned", dt_tensor_is_pinned(good.tensor, NULL));
 }
 
+static void test_cpu(void) {
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cpu", dt_cpu(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, 99, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, -1, (dt_tensor **)&out.pointer));
+}
+
+static void test_cuda(void) {
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cuda", dt_cuda(NULL, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+}
+
 static void test_stream_new(void) {
   EXPECT(VALUE_ERROR, "stream_new", dt_stream_new(99, 0, 1, (dt_stream **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "stream_new", dt_stream_new(DT_DEVICE_TYPE_CPU, -1, 1, (dt_stream **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "stream_new", dt_stream_new(DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
+static void test_stream_external(void) {
+  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(99, 0, 1, (dt_stream **)&out.pointer));
+  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(DT_DEVICE_TYPE_CPU, -1, 1, (dt_stream **)&out.pointer));
+  EXPECT(VALUE_ERROR, "stream_external", dt_stream_external(0, 0, 1, (dt_stream **)&out.pointer));
+}
+
+static void test_current_stream(void) {
+  EXPECT(VALUE_ERROR, "current_stream", dt_current_stream(99, 0, (dt_stream **)&out.pointer));
+  EXPECT(VALUE_ERROR, "current_stream", dt_current_stream(DT_DEVICE_TYPE_CPU, -1, (dt_stream **)&out.pointer));
+}
+
+static void test_default_stream(void) {
+  EXPECT(VALUE_ERROR, "default_stream", dt_default_stream(99, 0, (dt_stream **)&out.pointer));
+  EXPECT(VALUE_ERROR, "default_stream", dt_default_stream(DT_DEVICE_TYPE_CPU, -1, (dt_stream **)&out.pointer));
+}
+
+static void test_stream_device(void) {
+  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)bad.released, &out.i32[0], &out.i64[1]));
+  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)bad.garbage, &out.i32[0], &out.i64[1]));
+  EXPECT(HANDLE, "stream_device", dt_stream_device((dt_stream *)good.tensor, &out.i32[0], &out.i64[1]));
+  EXPECT(HANDLE, "stream_device", dt_stream_device(NULL, &out.i32[0], &out.i64[1]));
+  EXPECT(TYPE_ERROR, "stream_device", dt_stream_device(good.stream, NULL, &out.i64[1]));
+  EXPECT(TYPE_ERROR, "stream_device", dt_stream_device(good.stream, &out.i32[0], NULL));
+}
+
+static void test_stream_native(void) {
+  EXPECT(HANDLE, "stream_native", dt_stream_native((dt_stream *)bad.released, &out.i64[0]));
+  EXPECT(HANDLE, "stream_native", dt_stream_native((dt_stream *)bad.garbage, &out.i64[0]));
+  EXPECT(HANDLE, "stream_native", dt_stream_native((dt_stream *)good.tensor, &out.i64[0]));
+  EXPECT(HANDLE, "stream_native", dt_stream_native(NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "stream_native", dt_stream_native(good.stream, NULL));
 }
 
 static void test_set_stream(void) {
@@ -109,6 +172,15 @@ static void test_event_new(void) {
   EXPECT(VALUE_ERROR, "event_new", dt_event_new(99, 0, 1, (dt_event **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "event_new", dt_event_new(DT_DEVICE_TYPE_CPU, -1, 1, (dt_event **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "event_new", dt_event_new(DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
+static void test_event_device(void) {
+  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)bad.released, &out.i32[0], &out.i64[1]));
+  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)bad.garbage, &out.i32[0], &out.i64[1]));
+  EXPECT(HANDLE, "event_device", dt_event_device((dt_event *)good.tensor, &out.i32[0], &out.i64[1]));
+  EXPECT(HANDLE, "event_device", dt_event_device(NULL, &out.i32[0], &out.i64[1]));
+  EXPECT(TYPE_ERROR, "event_device", dt_event_device(good.event, NULL, &out.i64[1]));
+  EXPECT(TYPE_ERROR, "event_device", dt_event_device(good.event, &out.i32[0], NULL));
 }
 
 static void test_event_record(void) {
@@ -202,17 +274,26 @@ int main(void) {
   test_cuda_current_device();
   test_device_name();
   test_device_capability();
+  test_get_device_properties();
   test_device_memory();
   test_reset_peak_memory();
   test_get_tf32();
   test_tensor_pin_memory();
   test_tensor_is_pinned();
+  test_cpu();
+  test_cuda();
   test_stream_new();
+  test_stream_external();
+  test_current_stream();
+  test_default_stream();
+  test_stream_device();
+  test_stream_native();
   test_set_stream();
   test_stream_synchronize();
   test_stream_query();
   test_tensor_record_stream();
   test_event_new();
+  test_event_device();
   test_event_record();
   test_event_wait();
   test_event_synchronize();

@@ -115,6 +115,22 @@ static void test_module_to(void) {
   EXPECT(VALUE_ERROR, "module_to", dt_module_to(good.module, DT_DEVICE_TYPE_CPU, 0, -1));
 }
 
+static void test_module_cpu(void) {
+  EXPECT(HANDLE, "module_cpu", dt_module_cpu((dt_module *)bad.released));
+  EXPECT(HANDLE, "module_cpu", dt_module_cpu((dt_module *)bad.garbage));
+  EXPECT(HANDLE, "module_cpu", dt_module_cpu((dt_module *)good.tensor));
+  EXPECT(HANDLE, "module_cpu", dt_module_cpu(NULL));
+}
+
+static void test_module_cuda(void) {
+  EXPECT(HANDLE, "module_cuda", dt_module_cuda((dt_module *)bad.released, DT_DEVICE_TYPE_CPU, 0));
+  EXPECT(HANDLE, "module_cuda", dt_module_cuda((dt_module *)bad.garbage, DT_DEVICE_TYPE_CPU, 0));
+  EXPECT(HANDLE, "module_cuda", dt_module_cuda((dt_module *)good.tensor, DT_DEVICE_TYPE_CPU, 0));
+  EXPECT(HANDLE, "module_cuda", dt_module_cuda(NULL, DT_DEVICE_TYPE_CPU, 0));
+  EXPECT(VALUE_ERROR, "module_cuda", dt_module_cuda(good.module, 99, 0));
+  EXPECT(VALUE_ERROR, "module_cuda", dt_module_cuda(good.module, DT_DEVICE_TYPE_CPU, -1));
+}
+
 static void test_module_zero_grad(void) {
   EXPECT(HANDLE, "module_zero_grad", dt_module_zero_grad((dt_module *)bad.released, 1));
   EXPECT(HANDLE, "module_zero_grad", dt_module_zero_grad((dt_module *)bad.garbage, 1));
@@ -215,6 +231,8 @@ int main(void) {
   test_module_save();
   test_module_load();
   test_module_to();
+  test_module_cpu();
+  test_module_cuda();
   test_module_zero_grad();
   test_module_requires_grad_();
   test_module_children_len();

@@ -66,6 +66,27 @@ void test_arguments() {
   CHECK(stats.peak >= stats.allocated);
 }
 
+// What is on the CPU stays; where there is no GPU, cuda() says so.
+void test_devices() {
+  const dt::Tensor x = dt::ones({2});
+  const dt::Module linear = dt::nn::Linear(2, 2);
+  CHECK(x.cpu().is_same(x));
+  linear.cpu();
+  CHECK(error_of([&] { x.cuda(dt::Device(dt::DeviceType::kCpu)); }) == DT_STATUS_RUNTIME_ERROR);
+  CHECK(error_of([&] { linear.cuda(dt::Device()); }) == DT_STATUS_RUNTIME_ERROR);
+  if (dt::cuda_device_count() > 0) {
+    CHECK(x.cuda().device() == dt::Device(dt::DeviceType::kCuda) && total(x.cuda().cpu()) == 2);
+    linear.cuda();
+    CHECK(linear.parameters()[0].device() == dt::Device(dt::DeviceType::kCuda));
+    CHECK(dt::get_device_properties(dt::DeviceType::kCuda).multi_processor_count > 0);
+  } else {
+    CHECK(error_of([&] { x.cuda(); }) == DT_STATUS_RUNTIME_ERROR);
+    CHECK(error_of([&] { linear.cuda(); }) == DT_STATUS_RUNTIME_ERROR);
+  }
+  const dt::Stream main = dt::current_stream();
+  CHECK(main.device() == dt::Device() && main.native() == 0 && dt::default_stream().query());
+}
+
 void test_operators() {
   const dt::Tensor x = dt::tensor<double>({1, 2}, {2});
   CHECK(total(x + 1) == 5 && total(1 + x) == 5 && total(x - 1) == 1 && total(5 - x) == 7);
@@ -216,6 +237,7 @@ void test_modules() {
 int main() {
   test_ownership();
   test_arguments();
+  test_devices();
   test_operators();
   test_errors();
   test_callbacks();

@@ -46,6 +46,26 @@ check.case("wrong arguments", function()
   check.error("matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", x.matmul, x, x)
 end)
 
+check.case("devices", function()
+  local x, linear = dt.ones({2}), dt.nn.Linear(2, 2)
+  check.same(x:cpu() == x, true)
+  linear:cpu()
+  check.error("cuda: Invalid device, must be cuda device", x.cuda, x, "cpu")
+  check.error("Invalid device, must be cuda device", linear.cuda, linear, {device = "cpu"})
+  if dt.cuda_device_count() > 0 then
+    linear:cuda()
+    check.same(x:cuda().device, "cuda:0")
+    check.same(linear:parameters()[1].device, "cuda:0")
+    check.same(dt.get_device_properties("cuda"), dt.device_name("cuda"))
+  else
+    check.error("cuda: device 'cuda:0' is not available", x.cuda, x)
+    check.error("device 'cuda:0' is not available", linear.cuda, linear)
+  end
+  local stream = dt.current_stream("cpu")
+  check.same(stream.device, "cpu")
+  check.same(stream:native(), 0)
+end)
+
 check.case("operators", function()
   local x = dt.tensor({1, 2}, {dtype = dt.float32})
   check.same(total(x + 1), 5)

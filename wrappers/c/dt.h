@@ -1760,6 +1760,41 @@ static inline int64_t T_do_device_capability(
   T_OPTIONS_(device_capability, \
     T_do_device_capability(device, &T_device_capability_o), __VA_ARGS__)
 
+/** T_get_device_properties(device: device, .major: where this result goes, .minor: where this
+ *     result goes, .multi_processor_count: where this result goes, .total_memory: where this
+ *     result goes)
+ * What a CUDA device is. Its maker's name, its compute capability, how many multiprocessors it
+ * has, and the bytes of its memory. */
+typedef struct {
+  int64_t *major;
+  int64_t *minor;
+  int64_t *multi_processor_count;
+  int64_t *total_memory;
+} T_get_device_properties_options;
+static inline T_get_device_properties_options T_get_device_properties_defaults(void) {
+  T_get_device_properties_options options = {NULL, NULL, NULL, NULL};
+  return options;
+}
+static inline dt_bytes *T_do_get_device_properties(
+    T_Device device, const T_get_device_properties_options *options) {
+  dt_bytes *result = NULL;
+  int64_t major = 0;
+  int64_t minor = 0;
+  int64_t multi_processor_count = 0;
+  int64_t total_memory = 0;
+  if (!T_stopped_()) T_check(dt_get_device_properties(
+    device.type, device.index, &result, &major, &minor, &multi_processor_count, &total_memory));
+  if (options->major) *options->major = major;
+  if (options->minor) *options->minor = minor;
+  if (options->multi_processor_count) *options->multi_processor_count = multi_processor_count;
+  if (options->total_memory) *options->total_memory = total_memory;
+  return T_own_bytes_(result);
+}
+#define T_get_device_properties(...) T_get_device_properties_with_(__VA_ARGS__, )
+#define T_get_device_properties_with_(device, ...) \
+  T_OPTIONS_(get_device_properties, \
+    T_do_get_device_properties(device, &T_get_device_properties_o), __VA_ARGS__)
+
 /** T_device_memory(device: device, .total: where this result goes, .peak_allocated: where this
  *     result goes, .peak_reserved: where this result goes)
  * The memory of a CUDA device. Bytes that are free and that there are, as the driver sees them,
@@ -1856,6 +1891,51 @@ static inline int32_t T_is_pinned(dt_tensor *self) {
   return result;
 }
 
+/** T_cpu(input: tensor, .memory_format: memory_format? = absent)
+ * The tensor on the CPU; itself if it is there. */
+typedef struct {
+  dt_memory_format memory_format;
+} T_cpu_options;
+static inline T_cpu_options T_cpu_defaults(void) {
+  T_cpu_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cpu(dt_tensor *input, const T_cpu_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cpu(input, options->memory_format, &result));
+  return T_own_tensor_(result);
+}
+#define T_cpu(...) T_cpu_with_(__VA_ARGS__, )
+#define T_cpu_with_(input, ...) \
+  T_OPTIONS_(cpu, \
+    T_do_cpu(input, &T_cpu_o), __VA_ARGS__)
+
+/** T_cuda(input: tensor, .device: device? = absent, .non_blocking: bool = false, .memory_format:
+ *     memory_format? = absent)
+ * The tensor on a CUDA device; itself if it is there. */
+typedef struct {
+  T_Device device;
+  int non_blocking;
+  dt_memory_format memory_format;
+} T_cuda_options;
+static inline T_cuda_options T_cuda_defaults(void) {
+  T_cuda_options options = {{0, 0}, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_cuda(dt_tensor *input, const T_cuda_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cuda(
+    input, options->device.type, options->device.index, options->non_blocking,
+    options->memory_format, &result));
+  return T_own_tensor_(result);
+}
+#define T_cuda(...) T_cuda_with_(__VA_ARGS__, )
+#define T_cuda_with_(input, ...) \
+  T_OPTIONS_(cuda, \
+    T_do_cuda(input, &T_cuda_o), __VA_ARGS__)
+
 /** T_stream_new(.device: device? = absent, .priority: i64 = 0)
  * A new stream. Work goes to it after set_stream. */
 typedef struct {
@@ -1876,6 +1956,74 @@ static inline dt_stream *T_do_stream_new(const T_stream_new_options *options) {
 #define T_stream_new_with_(...) \
   T_OPTIONS_(stream_new, \
     T_do_stream_new(&T_stream_new_o), __VA_ARGS__)
+
+/** T_stream_external(device: device, native: i64)
+ * A stream that another library made, to order work with it. */
+static inline dt_stream *T_stream_external(T_Device device, int64_t native) {
+  dt_stream *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_stream_external(device.type, device.index, native, &result));
+  return T_own_stream_(result);
+}
+
+/** T_current_stream(.device: device? = absent)
+ * The stream that this context's work on a device goes to. */
+typedef struct {
+  T_Device device;
+} T_current_stream_options;
+static inline T_current_stream_options T_current_stream_defaults(void) {
+  T_current_stream_options options = {{0, 0}};
+  return options;
+}
+static inline dt_stream *T_do_current_stream(const T_current_stream_options *options) {
+  dt_stream *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_current_stream(options->device.type, options->device.index, &result));
+  return T_own_stream_(result);
+}
+#define T_current_stream(...) T_current_stream_with_(__VA_ARGS__, )
+#define T_current_stream_with_(...) \
+  T_OPTIONS_(current_stream, \
+    T_do_current_stream(&T_current_stream_o), __VA_ARGS__)
+
+/** T_default_stream(.device: device? = absent)
+ * The device's main stream, which work goes to until set_stream says otherwise. */
+typedef struct {
+  T_Device device;
+} T_default_stream_options;
+static inline T_default_stream_options T_default_stream_defaults(void) {
+  T_default_stream_options options = {{0, 0}};
+  return options;
+}
+static inline dt_stream *T_do_default_stream(const T_default_stream_options *options) {
+  dt_stream *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_default_stream(options->device.type, options->device.index, &result));
+  return T_own_stream_(result);
+}
+#define T_default_stream(...) T_default_stream_with_(__VA_ARGS__, )
+#define T_default_stream_with_(...) \
+  T_OPTIONS_(default_stream, \
+    T_do_default_stream(&T_default_stream_o), __VA_ARGS__)
+
+/** T_stream_device(self: stream)
+ * The device that the stream belongs to. */
+static inline T_Device T_stream_device(dt_stream *self) {
+  T_Device result = {0, 0};
+  if (T_stopped_()) return result;
+  T_check(dt_stream_device(self, &result.type, &result.index));
+  return result;
+}
+
+/** T_stream_native(self: stream)
+ * The device's own name for the stream: the address of a `cudaStream_t`. 0 for a main stream and
+ * on the CPU. */
+static inline int64_t T_stream_native(dt_stream *self) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_stream_native(self, &result));
+  return result;
+}
 
 /** T_set_stream(device: device, stream: stream?)
  * Sends what this context does on a device to a stream from now on. */
@@ -1931,6 +2079,15 @@ static inline dt_event *T_do_event_new(const T_event_new_options *options) {
 #define T_event_new_with_(...) \
   T_OPTIONS_(event_new, \
     T_do_event_new(&T_event_new_o), __VA_ARGS__)
+
+/** T_event_device(self: event)
+ * The device that the event belongs to. */
+static inline T_Device T_event_device(dt_event *self) {
+  T_Device result = {0, 0};
+  if (T_stopped_()) return result;
+  T_check(dt_event_device(self, &result.type, &result.index));
+  return result;
+}
 
 /** T_event_record(self: event, .stream: stream? = absent)
  * Puts the mark at the end of a stream. */
@@ -2725,6 +2882,33 @@ static inline dt_status T_do_module_to(dt_module *self, const T_module_to_option
 #define T_module_to_with_(self, ...) \
   T_OPTIONS_(module_to, \
     T_do_module_to(self, &T_module_to_o), __VA_ARGS__)
+
+/** T_module_cpu(self: module)
+ * Moves parameters and buffers to the CPU, as module_to does. */
+static inline dt_status T_module_cpu(dt_module *self) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_module_cpu(self));
+  return T_status();
+}
+
+/** T_module_cuda(self: module, .device: device? = absent)
+ * Moves parameters and buffers to a CUDA device, as module_to does. */
+typedef struct {
+  T_Device device;
+} T_module_cuda_options;
+static inline T_module_cuda_options T_module_cuda_defaults(void) {
+  T_module_cuda_options options = {{0, 0}};
+  return options;
+}
+static inline dt_status T_do_module_cuda(dt_module *self, const T_module_cuda_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_module_cuda(self, options->device.type, options->device.index));
+  return T_status();
+}
+#define T_module_cuda(...) T_module_cuda_with_(__VA_ARGS__, )
+#define T_module_cuda_with_(self, ...) \
+  T_OPTIONS_(module_cuda, \
+    T_do_module_cuda(self, &T_module_cuda_o), __VA_ARGS__)
 
 /** T_module_zero_grad(self: module, .set_to_none: bool = true)
  * Forgets the gradients of all parameters. */

@@ -120,6 +120,7 @@ class Hook;
 struct LoadSafetensorsBytesResult;
 struct LoadSafetensorsResult;
 struct DeviceCapabilityResult;
+struct GetDevicePropertiesResult;
 struct DeviceMemoryResult;
 struct GetTf32Result;
 struct ModuleNamedParametersResult;
@@ -213,6 +214,12 @@ class Tensor {
   Tensor pin_memory() const;
   // Whether the tensor lies in memory that pin_memory allocated.
   bool is_pinned() const;
+  // The tensor on the CPU; itself if it is there.
+  Tensor cpu(std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  // The tensor on a CUDA device; itself if it is there.
+  Tensor cuda(
+    std::optional<Device> device = std::nullopt, bool non_blocking = false,
+    std::optional<MemoryFormat> memory_format = std::nullopt) const;
   // Says that a stream uses the tensor's memory, so that it is not given away before the stream is
   // done with it.
   void record_stream(const Stream& stream) const;
@@ -657,6 +664,11 @@ class DataLoader : public detail::Shared<dt_data_loader, dt_data_loader_release>
 class Stream : public detail::Shared<dt_stream, dt_stream_release> {
  public:
   using Shared::Shared;
+  // The device that the stream belongs to.
+  Device device() const;
+  // The device's own name for the stream: the address of a `cudaStream_t`. 0 for a main stream and
+  // on the CPU.
+  int64_t native() const;
   // Waits until everything in the stream is done.
   void synchronize() const;
   // Whether everything in the stream is done.
@@ -666,6 +678,8 @@ class Stream : public detail::Shared<dt_stream, dt_stream_release> {
 class Event : public detail::Shared<dt_event, dt_event_release> {
  public:
   using Shared::Shared;
+  // The device that the event belongs to.
+  Device device() const;
   // Puts the mark at the end of a stream.
   void record(const Stream& stream = detail::none<Stream>()) const;
   // The device's current stream goes on when the mark has been reached.
@@ -729,6 +743,10 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // working. No other thread may use them meanwhile.
   void to(
     std::optional<Device> device = std::nullopt, std::optional<DType> dtype = std::nullopt) const;
+  // Moves parameters and buffers to the CPU, as module_to does.
+  void cpu() const;
+  // Moves parameters and buffers to a CUDA device, as module_to does.
+  void cuda(std::optional<Device> device = std::nullopt) const;
   // Forgets the gradients of all parameters.
   void zero_grad(bool set_to_none = true) const;
   // Freezes or unfreezes all parameters.
@@ -1145,6 +1163,14 @@ struct DeviceCapabilityResult {
   int64_t minor;
 };
 
+struct GetDevicePropertiesResult {
+  std::string name;
+  int64_t major;
+  int64_t minor;
+  int64_t multi_processor_count;
+  int64_t total_memory;
+};
+
 struct DeviceMemoryResult {
   int64_t free;
   int64_t total;
@@ -1404,6 +1430,35 @@ inline bool Tensor::is_pinned() const {
   return out != 0;
 }
 
+inline Tensor Tensor::cpu(std::optional<MemoryFormat> memory_format) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cpu(handle(), detail::number(memory_format), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::cuda(
+    std::optional<Device> device, bool non_blocking,
+    std::optional<MemoryFormat> memory_format) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cuda(
+    handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    non_blocking, detail::number(memory_format), &out));
+  return Tensor(out);
+}
+
+inline Device Stream::device() const {
+  dt_device_type out_type = 0;
+  int64_t out_index = 0;
+  detail::check(dt_stream_device(handle(), &out_type, &out_index));
+  return Device(static_cast<DeviceType>(out_type), out_index);
+}
+
+inline int64_t Stream::native() const {
+  int64_t out = 0;
+  detail::check(dt_stream_native(handle(), &out));
+  return out;
+}
+
 inline void Stream::synchronize() const {
   detail::check(dt_stream_synchronize(handle()));
 }
@@ -1416,6 +1471,13 @@ inline bool Stream::query() const {
 
 inline void Tensor::record_stream(const Stream& stream) const {
   detail::check(dt_tensor_record_stream(handle(), stream.handle()));
+}
+
+inline Device Event::device() const {
+  dt_device_type out_type = 0;
+  int64_t out_index = 0;
+  detail::check(dt_event_device(handle(), &out_type, &out_index));
+  return Device(static_cast<DeviceType>(out_type), out_index);
 }
 
 inline void Event::record(const Stream& stream) const {
@@ -1663,6 +1725,15 @@ inline void Module::to(std::optional<Device> device, std::optional<DType> dtype)
   detail::check(dt_module_to(
     handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
     detail::number(dtype)));
+}
+
+inline void Module::cpu() const {
+  detail::check(dt_module_cpu(handle()));
+}
+
+inline void Module::cuda(std::optional<Device> device) const {
+  detail::check(dt_module_cuda(
+    handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
 }
 
 inline void Module::zero_grad(bool set_to_none) const {
@@ -3444,6 +3515,20 @@ inline DeviceCapabilityResult device_capability(Device device) {
   return {major, minor};
 }
 
+// What a CUDA device is. Its maker's name, its compute capability, how many multiprocessors it has,
+// and the bytes of its memory.
+inline GetDevicePropertiesResult get_device_properties(Device device) {
+  dt_bytes* name = nullptr;
+  int64_t major = 0;
+  int64_t minor = 0;
+  int64_t multi_processor_count = 0;
+  int64_t total_memory = 0;
+  detail::check(dt_get_device_properties(
+    static_cast<dt_device_type>(device.type), device.index, &name, &major, &minor,
+    &multi_processor_count, &total_memory));
+  return {detail::take_string(name), major, minor, multi_processor_count, total_memory};
+}
+
 // The memory of a CUDA device. Bytes that are free and that there are, as the driver sees them, and
 // the most that tensors used and that the allocator held since the last reset.
 inline DeviceMemoryResult device_memory(Device device) {
@@ -3482,6 +3567,30 @@ inline Stream stream_new(std::optional<Device> device = std::nullopt, int64_t pr
   detail::check(dt_stream_new(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, priority,
     &out));
+  return dumbtorch::Stream(out);
+}
+
+// A stream that another library made, to order work with it.
+inline Stream stream_external(Device device, int64_t native) {
+  dt_stream* out = nullptr;
+  detail::check(dt_stream_external(
+    static_cast<dt_device_type>(device.type), device.index, native, &out));
+  return dumbtorch::Stream(out);
+}
+
+// The stream that this context's work on a device goes to.
+inline Stream current_stream(std::optional<Device> device = std::nullopt) {
+  dt_stream* out = nullptr;
+  detail::check(dt_current_stream(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
+  return dumbtorch::Stream(out);
+}
+
+// The device's main stream, which work goes to until set_stream says otherwise.
+inline Stream default_stream(std::optional<Device> device = std::nullopt) {
+  dt_stream* out = nullptr;
+  detail::check(dt_default_stream(
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
   return dumbtorch::Stream(out);
 }
 

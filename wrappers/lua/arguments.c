@@ -198,6 +198,7 @@ dtl_device dtl_read_device(dtl_call* c, int slot) {
     }
   }
   if (!device.type) luaL_error(c->L, "%s: '%s' is not a device", c->function, text);
+  dtl_note_device(c->L, device);
   return device;
 }
 

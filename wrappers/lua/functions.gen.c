@@ -1576,6 +1576,30 @@ static int fn_device_capability(lua_State *L) {
   return 2;
 }
 
+static int fn_get_device_properties(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "get_device_properties", names};
+  dtl_device a_device = {0, 0};
+  void *r_name;
+  int64_t r_major = 0;
+  int64_t r_minor = 0;
+  int64_t r_multi_processor_count = 0;
+  int64_t r_total_memory = 0;
+  dtl_arguments(&c);
+  a_device = dtl_read_device(&c, 1);
+  r_name = dtl_new(L, &dtl_kind_bytes);
+  dtl_check(L, dt_get_device_properties(
+    a_device.type, a_device.index, (dt_bytes **)r_name, &r_major, &r_minor,
+    &r_multi_processor_count, &r_total_memory));
+  lua_pushvalue(L, -1);
+  dtl_take_bytes(L);
+  lua_pushinteger(L, (lua_Integer)r_major);
+  lua_pushinteger(L, (lua_Integer)r_minor);
+  lua_pushinteger(L, (lua_Integer)r_multi_processor_count);
+  lua_pushinteger(L, (lua_Integer)r_total_memory);
+  return 5;
+}
+
 static int fn_device_memory(lua_State *L) {
   static const char *const names[] = {"device", NULL};
   dtl_call c = {L, "device_memory", names};
@@ -1653,6 +1677,39 @@ static int fn_tensor_is_pinned(lua_State *L) {
   return 1;
 }
 
+static int fn_cpu(lua_State *L) {
+  static const char *const names[] = {"input", "memory_format", NULL};
+  dtl_call c = {L, "cpu", names};
+  dt_tensor *a_input = NULL;
+  dt_memory_format a_memory_format = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_memory_format = dtl_enum_value(&c, 2, dtl_enum_memory_format);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_cpu(a_input, a_memory_format, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_cuda(lua_State *L) {
+  static const char *const names[] = {"input", "device", "non_blocking", "memory_format", NULL};
+  dtl_call c = {L, "cuda", names};
+  dt_tensor *a_input = NULL;
+  dtl_device a_device = {0, 0};
+  int32_t a_non_blocking = 0;
+  dt_memory_format a_memory_format = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_device = dtl_read_device(&c, 2);
+  if (!dtl_absent(&c, 3)) a_non_blocking = dtl_bool(&c, 3);
+  if (!dtl_absent(&c, 4)) a_memory_format = dtl_enum_value(&c, 4, dtl_enum_memory_format);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_cuda(
+    a_input, a_device.type, a_device.index, a_non_blocking, a_memory_format, (dt_tensor **)r_out));
+  return 1;
+}
+
 static int fn_stream_new(lua_State *L) {
   static const char *const names[] = {"device", "priority", NULL};
   dtl_call c = {L, "stream_new", names};
@@ -1664,6 +1721,69 @@ static int fn_stream_new(lua_State *L) {
   if (!dtl_absent(&c, 2)) a_priority = dtl_int(&c, 2);
   r_out = dtl_new(L, &dtl_kind_stream);
   dtl_check(L, dt_stream_new(a_device.type, a_device.index, a_priority, (dt_stream **)r_out));
+  return 1;
+}
+
+static int fn_stream_external(lua_State *L) {
+  static const char *const names[] = {"device", "native", NULL};
+  dtl_call c = {L, "stream_external", names};
+  dtl_device a_device = {0, 0};
+  int64_t a_native = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  a_device = dtl_read_device(&c, 1);
+  a_native = dtl_int(&c, 2);
+  r_out = dtl_new(L, &dtl_kind_stream);
+  dtl_check(L, dt_stream_external(a_device.type, a_device.index, a_native, (dt_stream **)r_out));
+  return 1;
+}
+
+static int fn_current_stream(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "current_stream", names};
+  dtl_device a_device = {0, 0};
+  void *r_out;
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_stream);
+  dtl_check(L, dt_current_stream(a_device.type, a_device.index, (dt_stream **)r_out));
+  return 1;
+}
+
+static int fn_default_stream(lua_State *L) {
+  static const char *const names[] = {"device", NULL};
+  dtl_call c = {L, "default_stream", names};
+  dtl_device a_device = {0, 0};
+  void *r_out;
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_stream);
+  dtl_check(L, dt_default_stream(a_device.type, a_device.index, (dt_stream **)r_out));
+  return 1;
+}
+
+static int fn_stream_device(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "device", names};
+  dt_stream *a_self = NULL;
+  dt_device_type r_out_type = 0;
+  int64_t r_out_index = 0;
+  dtl_arguments(&c);
+  a_self = (dt_stream *)dtl_handle(&c, 1, &dtl_kind_stream);
+  dtl_check(L, dt_stream_device(a_self, &r_out_type, &r_out_index));
+  dtl_push_device(L, r_out_type, r_out_index);
+  return 1;
+}
+
+static int fn_stream_native(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "native", names};
+  dt_stream *a_self = NULL;
+  int64_t r_out = 0;
+  dtl_arguments(&c);
+  a_self = (dt_stream *)dtl_handle(&c, 1, &dtl_kind_stream);
+  dtl_check(L, dt_stream_native(a_self, &r_out));
+  lua_pushinteger(L, (lua_Integer)r_out);
   return 1;
 }
 
@@ -1724,6 +1844,19 @@ static int fn_event_new(lua_State *L) {
   if (!dtl_absent(&c, 2)) a_timing = dtl_bool(&c, 2);
   r_out = dtl_new(L, &dtl_kind_event);
   dtl_check(L, dt_event_new(a_device.type, a_device.index, a_timing, (dt_event **)r_out));
+  return 1;
+}
+
+static int fn_event_device(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "device", names};
+  dt_event *a_self = NULL;
+  dt_device_type r_out_type = 0;
+  int64_t r_out_index = 0;
+  dtl_arguments(&c);
+  a_self = (dt_event *)dtl_handle(&c, 1, &dtl_kind_event);
+  dtl_check(L, dt_event_device(a_self, &r_out_type, &r_out_index));
+  dtl_push_device(L, r_out_type, r_out_index);
   return 1;
 }
 
@@ -2502,6 +2635,28 @@ static int fn_module_to(lua_State *L) {
   if (!dtl_absent(&c, 2)) a_device = dtl_read_device(&c, 2);
   if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
   dtl_check(L, dt_module_to(a_self, a_device.type, a_device.index, a_dtype));
+  return 0;
+}
+
+static int fn_module_cpu(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "cpu", names};
+  dt_module *a_self = NULL;
+  dtl_arguments(&c);
+  a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
+  dtl_check(L, dt_module_cpu(a_self));
+  return 0;
+}
+
+static int fn_module_cuda(lua_State *L) {
+  static const char *const names[] = {"self", "device", NULL};
+  dtl_call c = {L, "cuda", names};
+  dt_module *a_self = NULL;
+  dtl_device a_device = {0, 0};
+  dtl_arguments(&c);
+  a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
+  if (!dtl_absent(&c, 2)) a_device = dtl_read_device(&c, 2);
+  dtl_check(L, dt_module_cuda(a_self, a_device.type, a_device.index));
   return 0;
 }
 
@@ -6365,11 +6520,13 @@ static const dtl_operator operators_data_loader[] = {
     {NULL, NULL, NULL}};
 
 static const luaL_Reg methods_stream[] = {
+    {"native", fn_stream_native},
     {"synchronize", fn_stream_synchronize},
     {"query", fn_stream_query},
     {NULL, NULL}};
 
 static const luaL_Reg properties_stream[] = {
+    {"device", fn_stream_device},
     {NULL, NULL}};
 
 static const dtl_operator operators_stream[] = {
@@ -6384,6 +6541,7 @@ static const luaL_Reg methods_event[] = {
     {NULL, NULL}};
 
 static const luaL_Reg properties_event[] = {
+    {"device", fn_event_device},
     {NULL, NULL}};
 
 static const dtl_operator operators_event[] = {
@@ -6415,6 +6573,8 @@ static const luaL_Reg methods_module[] = {
     {"save", fn_module_save},
     {"load", fn_module_load},
     {"to", fn_module_to},
+    {"cpu", fn_module_cpu},
+    {"cuda", fn_module_cuda},
     {"zero_grad", fn_module_zero_grad},
     {"requires_grad_", fn_module_requires_grad_},
     {"children_len", fn_module_children_len},
@@ -6485,6 +6645,8 @@ static const luaL_Reg methods_tensor[] = {
     {"zero_", fn_zero_},
     {"pin_memory", fn_tensor_pin_memory},
     {"is_pinned", fn_tensor_is_pinned},
+    {"cpu", fn_cpu},
+    {"cuda", fn_cuda},
     {"record_stream", fn_tensor_record_stream},
     {"index", fn_index},
     {"index_put", fn_index_put},
@@ -6846,11 +7008,15 @@ static const luaL_Reg functions_torch[] = {
     {"cuda_set_device", fn_cuda_set_device},
     {"device_name", fn_device_name},
     {"device_capability", fn_device_capability},
+    {"get_device_properties", fn_get_device_properties},
     {"device_memory", fn_device_memory},
     {"reset_peak_memory", fn_reset_peak_memory},
     {"set_tf32", fn_set_tf32},
     {"get_tf32", fn_get_tf32},
     {"stream_new", fn_stream_new},
+    {"stream_external", fn_stream_external},
+    {"current_stream", fn_current_stream},
+    {"default_stream", fn_default_stream},
     {"set_stream", fn_set_stream},
     {"event_new", fn_event_new},
     {"graph_new", fn_graph_new},

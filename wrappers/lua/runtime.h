@@ -115,6 +115,8 @@ void dtl_take_bytes(lua_State* L);
 void dtl_take_strings(lua_State* L);
 void dtl_push_enum(lua_State* L, int32_t number, const dtl_enum* values);
 void dtl_push_device(lua_State* L, dt_device_type type, int64_t index);
+/* Its memory counts from now on when garbage is looked for. */
+void dtl_note_device(lua_State* L, dtl_device device);
 void dtl_push_number(lua_State* L, dt_scalar_kind kind, int64_t i, double f);
 /* A list of numbers that a dt call writes: run(arguments, values, capacity, n). */
 void dtl_push_ints(lua_State* L, const int64_t* values, int64_t n);

@@ -636,6 +636,21 @@ static int32_t py_device_capability(int32_t device_type, int64_t device_index, i
   return status;
 }
 
+static int32_t py_get_device_properties(int32_t device_type, int64_t device_index, int64_t *out) {
+  dt_bytes *name = 0;
+  int64_t major = 0;
+  int64_t minor = 0;
+  int64_t multi_processor_count = 0;
+  int64_t total_memory = 0;
+  const int32_t status = dt_get_device_properties(device_type, device_index, &name, &major, &minor, &multi_processor_count, &total_memory);
+  out[0] = (int64_t)(intptr_t)name;
+  out[1] = major;
+  out[2] = minor;
+  out[3] = multi_processor_count;
+  out[4] = total_memory;
+  return status;
+}
+
 static int32_t py_device_memory(int32_t device_type, int64_t device_index, int64_t *out) {
   int64_t free = 0;
   int64_t total = 0;
@@ -677,10 +692,53 @@ static int32_t py_tensor_is_pinned(int64_t self) {
   return dt_tensor_is_pinned((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
 }
 
+static int64_t py_cpu(int64_t input, int32_t memory_format) {
+  dt_tensor *out = NULL;
+  (void)!dt_cpu((dt_tensor *)(intptr_t)input, memory_format, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, int32_t non_blocking, int32_t memory_format) {
+  dt_tensor *out = NULL;
+  (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_stream_new(int32_t device_type, int64_t device_index, int64_t priority) {
   dt_stream *out = NULL;
   (void)!dt_stream_new(device_type, device_index, priority, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_stream_external(int32_t device_type, int64_t device_index, int64_t native) {
+  dt_stream *out = NULL;
+  (void)!dt_stream_external(device_type, device_index, native, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_current_stream(int32_t device_type, int64_t device_index) {
+  dt_stream *out = NULL;
+  (void)!dt_current_stream(device_type, device_index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_default_stream(int32_t device_type, int64_t device_index) {
+  dt_stream *out = NULL;
+  (void)!dt_default_stream(device_type, device_index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_stream_device(int64_t self) {
+  dt_device_type type = 0;
+  int64_t index = 0;
+  return dt_stream_device((dt_stream *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+}
+
+static int64_t py_stream_native(int64_t self) {
+  int64_t out = 0;
+  if (dt_stream_native((dt_stream *)(intptr_t)self, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
 }
 
 static int32_t py_set_stream(int32_t device_type, int64_t device_index, int64_t stream) {
@@ -704,6 +762,12 @@ static int64_t py_event_new(int32_t device_type, int64_t device_index, int32_t t
   dt_event *out = NULL;
   (void)!dt_event_new(device_type, device_index, timing, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_event_device(int64_t self) {
+  dt_device_type type = 0;
+  int64_t index = 0;
+  return dt_event_device((dt_event *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
 }
 
 static int32_t py_event_record(int64_t self, int64_t stream) {
@@ -985,6 +1049,14 @@ static int32_t py_module_load(int64_t self, const char *path, int32_t strict) {
 
 static int32_t py_module_to(int64_t self, int32_t device_type, int64_t device_index, int32_t dtype) {
   return dt_module_to((dt_module *)(intptr_t)self, device_type, device_index, dtype);
+}
+
+static int32_t py_module_cpu(int64_t self) {
+  return dt_module_cpu((dt_module *)(intptr_t)self);
+}
+
+static int32_t py_module_cuda(int64_t self, int32_t device_type, int64_t device_index) {
+  return dt_module_cuda((dt_module *)(intptr_t)self, device_type, device_index);
 }
 
 static int32_t py_module_zero_grad(int64_t self, int32_t set_to_none) {

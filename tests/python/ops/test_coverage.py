@@ -35,6 +35,7 @@ ELSEWHERE = {
     "test_versions.py and test_arguments.py: where memory is, not what is in it": {
         "tensor_data", "tensor_pin_memory",
     },
+    "test_streams.py: where memory is": {"cpu", "cuda"},
     "tests/capi: handles, without arithmetic": {"tensor_alias", "tensor_list_get"},
 }  # fmt: skip
 EXEMPT = set().union(*ELSEWHERE.values())

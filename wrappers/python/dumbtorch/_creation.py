@@ -111,15 +111,48 @@ def _share(a):
     )
 
 
-def from_dlpack(source):
-    """A tensor that shares the memory of an object with __dlpack__, or of a DLPack 1.0 capsule."""
-    if type(source).__name__ == "PyCapsule":
-        return from_capsule(source)
-    if not hasattr(source, "__dlpack__"):
-        raise TypeError(f"from_dlpack: {type(source).__name__} has no __dlpack__ method")
-    if isinstance(source, TensorBase):
-        return _ops.tensor_alias(source)
-    return from_capsule(source.__dlpack__(max_version=(1, 0)))
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor that shares the memory of an object with __dlpack__, or of a DLPack 1.0 capsule.
+
+    With `copy`, or a device where the memory is not, it has memory of its own.
+    """
+    if type(ext_tensor).__name__ == "PyCapsule":
+        if device is not None or copy is not None:
+            raise AssertionError(
+                "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
+            )
+        return from_capsule(ext_tensor)
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise TypeError(f"from_dlpack: {type(ext_tensor).__name__} has no __dlpack__ method")
+    if isinstance(ext_tensor, TensorBase):
+        out = _ops.tensor_alias(ext_tensor)
+    else:
+        out = from_capsule(ext_tensor.__dlpack__(max_version=(1, 0), **_our_stream(ext_tensor)))
+    return _ops.to(out, device, copy=True) if copy else _elsewhere(out, device, copy)
+
+
+_DLPACK_CUDA = 2
+
+
+def _our_stream(producer) -> dict:
+    """The stream on which the memory will be used: the producer makes it wait for its own work."""
+    kind, index = producer.__dlpack_device__()
+    if kind != _DLPACK_CUDA:
+        return {}
+    stream = _ops.current_stream(f"cuda:{index}").native()
+    # The main stream and the legacy default one, whose number is 1, wait for each other.
+    return {"stream": stream or 1}
+
+
+def _elsewhere(x, device, copy):
+    """x on a device, which may have to be where it is."""
+    out = _ops.to(x, device)
+    if copy is False and out.device != x.device:
+        raise ValueError(
+            f"cannot move DLPack tensor from device {x.device} to {out.device} without copying. "
+            "Set copy=None or copy=True."
+        )
+    return out
 
 
 def from_bytes(kind, data, shape, dtype, requires_grad):

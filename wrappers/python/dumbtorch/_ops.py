@@ -1303,6 +1303,27 @@ def device_capability(device):
     return device_capability_result((out[0], out[1]))
 
 
+def get_device_properties(device):
+    """What a CUDA device is.
+
+    Args:
+        device: A CUDA device.
+
+    Returns:
+        Its maker's name, its compute capability, how many multiprocessors it has, and the
+        bytes of its memory.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = ffi_new("int64_t[5]")
+        status = lib.py_get_device_properties(device_type, device_index, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "get_device_properties", "device:device", device) from None
+    if status:
+        raise fail()
+    return get_device_properties_result((take_text(out[0]), out[1], out[2], out[3], out[4]))
+
+
 def device_memory(device):
     """The memory of a CUDA device.
 
@@ -1387,6 +1408,36 @@ def tensor_is_pinned(self):
     return out != 0
 
 
+def cpu(input, memory_format=None):
+    """The tensor on the CPU; itself if it is there.
+
+    Args:
+        memory_format: The order in memory; absent keeps the tensor's where it is dense.
+    """
+    try:
+        out = lib.py_cpu(input._h, MEMORY_FORMAT[memory_format])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cpu", "input:tensor memory_format:enum?", input, memory_format) from None
+    return wrap(out)
+
+
+def cuda(input, device=None, non_blocking=False, memory_format=None):
+    """The tensor on a CUDA device; itself if it is there.
+
+    Args:
+        device: A CUDA device; absent: the current one.
+        non_blocking: Whether a copy from page-locked memory may still run when the call
+            returns.
+        memory_format: The order in memory; absent keeps the tensor's where it is dense.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_cuda(input._h, device_type, device_index, non_blocking, MEMORY_FORMAT[memory_format])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:enum?", input, device, non_blocking, memory_format) from None
+    return wrap(out)
+
+
 def stream_new(device=None, priority=0):
     """A new stream. Work goes to it after set_stream.
 
@@ -1399,6 +1450,50 @@ def stream_new(device=None, priority=0):
         out = lib.py_stream_new(device_type, device_index, priority)
     except BAD_ARGUMENTS as error:
         raise complain(error, "stream_new", "device:device? priority:i64", device, priority) from None
+    return Stream.own(out)
+
+
+def stream_external(device, native):
+    """A stream that another library made, to order work with it.
+
+    Args:
+        device: The device.
+        native: Its address as a number, a `cudaStream_t`; 0 is the device's main stream. It
+            must live as long as it is used.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_stream_external(device_type, device_index, native)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "stream_external", "device:device native:i64", device, native) from None
+    return Stream.own(out)
+
+
+def current_stream(device=None):
+    """The stream that this context's work on a device goes to.
+
+    Args:
+        device: The device; absent: the default one.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_current_stream(device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "current_stream", "device:device?", device) from None
+    return Stream.own(out)
+
+
+def default_stream(device=None):
+    """The device's main stream, which work goes to until set_stream says otherwise.
+
+    Args:
+        device: The device; absent: the default one.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_default_stream(device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "default_stream", "device:device?", device) from None
     return Stream.own(out)
 
 
@@ -4647,7 +4742,8 @@ def set_default_device(device):
     """Sets the device of new tensors in this context.
 
     Args:
-        device: The device.
+        device: The device. With the index -1, CUDA's current one, also after
+            cuda_set_device.
     """
     try:
         device_type, device_index = device_parts(device)
@@ -5261,6 +5357,27 @@ class Stream(Handle):
     __slots__ = ()
     _release = lib.py_stream_release
 
+    @property
+    def device(self):
+        """The device that the stream belongs to."""
+        try:
+            out = lib.py_stream_device(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "device", "self:handle", self) from None
+        return device_from(out)
+
+    def native(self):
+        """The device's own name for the stream: the address of a `cudaStream_t`.
+
+        Returns:
+            0 for a main stream and on the CPU.
+        """
+        try:
+            out = lib.py_stream_native(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "native", "self:handle", self) from None
+        return int_or_fail(out)
+
     def synchronize(self):
         """Waits until everything in the stream is done."""
         try:
@@ -5286,6 +5403,15 @@ class Event(Handle):
 
     __slots__ = ()
     _release = lib.py_event_release
+
+    @property
+    def device(self):
+        """The device that the event belongs to."""
+        try:
+            out = lib.py_event_device(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "device", "self:handle", self) from None
+        return device_from(out)
 
     def record(self, stream=None):
         """Puts the mark at the end of a stream.
@@ -5551,6 +5677,29 @@ class Module(Handle):
             status = lib.py_module_to(self._h, device_type, device_index, DTYPE[dtype])
         except BAD_ARGUMENTS as error:
             raise complain(error, "to", "self:handle device:device? dtype:enum?", self, device, dtype) from None
+        if status:
+            raise fail()
+
+    def cpu(self):
+        """Moves parameters and buffers to the CPU, as module_to does."""
+        try:
+            status = lib.py_module_cpu(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "cpu", "self:handle", self) from None
+        if status:
+            raise fail()
+
+    def cuda(self, device=None):
+        """Moves parameters and buffers to a CUDA device, as module_to does.
+
+        Args:
+            device: A CUDA device; absent: the current one.
+        """
+        try:
+            device_type, device_index = device_parts(device)
+            status = lib.py_module_cuda(self._h, device_type, device_index)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "cuda", "self:handle device:device?", self, device) from None
         if status:
             raise fail()
 
@@ -5873,6 +6022,7 @@ class Hook(Handle):
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")
 device_capability_result = result_type("device_capability", "major minor")
+get_device_properties_result = result_type("get_device_properties", "name major minor multi_processor_count total_memory")
 device_memory_result = result_type("device_memory", "free total peak_allocated peak_reserved")
 get_tf32_result = result_type("get_tf32", "matmul convolution")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
@@ -5898,6 +6048,8 @@ METHODS = {
     "zero_": zero_,
     "pin_memory": tensor_pin_memory,
     "is_pinned": tensor_is_pinned,
+    "cpu": cpu,
+    "cuda": cuda,
     "record_stream": tensor_record_stream,
     "index": index,
     "index_put": index_put,

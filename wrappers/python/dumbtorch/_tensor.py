@@ -127,13 +127,6 @@ class Tensor(TensorBase):
     def bool(self, memory_format=preserve_format) -> Tensor:
         return _ops.to(self, dtype=bool_, memory_format=memory_format)
 
-    def cpu(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, device="cpu", memory_format=memory_format)
-
-    def cuda(self, device=None, non_blocking=False, memory_format=preserve_format) -> Tensor:
-        where = "cuda" if device is None else device
-        return _ops.to(self, where, None, non_blocking, memory_format=memory_format)
-
     # ---- autograd
 
     @property
@@ -294,16 +287,28 @@ class Tensor(TensorBase):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+        """A capsule with the tensor's memory. On a GPU, `stream` is the consumer's: work on it from
+        here on waits for what this thread's current stream has to do; -1: it does not wait.
+        """
         if max_version is None or max_version[0] < 1:
             raise BufferError(
                 "dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones"
             )
         if _ops.tensor_requires_grad(self):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if stream is not None and type(stream) is not _int:
+            raise TypeError("stream must be ``int`` or ``none``")
+        if not self.is_cuda and stream not in (None, -1):
+            raise AssertionError("stream should be None on cpu.")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError("the tensor is on another device")
-        return to_capsule(_ops.clone(self) if copy else self)
+        out = to_capsule(_ops.clone(self) if copy else self)
+        if self.is_cuda and stream != -1:
+            from . import cuda
+
+            cuda.let_consumer_wait(self.device, stream)
+        return out
 
     def __dlpack_device__(self) -> tuple:
         where = self.device

@@ -138,6 +138,8 @@ class device:
             raise RuntimeError(
                 f"Expected one of {known} device type at start of device string: {type}"
             )
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         self.type, self.index = type, index
 
     def __repr__(self):

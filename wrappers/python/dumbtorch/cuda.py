@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections import OrderedDict
 from contextlib import contextmanager
 
 from . import _graph, _ops
@@ -15,6 +15,16 @@ CUDAGraph = _graph.Graph
 def is_available() -> bool:
     """Whether there is a CUDA device that the library can use."""
     return device_count() > 0
+
+
+def is_initialized() -> bool:
+    """Whether CUDA can be used: it is made ready when it is first mentioned."""
+    return is_available()
+
+
+def init() -> None:
+    """Makes CUDA ready, or says why it is not available."""
+    current_stream()
 
 
 def why_unavailable() -> str:
@@ -38,6 +48,51 @@ def set_device(device) -> None:
         _ops.cuda_set_device(_where(device).index or 0)
 
 
+class device:
+    """Makes a device the one that "cuda" means inside a `with` block; a negative number changes
+    nothing.
+    """
+
+    def __init__(self, device):
+        self.idx = _index(device)
+        self.prev_idx = -1
+
+    def __enter__(self):
+        if self.idx >= 0:
+            self.prev_idx = current_device()
+            set_device(self.idx)
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if self.idx >= 0:
+            set_device(self.prev_idx)
+
+
+class device_of(device):
+    """The same for the device of a tensor; one on the CPU changes nothing."""
+
+    def __init__(self, obj):
+        super().__init__(obj.device.index if obj.is_cuda else -1)
+
+
+class _DeviceProperties(_ops.get_device_properties_result):
+    """What a device is: name, major, minor, multi_processor_count and total_memory."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return (
+            f"_CudaDeviceProperties(name={self.name!r}, major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count})"
+        )
+
+
+def get_device_properties(device=None) -> _DeviceProperties:
+    """The name, compute capability, multiprocessors and memory of a device."""
+    return _DeviceProperties(_ops.get_device_properties(_where(device)))
+
+
 def get_device_name(device=None) -> str:
     """The maker's name of a device."""
     return _ops.device_name(_where(device))
@@ -59,7 +114,10 @@ def manual_seed(seed: int) -> None:
         default_generator("cuda").manual_seed(seed)
 
 
-manual_seed_all = _ops.manual_seed
+def manual_seed_all(seed: int) -> None:
+    """Seeds the default generator of every CUDA device; without one, does nothing."""
+    for i in range(device_count()):
+        default_generator(_device("cuda", i)).manual_seed(seed)
 
 
 # ---- memory: where there is no device, nothing is in use
@@ -100,42 +158,58 @@ def reset_peak_memory_stats(device=None) -> None:
     _ops.reset_peak_memory(_where(device))
 
 
-def empty_cache(device=None) -> None:
-    """Gives cached memory back to the driver, if there is a device."""
-    where = _where(device)
-    if where.type == "cpu" or is_available():
-        _ops.empty_cache(where)
+def memory_stats(device=None) -> OrderedDict:
+    """The statistics above under PyTorch's keys; empty where there is no device."""
+    if not is_available():
+        return OrderedDict()
+    kinds = {
+        "allocated_bytes": (memory_allocated, max_memory_allocated),
+        "reserved_bytes": (memory_reserved, max_memory_reserved),
+    }
+    return OrderedDict(
+        (f"{kind}.all.{when}", read(device))
+        for kind, both in kinds.items()
+        for when, read in zip(("current", "peak"), both)
+    )
+
+
+def empty_cache() -> None:
+    """Gives the cached memory of every device back to the driver."""
+    for i in range(device_count()):
+        _ops.empty_cache(_device("cuda", i))
 
 
 # ---- streams and events
 
 
-class _Current(threading.local):
-    """The streams that set_stream chose, by device number; absent: the main one. Like the streams
-    in force, they belong to a thread."""
-
-    def __init__(self):
-        self.streams = {}
-
-
-_current = _Current()
-
-
 class Stream(_ops.Stream):
     """A queue of work on a device."""
 
-    __slots__ = ("device",)
+    __slots__ = ()
 
     def __new__(cls, device=None, priority: int = 0):
-        where = _where(device)
-        self = cls.take(_ops.stream_new(where, priority))
-        self.device = where
-        return self
+        return cls.take(_ops.stream_new(_where(device), priority))
+
+    @property
+    def cuda_stream(self) -> int:
+        """The address of the device's `cudaStream_t`; 0 for a main stream."""
+        return self.native()
+
+    def __eq__(self, other):
+        if not isinstance(other, _ops.Stream):
+            return NotImplemented
+        return (self.device, self.native()) == (other.device, other.native())
+
+    def __hash__(self):
+        return hash((self.device, self.native()))
+
+    def __repr__(self):
+        return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
     def wait_event(self, event) -> None:
         """Work from here on goes on when the event's mark has been reached."""
         with stream(self):
-            event.wait(self.device)
+            _ops.Event.wait(event, self.device)
 
     def record_event(self, event=None):
         """Puts an event's mark at the end of the stream."""
@@ -148,6 +222,15 @@ class Stream(_ops.Stream):
         self.wait_event(other.record_event())
 
 
+class ExternalStream(Stream):
+    """A stream that another library made, by the address of its `cudaStream_t`."""
+
+    __slots__ = ()
+
+    def __new__(cls, stream_ptr: int, device=None):
+        return cls.take(_ops.stream_external(_where(device), stream_ptr))
+
+
 class Event(_ops.Event):
     """A mark in a stream."""
 
@@ -156,34 +239,67 @@ class Event(_ops.Event):
     def __new__(cls, enable_timing: bool = False, *, device=None):
         return cls.take(_ops.event_new(_where(device), enable_timing))
 
+    def wait(self, stream=None) -> None:
+        """Work on a stream, or on the current one, goes on when the mark has been reached."""
+        if stream is None:
+            stream = current_stream(None if self.device.type == "cuda" else self.device)
+        stream.wait_event(self)
+
     def elapsed_time(self, end) -> float:
         """Milliseconds from this event to a later one."""
         return super().elapsed_time(end)
 
 
+def current_stream(device=None) -> Stream:
+    """The stream that this thread's work on a device goes to."""
+    return Stream.take(_ops.current_stream(_where(device)))
+
+
+def default_stream(device=None) -> Stream:
+    """The device's main stream."""
+    return Stream.take(_ops.default_stream(_where(device)))
+
+
 def set_stream(stream) -> None:
-    """Sends work on the stream's device to it from now on."""
-    _ops.set_stream(stream.device, stream)
-    _current.streams[stream.device.index or 0] = stream
+    """Sends work on the stream's device to it from now on, and makes that device the current one."""
+    if stream is None:
+        return
+    where = stream.device
+    _ops.set_stream(where, stream)
+    if where.type == "cuda":
+        set_device(where)
 
 
 @contextmanager
 def stream(stream):
-    """Sends work on the stream's device to it inside the block."""
+    """Sends work on the stream's device to it inside the block, where that device is current."""
     if stream is None:
         yield
         return
-    number = stream.device.index or 0
-    before = _current.streams.get(number)
-    set_stream(stream)
-    try:
-        yield
-    finally:
-        _ops.set_stream(stream.device, before)
-        if before is None:
-            del _current.streams[number]
-        else:
-            _current.streams[number] = before
+    where = stream.device
+    before = current_stream(where)
+    with device(where.index if where.type == "cuda" else -1):
+        set_stream(stream)
+        try:
+            yield
+        finally:
+            _ops.set_stream(where, before)
+
+
+def let_consumer_wait(where: _device, consumer: int | None) -> None:
+    """Has a stream of another library wait for what this thread's current stream has to do.
+
+    `consumer` is a number of the array API: None and 1 are the legacy default stream, which waits
+    for the main one by itself, others an address.
+    """
+    if consumer == 2:
+        raise BufferError("per-thread default stream is not supported.")
+    if consumer == 0:
+        raise AssertionError("unsupported stream on CUDA: 0.")
+    ours = current_stream(where)
+    theirs = default_stream(where) if consumer in (None, 1) else ExternalStream(consumer, where)
+    if theirs != ours:
+        theirs.wait_event(ours.record_event())
 
 
 @contextmanager
@@ -203,3 +319,13 @@ def _where(device) -> _device:
         return _device("cuda", current_device())
     where = _device(device)
     return _device("cuda", current_device()) if where == _device("cuda") else where
+
+
+def _index(device) -> int:
+    """The number of a CUDA device, or a negative one as it is."""
+    if isinstance(device, int):
+        return device
+    where = _where(device)
+    if where.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {where}")
+    return where.index
