@@ -45,6 +45,7 @@ from ._runtime import (
     int_list,
     int_or_fail,
     keep,
+    number_like,
     on_callback_error,
     optional_floats,
     optional_handle_list,
@@ -223,6 +224,8 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     many = variadic(f)
     given = [f"{a.name} or args" if a is many else safe(a.name) for a in args]
     values = ", ".join([f'"{_python_name(f)}"', f'"{_kinds(args)}"', *given])
+    if f.name in _NUMBER_FIRST:
+        lines += [INDENT * 2 + line for line in _number_first(f)]
     lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
     lines += [INDENT + line for line in after]
     return "\n".join(lines)
@@ -319,6 +322,24 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
         case "callback" | "callback?":
             return [f"{c} = keep({n})"], [c]
     raise SchemaError(f"python: argument '{a.name}' of kind {kind.key}")
+
+
+# PyTorch takes a number for their first operand too: torch.add(2, x).
+_NUMBER_FIRST = {
+    "add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder",
+    "bitwise_and", "bitwise_or", "bitwise_xor",
+}  # fmt: skip
+
+
+def _number_first(f: Function) -> list[str]:
+    """Another try, with a tensor for the number. It is here so that calls on tensors do not look."""
+    first, second, *others = f.args
+    passed = [f"number_like({first.name}, {second.name})", second.name]
+    passed += [f"{a.name}={a.name}" for a in others]
+    return [
+        f"if isinstance({first.name}, (int, float)):",
+        f"{INDENT}return {f.name}({', '.join(passed)})",
+    ]
 
 
 def _or_none(helper: str, kind: Kind) -> str:

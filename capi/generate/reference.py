@@ -41,7 +41,12 @@ _INTRO = [
     "Each entry shows the call as Python, C++ and Lua spell it, with `torch.`, `dt::` or `dt.` in front",
     "of what is no method, and then the function of `dumbtorch.h`. `dt.h` has the same as `T_NAME`, with",
     "defaults. What PyTorch keeps elsewhere is there in Python too: files under `dumbtorch.safetensors`,",
-    "`save` and `load`; the GPU's memory and switches under `cuda` and `backends`.",
+    "`save` and `load`; the GPU's memory and switches under `cuda` and `backends`. So a call that is",
+    "shown with `dt::` is C++'s and, with `dt.`, Lua's.",
+    "",
+    "Errors have Python's names. In C and C++ they are codes: `TypeError` is `DT_STATUS_TYPE_ERROR` or",
+    "`dt::Status::kTypeError`, and so on; `OSError` is `DT_STATUS_IO`, `NotImplementedError` is",
+    "`DT_STATUS_NOT_IMPLEMENTED`. In Lua an error is its sentence.",
     "",
 ]
 
@@ -75,7 +80,8 @@ def _page(schema: Schema, stem: str, functions: list[Function]) -> str:
 def _entry(schema: Schema, f: Function) -> str:
     layer = schema.layers.get(f.layer)
     args = layer.args if layer else f.args
-    lines = [f"## {_heading(f)}", "", f.doc, "", "```python", _python(f, layer), "```"]
+    language = "python" if f.namespaces or f.method or layer else "cpp"
+    lines = [f"## {_heading(f)}", "", f.doc, "", f"```{language}", _call(f, layer), "```"]
     lines += ["```c", cabi.prototype(f), "```", ""]
     lines += [_argument(a) for a in args if a.kind.base != "options"]
     lines += [_field(a) for o in _structs(schema, f, layer) for a in o.fields]
@@ -97,8 +103,8 @@ def _structs(schema: Schema, f: Function, layer: Layer | None) -> list[Options]:
 _PREFIX = {"torch": "", "functional": "nn.functional."}
 
 
-def _python(f: Function, layer: Layer | None) -> str:
-    """The call as Python, C++ and Lua spell it."""
+def _call(f: Function, layer: Layer | None) -> str:
+    """The call as Python, C++ and Lua spell it; with C++'s namespace if Python has another name."""
     args = layer.args if layer else f.args
     name = f.torch_name
     if f.namespaces:
@@ -106,6 +112,8 @@ def _python(f: Function, layer: Layer | None) -> str:
     elif f.method and not layer:
         owner = args[0].name if f.method == "tensor" else f.method
         name, args = f"{owner}.{f.method_name}", args[1:]
+    elif not layer:
+        name = f"dt::{name}"
     parts = []
     for a in args:
         if a.keyword_only and "*" not in parts:

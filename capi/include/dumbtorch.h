@@ -1238,7 +1238,7 @@ DT_API dt_status dt_data_loader_next(
 
 /** Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
  * @param path The file, plain or gzip.
- * @throws IoError: the file cannot be read, or is no IDX file of its size. */
+ * @throws OSError: the file cannot be read, or is no IDX file of its size. */
 DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Writes tensors in the safetensors format.
@@ -1248,7 +1248,7 @@ DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT DT_M
  * @param progress Called with 0 bytes done, every 16 MiB and before the file takes its place. If it
  *   stops the call, the old file stays and nothing else is left. PyTorch's default: absent.
  * @throws ValueError: a name appears twice, or the lists differ in length.
- * @throws IoError: the file cannot be written.
+ * @throws OSError: the file cannot be written.
  * @throws Cancelled: progress asked to stop. */
 DT_API dt_status dt_save_safetensors(
     const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
@@ -1258,7 +1258,7 @@ DT_API dt_status dt_save_safetensors(
 /** Reads all tensors from memory in the safetensors format: weights that are part of a program, or
  * came over a network.
  * @param data What a safetensors file would hold.
- * @throws IoError: the data lies about its content.
+ * @throws OSError: the data lies about its content.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks. */
 DT_API dt_status dt_load_safetensors_bytes(
     const void *data, int64_t data_n, dt_string_list **names,
@@ -1270,7 +1270,7 @@ DT_API dt_status dt_load_safetensors_bytes(
  *   PyTorch's default: absent.
  * @param progress Called with 0 bytes done, every 16 MiB and at the end. If it stops the call,
  *   nothing is given back. PyTorch's default: absent.
- * @throws IoError: the file cannot be read, or lies about its content.
+ * @throws OSError: the file cannot be read, or lies about its content.
  * @throws IndexError: the file has no tensor of a name.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks.
  * @throws Cancelled: progress asked to stop. */
@@ -1281,7 +1281,7 @@ DT_API dt_status dt_load_safetensors(
 
 /** The names of the tensors in a safetensors file.
  * @param path The file.
- * @throws IoError: the file cannot be read, or lies about its content.
+ * @throws OSError: the file cannot be read, or lies about its content.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks. */
 DT_API dt_status dt_safetensors_names(
     const char *path, dt_string_list **out) DT_NOEXCEPT DT_MUST_CHECK;
@@ -1712,18 +1712,24 @@ DT_API dt_status dt_addmm(
  * @param input The predictions.
  * @param target What they should be.
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
- * @throws RuntimeError: shapes do not broadcast. */
+ * @param weight A factor for each loss, of the input's size, or absent. The mean is weighted.
+ *   PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not broadcast.
+ * @throws ValueError: the weight is not of the input's size. */
 DT_API dt_status dt_mse_loss(
-    dt_tensor *input, dt_tensor *target, dt_reduction reduction,
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** |input - target|.
  * @param input The predictions.
  * @param target What they should be.
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
- * @throws RuntimeError: shapes do not broadcast. */
+ * @param weight A factor for each loss, of the input's size, or absent. The mean is weighted.
+ *   PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not broadcast.
+ * @throws ValueError: the weight is not of the input's size. */
 DT_API dt_status dt_l1_loss(
-    dt_tensor *input, dt_tensor *target, dt_reduction reduction,
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Negative log-likelihood: -weight[target] * input[target].
@@ -1838,14 +1844,14 @@ DT_API dt_status dt_module_load_state_dict(
 /** Writes parameters and buffers under their state-dict names.
  * @param self The module.
  * @param path The safetensors file. It is replaced whole: a reader sees the old one or the new one.
- * @throws IoError: the file cannot be written. */
+ * @throws OSError: the file cannot be written. */
 DT_API dt_status dt_module_save(dt_module *self, const char *path) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Sets parameters and buffers from a file.
  * @param self The module.
  * @param path A safetensors file with state-dict names, of whatever program.
  * @param strict Refuse missing and unexpected names. PyTorch's default: true.
- * @throws IoError: the file cannot be read, or lies about its content.
+ * @throws OSError: the file cannot be read, or lies about its content.
  * @throws RuntimeError: a name is missing or unexpected, or a size differs. Nothing is changed
  *   then. */
 DT_API dt_status dt_module_load(
@@ -2925,6 +2931,7 @@ DT_API dt_status dt_randperm(
 
 /** Uniform numbers in [0, 1), in the input's shape.
  * @param input The tensor whose shape is taken.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @param dtype Element type; absent means the default dtype, or the input's. PyTorch's default:
  *   absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
@@ -2932,12 +2939,13 @@ DT_API dt_status dt_randperm(
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
 DT_API dt_status dt_rand_like(
-    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor *input, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Normal numbers, in the input's shape.
  * @param input The tensor whose shape is taken.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @param dtype Element type; absent means the default dtype, or the input's. PyTorch's default:
  *   absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
@@ -2945,14 +2953,15 @@ DT_API dt_status dt_rand_like(
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
 DT_API dt_status dt_randn_like(
-    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor *input, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Uniform integers in [low, high), in the input's shape.
  * @param input The tensor whose shape is taken.
  * @param low The smallest integer.
  * @param high The integers stay below it.
+ * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @param dtype Element type; absent means the default dtype, or the input's. PyTorch's default:
  *   absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
@@ -2961,9 +2970,9 @@ DT_API dt_status dt_randn_like(
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
 DT_API dt_status dt_randint_like(
-    dt_tensor *input, int64_t low, int64_t high, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor *input, int64_t low, int64_t high, dt_generator *generator, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** 1 with the probability that the input says, else 0.
  * @param input Probabilities in [0, 1].

@@ -10,26 +10,30 @@ using namespace dt;
 using namespace dt::capi;
 
 dt_status dt_mse_loss(
-    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) noexcept {
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
+    dt_tensor **out) noexcept {
   clear_all(out);
   return guard("mse_loss", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::mse_loss(input_, target_, reduction_));
+    put(out, dt::mse_loss(input_, target_, reduction_, weight_));
   });
 }
 
 dt_status dt_l1_loss(
-    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) noexcept {
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
+    dt_tensor **out) noexcept {
   clear_all(out);
   return guard("l1_loss", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::l1_loss(input_, target_, reduction_));
+    put(out, dt::l1_loss(input_, target_, reduction_, weight_));
   });
 }
 

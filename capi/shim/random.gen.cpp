@@ -76,50 +76,55 @@ dt_status dt_randperm(
 }
 
 dt_status dt_rand_like(
-    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out) noexcept {
+    dt_tensor *input, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) noexcept {
   clear_all(out);
   return guard("rand_like", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     const Device device_ = optional_device(device_type, device_index, "device");
     const bool requires_grad_ = requires_grad != 0;
     const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
     need(out, "out");
-    put(out, dt::rand_like(input_, dtype_, device_, requires_grad_, memory_format_));
+    put(out, dt::rand_like(input_, generator_, dtype_, device_, requires_grad_, memory_format_));
   });
 }
 
 dt_status dt_randn_like(
-    dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out) noexcept {
+    dt_tensor *input, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
+    dt_tensor **out) noexcept {
   clear_all(out);
   return guard("randn_like", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     const Device device_ = optional_device(device_type, device_index, "device");
     const bool requires_grad_ = requires_grad != 0;
     const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
     need(out, "out");
-    put(out, dt::randn_like(input_, dtype_, device_, requires_grad_, memory_format_));
+    put(out, dt::randn_like(input_, generator_, dtype_, device_, requires_grad_, memory_format_));
   });
 }
 
 dt_status dt_randint_like(
-    dt_tensor *input, int64_t low, int64_t high, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) noexcept {
+    dt_tensor *input, int64_t low, int64_t high, dt_generator *generator, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_memory_format memory_format, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("randint_like", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto low_ = low;
     const auto high_ = high;
+    const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     const Device device_ = optional_device(device_type, device_index, "device");
     const bool requires_grad_ = requires_grad != 0;
     const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
     need(out, "out");
-    put(out, dt::randint_like(input_, low_, high_, dtype_, device_, requires_grad_, memory_format_));
+    put(out, dt::randint_like(input_, low_, high_, generator_, dtype_, device_, requires_grad_, memory_format_));
   });
 }
 

@@ -70,6 +70,17 @@ Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor, 
   return y;
 }
 
+// Losses times weights; their mean is over the weights.
+Tensor reduce_weighted(const Tensor& losses, const Tensor& weight, const Tensor& input,
+                       Reduction reduction) {
+  DT_CHECK(weight.sizes() == input.sizes(), kValueError,
+           "Weights and input must have the same size.");
+  const Tensor products = mul(losses, weight);
+  if (reduction == Reduction::kNone) return products;
+  const Tensor total = sum(products);
+  return reduction == Reduction::kSum ? total : true_divide(total, sum(weight));
+}
+
 }  // namespace
 
 Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
@@ -85,7 +96,10 @@ Tensor reduce_losses(const Tensor& losses, Reduction reduction) {
 
 // Reduced here rather than by recorded ops, so that backward has nothing left to compute, or one
 // kernel: the slope of a parabola, at every order.
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
+                const Tensor& weight) {
+  if (weight.defined())
+    return reduce_weighted(pow(sub(input, target), 2), weight, input, reduction);
   const DType common = result_type({input, target});
   DT_CHECK(is_floating(common), kNotImplemented, "\"mse_cpu\" not implemented for '",
            type_word(common), "'");
@@ -108,7 +122,9 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) 
                 });
 }
 
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
+               const Tensor& weight) {
+  if (weight.defined()) return reduce_weighted(abs(sub(input, target)), weight, input, reduction);
   // PyTorch's difference of unsigned numbers wraps before it is made absolute.
   if (result_type({input, target}) == DType::UINT8)
     return reduce_losses(abs(sub(input, target)), reduction);

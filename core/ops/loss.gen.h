@@ -18,10 +18,14 @@
 namespace dt {
 
 // (input - target) squared.
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean);
+Tensor mse_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    const Tensor& weight = {});
 
 // |input - target|.
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean);
+Tensor l1_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    const Tensor& weight = {});
 
 // Negative log-likelihood: -weight[target] * input[target].
 Tensor nll_loss(

@@ -144,24 +144,24 @@ Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device 
   return finish(to_dtype(order, dtype), requires_grad);
 }
 
-Tensor rand_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
-                 MemoryFormat memory_format) {
+Tensor rand_like(const Tensor& input, const Ref<Generator>& generator, DType dtype, Device device,
+                 bool requires_grad, MemoryFormat memory_format) {
   const Tensor y = empty_like(input, dtype, device, false, memory_format);
-  fill_uniform(y, 0, 1, {});
+  fill_uniform(y, 0, 1, generator);
   return finish(y, requires_grad);
 }
 
-Tensor randn_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
-                  MemoryFormat memory_format) {
+Tensor randn_like(const Tensor& input, const Ref<Generator>& generator, DType dtype, Device device,
+                  bool requires_grad, MemoryFormat memory_format) {
   const Tensor y = empty_like(input, dtype, device, false, memory_format);
-  fill_normal(y, 0, 1, {});
+  fill_normal(y, 0, 1, generator);
   return finish(y, requires_grad);
 }
 
-Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype, Device device,
-                    bool requires_grad, MemoryFormat memory_format) {
+Tensor randint_like(const Tensor& input, int64_t low, int64_t high, const Ref<Generator>& generator,
+                    DType dtype, Device device, bool requires_grad, MemoryFormat memory_format) {
   const Tensor y = empty_like(input, dtype, device, false, memory_format);
-  fill_integers(y, low, high, {});
+  fill_integers(y, low, high, generator);
   return finish(y, requires_grad);
 }
 

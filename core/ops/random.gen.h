@@ -39,18 +39,20 @@ Tensor randperm(
 
 // Uniform numbers in [0, 1), in the input's shape.
 Tensor rand_like(
-    const Tensor& input, DType dtype = DType::kDefault, Device device = {},
-    bool requires_grad = false, MemoryFormat memory_format = MemoryFormat::kDefault);
+    const Tensor& input, const Ref<Generator>& generator = {}, DType dtype = DType::kDefault,
+    Device device = {}, bool requires_grad = false,
+    MemoryFormat memory_format = MemoryFormat::kDefault);
 
 // Normal numbers, in the input's shape.
 Tensor randn_like(
-    const Tensor& input, DType dtype = DType::kDefault, Device device = {},
-    bool requires_grad = false, MemoryFormat memory_format = MemoryFormat::kDefault);
+    const Tensor& input, const Ref<Generator>& generator = {}, DType dtype = DType::kDefault,
+    Device device = {}, bool requires_grad = false,
+    MemoryFormat memory_format = MemoryFormat::kDefault);
 
 // Uniform integers in [low, high), in the input's shape.
 Tensor randint_like(
-    const Tensor& input, int64_t low, int64_t high, DType dtype = DType::kDefault,
-    Device device = {}, bool requires_grad = false,
+    const Tensor& input, int64_t low, int64_t high, const Ref<Generator>& generator = {},
+    DType dtype = DType::kDefault, Device device = {}, bool requires_grad = false,
     MemoryFormat memory_format = MemoryFormat::kDefault);
 
 // 1 with the probability that the input says, else 0.

@@ -2,33 +2,39 @@
 #include "tests/capi/misuse.h"
 
 static void test_mse_loss(void) {
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(NULL, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, NULL, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, NULL));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, NULL, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, NULL));
 }
 
 static void test_l1_loss(void) {
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(NULL, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, NULL, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, NULL));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, NULL, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, NULL));
 }
 
 static void test_nll_loss(void) {

@@ -52,45 +52,54 @@ static void test_randperm(void) {
 }
 
 static void test_rand_like(void) {
-  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "rand_like", dt_rand_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "rand_like", dt_rand_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
+  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.released, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.garbage, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.foreign, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(NULL, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_randn_like(void) {
-  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "randn_like", dt_randn_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "randn_like", dt_randn_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
+  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.released, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.garbage, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.foreign, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(NULL, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_randint_like(void) {
-  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.released, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.garbage, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.foreign, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "randint_like", dt_randint_like(NULL, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
+  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.released, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.garbage, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.foreign, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(NULL, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_bernoulli(void) {

@@ -219,6 +219,7 @@ int32_t report(int32_t number, dt_fault* fault) {
 int32_t properties(int32_t, dt_device_properties* p, dt_fault*) {
   *p = {};
   snprintf(p->name, sizeof(p->name), "host memory");
+  p->multiprocessors = 1;
   p->total_memory = kCapacity;
   return DT_KERNEL_OK;
 }

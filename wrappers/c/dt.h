@@ -2624,20 +2624,22 @@ static inline dt_tensor *T_do_addmm(
   T_OPTIONS_(addmm, \
     T_do_addmm(input, mat1, mat2, &T_addmm_o), __VA_ARGS__)
 
-/** T_mse_loss(input: tensor, target: tensor, .reduction: reduction = mean)
+/** T_mse_loss(input: tensor, target: tensor, .reduction: reduction = mean, .weight: tensor? =
+ *     absent)
  * (input - target) squared. */
 typedef struct {
   dt_reduction reduction;
+  dt_tensor *weight;
 } T_mse_loss_options;
 static inline T_mse_loss_options T_mse_loss_defaults(void) {
-  T_mse_loss_options options = {DT_REDUCTION_MEAN};
+  T_mse_loss_options options = {DT_REDUCTION_MEAN, NULL};
   return options;
 }
 static inline dt_tensor *T_do_mse_loss(
     dt_tensor *input, dt_tensor *target, const T_mse_loss_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_mse_loss(input, target, options->reduction, &result));
+  T_check(dt_mse_loss(input, target, options->reduction, options->weight, &result));
   return T_own_tensor_(result);
 }
 #define T_mse_loss(...) T_mse_loss_with_(__VA_ARGS__, )
@@ -2645,20 +2647,22 @@ static inline dt_tensor *T_do_mse_loss(
   T_OPTIONS_(mse_loss, \
     T_do_mse_loss(input, target, &T_mse_loss_o), __VA_ARGS__)
 
-/** T_l1_loss(input: tensor, target: tensor, .reduction: reduction = mean)
+/** T_l1_loss(input: tensor, target: tensor, .reduction: reduction = mean, .weight: tensor? =
+ *     absent)
  * |input - target|. */
 typedef struct {
   dt_reduction reduction;
+  dt_tensor *weight;
 } T_l1_loss_options;
 static inline T_l1_loss_options T_l1_loss_defaults(void) {
-  T_l1_loss_options options = {DT_REDUCTION_MEAN};
+  T_l1_loss_options options = {DT_REDUCTION_MEAN, NULL};
   return options;
 }
 static inline dt_tensor *T_do_l1_loss(
     dt_tensor *input, dt_tensor *target, const T_l1_loss_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_l1_loss(input, target, options->reduction, &result));
+  T_check(dt_l1_loss(input, target, options->reduction, options->weight, &result));
   return T_own_tensor_(result);
 }
 #define T_l1_loss(...) T_l1_loss_with_(__VA_ARGS__, )
@@ -5013,25 +5017,26 @@ static inline dt_tensor *T_do_randperm(int64_t n, const T_randperm_options *opti
   T_OPTIONS_(randperm, \
     T_do_randperm(n, &T_randperm_o), __VA_ARGS__)
 
-/** T_rand_like(input: tensor, .dtype: dtype? = absent, .device: device? = absent, .requires_grad:
- *     bool = false, .memory_format: memory_format? = absent)
+/** T_rand_like(input: tensor, .generator: generator? = absent, .dtype: dtype? = absent, .device:
+ *     device? = absent, .requires_grad: bool = false, .memory_format: memory_format? = absent)
  * Uniform numbers in [0, 1), in the input's shape. */
 typedef struct {
+  dt_generator *generator;
   dt_dtype dtype;
   T_Device device;
   int requires_grad;
   dt_memory_format memory_format;
 } T_rand_like_options;
 static inline T_rand_like_options T_rand_like_defaults(void) {
-  T_rand_like_options options = {0, {0, 0}, 0, 0};
+  T_rand_like_options options = {NULL, 0, {0, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_rand_like(dt_tensor *input, const T_rand_like_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_rand_like(
-    input, options->dtype, options->device.type, options->device.index, options->requires_grad,
-    options->memory_format, &result));
+    input, options->generator, options->dtype, options->device.type, options->device.index,
+    options->requires_grad, options->memory_format, &result));
   return T_own_tensor_(result);
 }
 #define T_rand_like(...) T_rand_like_with_(__VA_ARGS__, )
@@ -5039,25 +5044,26 @@ static inline dt_tensor *T_do_rand_like(dt_tensor *input, const T_rand_like_opti
   T_OPTIONS_(rand_like, \
     T_do_rand_like(input, &T_rand_like_o), __VA_ARGS__)
 
-/** T_randn_like(input: tensor, .dtype: dtype? = absent, .device: device? = absent, .requires_grad:
- *     bool = false, .memory_format: memory_format? = absent)
+/** T_randn_like(input: tensor, .generator: generator? = absent, .dtype: dtype? = absent, .device:
+ *     device? = absent, .requires_grad: bool = false, .memory_format: memory_format? = absent)
  * Normal numbers, in the input's shape. */
 typedef struct {
+  dt_generator *generator;
   dt_dtype dtype;
   T_Device device;
   int requires_grad;
   dt_memory_format memory_format;
 } T_randn_like_options;
 static inline T_randn_like_options T_randn_like_defaults(void) {
-  T_randn_like_options options = {0, {0, 0}, 0, 0};
+  T_randn_like_options options = {NULL, 0, {0, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_randn_like(dt_tensor *input, const T_randn_like_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_randn_like(
-    input, options->dtype, options->device.type, options->device.index, options->requires_grad,
-    options->memory_format, &result));
+    input, options->generator, options->dtype, options->device.type, options->device.index,
+    options->requires_grad, options->memory_format, &result));
   return T_own_tensor_(result);
 }
 #define T_randn_like(...) T_randn_like_with_(__VA_ARGS__, )
@@ -5065,17 +5071,19 @@ static inline dt_tensor *T_do_randn_like(dt_tensor *input, const T_randn_like_op
   T_OPTIONS_(randn_like, \
     T_do_randn_like(input, &T_randn_like_o), __VA_ARGS__)
 
-/** T_randint_like(input: tensor, low: i64, high: i64, .dtype: dtype? = absent, .device: device? =
- *     absent, .requires_grad: bool = false, .memory_format: memory_format? = absent)
+/** T_randint_like(input: tensor, low: i64, high: i64, .generator: generator? = absent, .dtype:
+ *     dtype? = absent, .device: device? = absent, .requires_grad: bool = false, .memory_format:
+ *     memory_format? = absent)
  * Uniform integers in [low, high), in the input's shape. */
 typedef struct {
+  dt_generator *generator;
   dt_dtype dtype;
   T_Device device;
   int requires_grad;
   dt_memory_format memory_format;
 } T_randint_like_options;
 static inline T_randint_like_options T_randint_like_defaults(void) {
-  T_randint_like_options options = {0, {0, 0}, 0, 0};
+  T_randint_like_options options = {NULL, 0, {0, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_randint_like(
@@ -5083,8 +5091,8 @@ static inline dt_tensor *T_do_randint_like(
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_randint_like(
-    input, low, high, options->dtype, options->device.type, options->device.index,
-    options->requires_grad, options->memory_format, &result));
+    input, low, high, options->generator, options->dtype, options->device.type,
+    options->device.index, options->requires_grad, options->memory_format, &result));
   return T_own_tensor_(result);
 }
 #define T_randint_like(...) T_randint_like_with_(__VA_ARGS__, )

@@ -4108,36 +4108,38 @@ inline Tensor randperm(
 
 // Uniform numbers in [0, 1), in the input's shape.
 inline Tensor rand_like(
-    const Tensor& input, std::optional<DType> dtype = std::nullopt,
+    const Tensor& input, const Generator& generator = {}, std::optional<DType> dtype = std::nullopt,
     std::optional<Device> device = std::nullopt, bool requires_grad = false,
     std::optional<MemoryFormat> memory_format = std::nullopt) {
   dt_tensor* out = nullptr;
   detail::check(dt_rand_like(
-    input.handle(), detail::number(dtype), device ? static_cast<dt_device_type>(device->type) : 0,
-    device ? device->index : 0, requires_grad, detail::number(memory_format), &out));
+    input.handle(), generator.handle(), detail::number(dtype),
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    requires_grad, detail::number(memory_format), &out));
   return Tensor(out);
 }
 
 // Normal numbers, in the input's shape.
 inline Tensor randn_like(
-    const Tensor& input, std::optional<DType> dtype = std::nullopt,
+    const Tensor& input, const Generator& generator = {}, std::optional<DType> dtype = std::nullopt,
     std::optional<Device> device = std::nullopt, bool requires_grad = false,
     std::optional<MemoryFormat> memory_format = std::nullopt) {
   dt_tensor* out = nullptr;
   detail::check(dt_randn_like(
-    input.handle(), detail::number(dtype), device ? static_cast<dt_device_type>(device->type) : 0,
-    device ? device->index : 0, requires_grad, detail::number(memory_format), &out));
+    input.handle(), generator.handle(), detail::number(dtype),
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    requires_grad, detail::number(memory_format), &out));
   return Tensor(out);
 }
 
 // Uniform integers in [low, high), in the input's shape.
 inline Tensor randint_like(
-    const Tensor& input, int64_t low, int64_t high, std::optional<DType> dtype = std::nullopt,
-    std::optional<Device> device = std::nullopt, bool requires_grad = false,
-    std::optional<MemoryFormat> memory_format = std::nullopt) {
+    const Tensor& input, int64_t low, int64_t high, const Generator& generator = {},
+    std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+    bool requires_grad = false, std::optional<MemoryFormat> memory_format = std::nullopt) {
   dt_tensor* out = nullptr;
   detail::check(dt_randint_like(
-    input.handle(), low, high, detail::number(dtype),
+    input.handle(), low, high, generator.handle(), detail::number(dtype),
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
     requires_grad, detail::number(memory_format), &out));
   return Tensor(out);
@@ -4542,19 +4544,21 @@ inline Tensor one_hot(const Tensor& input, int64_t num_classes = -1) {
 
 // (input - target) squared.
 inline Tensor mse_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    const Tensor& weight = {}) {
   dt_tensor* out = nullptr;
   detail::check(dt_mse_loss(
-    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), &out));
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), weight.handle(), &out));
   return Tensor(out);
 }
 
 // |input - target|.
 inline Tensor l1_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    const Tensor& weight = {}) {
   dt_tensor* out = nullptr;
   detail::check(dt_l1_loss(
-    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), &out));
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), weight.handle(), &out));
   return Tensor(out);
 }
 

@@ -2426,34 +2426,38 @@ static int fn_addmm(lua_State *L) {
 }
 
 static int fn_mse_loss(lua_State *L) {
-  static const char *const names[] = {"input", "target", "reduction", NULL};
+  static const char *const names[] = {"input", "target", "reduction", "weight", NULL};
   dtl_call c = {L, "mse_loss", names};
   dt_tensor *a_input = NULL;
   dt_tensor *a_target = NULL;
   dt_reduction a_reduction = DT_REDUCTION_MEAN;
+  dt_tensor *a_weight = NULL;
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
   a_target = dtl_tensor(&c, 2);
   if (!dtl_absent(&c, 3)) a_reduction = dtl_enum_value(&c, 3, dtl_enum_reduction);
+  if (!dtl_absent(&c, 4)) a_weight = dtl_tensor(&c, 4);
   r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_mse_loss(a_input, a_target, a_reduction, (dt_tensor **)r_out));
+  dtl_check(L, dt_mse_loss(a_input, a_target, a_reduction, a_weight, (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_l1_loss(lua_State *L) {
-  static const char *const names[] = {"input", "target", "reduction", NULL};
+  static const char *const names[] = {"input", "target", "reduction", "weight", NULL};
   dtl_call c = {L, "l1_loss", names};
   dt_tensor *a_input = NULL;
   dt_tensor *a_target = NULL;
   dt_reduction a_reduction = DT_REDUCTION_MEAN;
+  dt_tensor *a_weight = NULL;
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
   a_target = dtl_tensor(&c, 2);
   if (!dtl_absent(&c, 3)) a_reduction = dtl_enum_value(&c, 3, dtl_enum_reduction);
+  if (!dtl_absent(&c, 4)) a_weight = dtl_tensor(&c, 4);
   r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_l1_loss(a_input, a_target, a_reduction, (dt_tensor **)r_out));
+  dtl_check(L, dt_l1_loss(a_input, a_target, a_reduction, a_weight, (dt_tensor **)r_out));
   return 1;
 }
 
@@ -4977,9 +4981,10 @@ static int fn_randperm(lua_State *L) {
 
 static int fn_rand_like(lua_State *L) {
   static const char *const names[] = {
-    "input", "dtype", "device", "requires_grad", "memory_format", NULL};
+    "input", "generator", "dtype", "device", "requires_grad", "memory_format", NULL};
   dtl_call c = {L, "rand_like", names};
   dt_tensor *a_input = NULL;
+  dt_generator *a_generator = NULL;
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -4987,22 +4992,24 @@ static int fn_rand_like(lua_State *L) {
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
-  if (!dtl_absent(&c, 2)) a_dtype = dtl_enum_value(&c, 2, dtl_enum_dtype);
-  if (!dtl_absent(&c, 3)) a_device = dtl_read_device(&c, 3);
-  if (!dtl_absent(&c, 4)) a_requires_grad = dtl_bool(&c, 4);
-  if (!dtl_absent(&c, 5)) a_memory_format = dtl_enum_value(&c, 5, dtl_enum_memory_format);
+  if (!dtl_absent(&c, 2)) a_generator = (dt_generator *)dtl_handle(&c, 2, &dtl_kind_generator);
+  if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
+  if (!dtl_absent(&c, 4)) a_device = dtl_read_device(&c, 4);
+  if (!dtl_absent(&c, 5)) a_requires_grad = dtl_bool(&c, 5);
+  if (!dtl_absent(&c, 6)) a_memory_format = dtl_enum_value(&c, 6, dtl_enum_memory_format);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_rand_like(
-    a_input, a_dtype, a_device.type, a_device.index, a_requires_grad, a_memory_format,
+    a_input, a_generator, a_dtype, a_device.type, a_device.index, a_requires_grad, a_memory_format,
     (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_randn_like(lua_State *L) {
   static const char *const names[] = {
-    "input", "dtype", "device", "requires_grad", "memory_format", NULL};
+    "input", "generator", "dtype", "device", "requires_grad", "memory_format", NULL};
   dtl_call c = {L, "randn_like", names};
   dt_tensor *a_input = NULL;
+  dt_generator *a_generator = NULL;
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -5010,24 +5017,26 @@ static int fn_randn_like(lua_State *L) {
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
-  if (!dtl_absent(&c, 2)) a_dtype = dtl_enum_value(&c, 2, dtl_enum_dtype);
-  if (!dtl_absent(&c, 3)) a_device = dtl_read_device(&c, 3);
-  if (!dtl_absent(&c, 4)) a_requires_grad = dtl_bool(&c, 4);
-  if (!dtl_absent(&c, 5)) a_memory_format = dtl_enum_value(&c, 5, dtl_enum_memory_format);
+  if (!dtl_absent(&c, 2)) a_generator = (dt_generator *)dtl_handle(&c, 2, &dtl_kind_generator);
+  if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
+  if (!dtl_absent(&c, 4)) a_device = dtl_read_device(&c, 4);
+  if (!dtl_absent(&c, 5)) a_requires_grad = dtl_bool(&c, 5);
+  if (!dtl_absent(&c, 6)) a_memory_format = dtl_enum_value(&c, 6, dtl_enum_memory_format);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_randn_like(
-    a_input, a_dtype, a_device.type, a_device.index, a_requires_grad, a_memory_format,
+    a_input, a_generator, a_dtype, a_device.type, a_device.index, a_requires_grad, a_memory_format,
     (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_randint_like(lua_State *L) {
   static const char *const names[] = {
-    "input", "low", "high", "dtype", "device", "requires_grad", "memory_format", NULL};
+    "input", "low", "high", "generator", "dtype", "device", "requires_grad", "memory_format", NULL};
   dtl_call c = {L, "randint_like", names};
   dt_tensor *a_input = NULL;
   int64_t a_low = 0;
   int64_t a_high = 0;
+  dt_generator *a_generator = NULL;
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -5037,13 +5046,14 @@ static int fn_randint_like(lua_State *L) {
   a_input = dtl_tensor(&c, 1);
   a_low = dtl_int(&c, 2);
   a_high = dtl_int(&c, 3);
-  if (!dtl_absent(&c, 4)) a_dtype = dtl_enum_value(&c, 4, dtl_enum_dtype);
-  if (!dtl_absent(&c, 5)) a_device = dtl_read_device(&c, 5);
-  if (!dtl_absent(&c, 6)) a_requires_grad = dtl_bool(&c, 6);
-  if (!dtl_absent(&c, 7)) a_memory_format = dtl_enum_value(&c, 7, dtl_enum_memory_format);
+  if (!dtl_absent(&c, 4)) a_generator = (dt_generator *)dtl_handle(&c, 4, &dtl_kind_generator);
+  if (!dtl_absent(&c, 5)) a_dtype = dtl_enum_value(&c, 5, dtl_enum_dtype);
+  if (!dtl_absent(&c, 6)) a_device = dtl_read_device(&c, 6);
+  if (!dtl_absent(&c, 7)) a_requires_grad = dtl_bool(&c, 7);
+  if (!dtl_absent(&c, 8)) a_memory_format = dtl_enum_value(&c, 8, dtl_enum_memory_format);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_randint_like(
-    a_input, a_low, a_high, a_dtype, a_device.type, a_device.index, a_requires_grad,
+    a_input, a_low, a_high, a_generator, a_dtype, a_device.type, a_device.index, a_requires_grad,
     a_memory_format, (dt_tensor **)r_out));
   return 1;
 }

@@ -975,15 +975,15 @@ static int64_t py_addmm(int64_t input, int64_t mat1, int64_t mat2, int32_t beta_
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mse_loss(int64_t input, int64_t target, int32_t reduction) {
+static int64_t py_mse_loss(int64_t input, int64_t target, int32_t reduction, int64_t weight) {
   dt_tensor *out = NULL;
-  (void)!dt_mse_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
+  (void)!dt_mse_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_l1_loss(int64_t input, int64_t target, int32_t reduction) {
+static int64_t py_l1_loss(int64_t input, int64_t target, int32_t reduction, int64_t weight) {
   dt_tensor *out = NULL;
-  (void)!dt_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
+  (void)!dt_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1879,21 +1879,21 @@ static int64_t py_randperm(int64_t n, int64_t generator, int32_t dtype, int32_t 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rand_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_rand_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
-  (void)!dt_rand_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
+  (void)!dt_rand_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randn_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_randn_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
-  (void)!dt_randn_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
+  (void)!dt_randn_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randint_like(int64_t input, int64_t low, int64_t high, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
+static int64_t py_randint_like(int64_t input, int64_t low, int64_t high, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
-  (void)!dt_randint_like((dt_tensor *)(intptr_t)input, low, high, dtype, device_type, device_index, requires_grad, memory_format, &out);
+  (void)!dt_randint_like((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -172,6 +172,11 @@ from ._ops import get_default_device as get_default_device
 from ._ops import set_default_device as set_default_device
 from ._ops import get_num_threads as get_num_threads
 from ._ops import set_num_threads as set_num_threads
+from ._ops import memory_stats as memory_stats
+from ._ops import reset_peak_memory_stats as reset_peak_memory_stats
+from ._ops import set_memory_hook as set_memory_hook
+from ._ops import remove_memory_hook as remove_memory_hook
+from ._ops import empty_cache as empty_cache
 from ._ops import reshape as reshape
 from ._ops import flatten as flatten
 from ._ops import unflatten as unflatten

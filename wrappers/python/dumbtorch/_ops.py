@@ -29,6 +29,7 @@ from ._runtime import (
     int_list,
     int_or_fail,
     keep,
+    number_like,
     on_callback_error,
     optional_floats,
     optional_handle_list,
@@ -1968,31 +1969,35 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     return wrap(out)
 
 
-def mse_loss(input, target, *, reduction='mean'):
+def mse_loss(input, target, *, reduction='mean', weight=None):
     """(input - target) squared.
 
     Args:
         target: What they should be.
         reduction: How the elements' losses are joined.
+        weight: A factor for each loss, of the input's size, or absent. The mean is
+            weighted.
     """
     try:
-        out = lib.py_mse_loss(input._h, target._h, REDUCTION[reduction])
+        out = lib.py_mse_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mse_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+        raise complain(error, "mse_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight) from None
     return wrap(out)
 
 
-def l1_loss(input, target, *, reduction='mean'):
+def l1_loss(input, target, *, reduction='mean', weight=None):
     """|input - target|.
 
     Args:
         target: What they should be.
         reduction: How the elements' losses are joined.
+        weight: A factor for each loss, of the input's size, or absent. The mean is
+            weighted.
     """
     try:
-        out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction])
+        out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "l1_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+        raise complain(error, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight) from None
     return wrap(out)
 
 
@@ -3147,6 +3152,8 @@ def add(input, other, *, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_add(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return add(number_like(input, other), other, alpha=alpha)
         raise complain(error, "add", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
     return wrap(out)
 
@@ -3181,6 +3188,8 @@ def sub(input, other, *, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_sub(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return sub(number_like(input, other), other, alpha=alpha)
         raise complain(error, "sub", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
     return wrap(out)
 
@@ -3229,6 +3238,8 @@ def mul(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_mul(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return mul(number_like(input, other), other)
         raise complain(error, "mul", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -3259,6 +3270,8 @@ def true_divide(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_true_divide(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return true_divide(number_like(input, other), other)
         raise complain(error, "true_divide", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -3291,6 +3304,8 @@ def div(input, other, *, rounding_mode=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_div(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return div(number_like(input, other), other, rounding_mode=rounding_mode)
         raise complain(error, "div", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
     return wrap(out)
 
@@ -3323,6 +3338,8 @@ def floor_divide(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_floor_divide(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return floor_divide(number_like(input, other), other)
         raise complain(error, "floor_divide", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -3353,6 +3370,8 @@ def remainder(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_remainder(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return remainder(number_like(input, other), other)
         raise complain(error, "remainder", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -3599,6 +3618,8 @@ def bitwise_and(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_and(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return bitwise_and(number_like(input, other), other)
         raise complain(error, "bitwise_and", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -3629,6 +3650,8 @@ def bitwise_or(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_or(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return bitwise_or(number_like(input, other), other)
         raise complain(error, "bitwise_or", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -3659,6 +3682,8 @@ def bitwise_xor(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_xor(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return bitwise_xor(number_like(input, other), other)
         raise complain(error, "bitwise_xor", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -3813,10 +3838,11 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
     return wrap(out)
 
 
-def rand_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None):
     """Uniform numbers in [0, 1), in the input's shape.
 
     Args:
+        generator: The source; absent means the default one.
         dtype: Element type; absent means the default dtype, or the input's.
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
@@ -3824,16 +3850,17 @@ def rand_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_rand_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rand_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "rand_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
     return wrap(out)
 
 
-def randn_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None):
     """Normal numbers, in the input's shape.
 
     Args:
+        generator: The source; absent means the default one.
         dtype: Element type; absent means the default dtype, or the input's.
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
@@ -3841,18 +3868,19 @@ def randn_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randn_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randn_like", "input:tensor dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "randn_like", "input:tensor generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, generator, dtype, device, requires_grad, memory_format) from None
     return wrap(out)
 
 
-def randint_like(input, low, high, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None):
     """Uniform integers in [low, high), in the input's shape.
 
     Args:
         low: The smallest integer.
         high: The integers stay below it.
+        generator: The source; absent means the default one.
         dtype: Element type; absent means the default dtype, or the input's.
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
@@ -3860,9 +3888,9 @@ def randint_like(input, low, high, *, dtype=None, device=None, requires_grad=Fal
     """
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randint_like(input._h, low, high, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
+        out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randint_like", "input:tensor low:i64 high:i64 dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, low, high, dtype, device, requires_grad, memory_format) from None
+        raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:enum? device:device? requires_grad:bool memory_format:enum?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
     return wrap(out)
 
 
@@ -6558,6 +6586,11 @@ NAMESPACES = {
         "set_default_device": set_default_device,
         "get_num_threads": get_num_threads,
         "set_num_threads": set_num_threads,
+        "memory_stats": memory_stats,
+        "reset_peak_memory_stats": reset_peak_memory_stats,
+        "set_memory_hook": set_memory_hook,
+        "remove_memory_hook": remove_memory_hook,
+        "empty_cache": empty_cache,
         "reshape": reshape,
         "flatten": flatten,
         "unflatten": unflatten,

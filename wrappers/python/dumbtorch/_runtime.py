@@ -175,6 +175,18 @@ def read_scalar(x) -> tuple[int, int, float]:
     raise TypeError(f"expected a number, not {kind.__name__}")
 
 
+def number_like(number, other):
+    """A 0-d tensor for a number, which promotes with another operand as the number would."""
+    from ._creation import tensor
+
+    if not isinstance(other, TensorBase):
+        return tensor(number)
+    kind = other.dtype
+    is_wide = isinstance(number, float) and not kind.is_floating_point
+    is_bool = isinstance(number, bool) or kind.name == "bool"
+    return tensor(number, dtype=None if is_wide or is_bool else kind)
+
+
 def read_scalar_or_none(x) -> tuple[int, int, float]:
     return (0, 0, 0.0) if x is None else read_scalar(x)
 

@@ -6,7 +6,7 @@ import sys
 
 from . import _indexing, _ops, _overloads
 from ._native import lib
-from ._runtime import check, fail, wrap
+from ._runtime import check, fail, number_like, wrap
 from ._tensor_type import Callback, TensorBase, adopt, install, own, to_capsule
 from ._types import (
     BY_TYPESTR,
@@ -424,15 +424,6 @@ def _to_arguments(args: tuple, kwargs: dict) -> dict:
 # ---- operands that tensor_type.c does not know
 
 
-def _like(number, tensor):
-    """A 0-d tensor for a number, which promotes as the number would."""
-    from ._creation import tensor as make
-
-    kind = tensor.dtype
-    wide = isinstance(number, _float) and not kind.is_floating_point
-    return make(number, dtype=None if wide or kind is bool_ else kind)
-
-
 _FUNCTIONS = {
     "add": _ops.add, "sub": _ops.sub, "mul": _ops.mul, "truediv": _ops.div,
     "floordiv": _ops.floor_divide, "mod": _ops.remainder, "pow": _ops.pow,
@@ -449,8 +440,8 @@ _INPLACE = {
 # number OP tensor, where C has no call for it
 _REFLECTED = {
     "truediv": lambda number, tensor: _ops.mul(_ops.reciprocal(tensor), number),
-    "floordiv": lambda number, tensor: _ops.floor_divide(_like(number, tensor), tensor),
-    "mod": lambda number, tensor: _ops.remainder(_like(number, tensor), tensor),
+    "floordiv": lambda number, tensor: _ops.floor_divide(number_like(number, tensor), tensor),
+    "mod": lambda number, tensor: _ops.remainder(number_like(number, tensor), tensor),
 }
 # What one of NumPy's numbers on the left needs besides.
 _SWAPPED = {"add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub}

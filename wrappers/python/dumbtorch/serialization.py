@@ -61,4 +61,26 @@ def _read(file, weights_only: bool):
 
     from ._unpickle import WeightsOnly
 
-    return (WeightsOnly if weights_only else pickle.Unpickler)(file).load()
+    start = file.tell() if file.seekable() else None
+    try:
+        return (WeightsOnly if weights_only else pickle.Unpickler)(file).load()
+    except (pickle.UnpicklingError, EOFError, ValueError) as error:
+        if start is None:
+            raise
+        file.seek(start)
+        hint = _what_it_is(file.read(9))
+        if not hint:
+            raise
+        raise pickle.UnpicklingError(f"load: {hint}") from error
+
+
+def _what_it_is(head: bytes) -> str:
+    """What to do with a file of another format, by its first bytes; empty if it is not known."""
+    if head[8:9] == b"{" and not any(head[5:8]):  # the length of a header in JSON
+        return "this is a safetensors file: read it with dumbtorch.safetensors.load_file(path)"
+    if head.startswith(b"PK"):
+        return (
+            "this looks like a file of PyTorch's torch.save: write the tensors there with "
+            "safetensors.torch.save_file, and read them with dumbtorch.safetensors.load_file"
+        )
+    return ""

@@ -12,16 +12,13 @@ from .optimizer import Gradients, Optimizer, check_not_capturing, check_variants
 class Adam(Optimizer):
     """Adam (arXiv 1412.6980), as torch.optim.Adam."""
 
-    # Whether weight decay is AdamW's: applied to the parameter instead of the gradient.
-    _decoupled = False
-
     def __init__(
         self,
         params,
         lr=1e-3,
         betas=(0.9, 0.999),
         eps=1e-8,
-        weight_decay=0.0,
+        weight_decay=0,
         amsgrad=False,
         *,
         foreach=None,
@@ -29,6 +26,7 @@ class Adam(Optimizer):
         capturable=False,
         differentiable=False,
         fused=None,
+        decoupled_weight_decay=False,
     ):
         if not lr >= 0.0:  # nor NaN
             raise ValueError(f"Invalid learning rate: {lr}")
@@ -43,6 +41,7 @@ class Adam(Optimizer):
         settings = {
             "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize,
+            "decoupled_weight_decay": decoupled_weight_decay,
         }  # fmt: skip
         super().__init__(params, settings)
 
@@ -84,7 +83,8 @@ class Adam(Optimizer):
                 group["weight_decay"],
                 amsgrad,
                 group["maximize"],
-                self._decoupled,
+                # AdamW's: applied to the parameter instead of the gradient.
+                group["decoupled_weight_decay"],
             )  # fmt: skip
         )
 
@@ -103,7 +103,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW."""
 
-    _decoupled = True
-
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, **options):
-        super().__init__(params, lr, betas, eps, weight_decay, **options)
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False,
+                 **options):  # fmt: skip
+        options["decoupled_weight_decay"] = True
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

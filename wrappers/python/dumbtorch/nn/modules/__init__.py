@@ -7,12 +7,13 @@ from .module import Module
 from .special import (  # take the places of the generated ones
     AvgPool2d,
     Conv2d,
+    Embedding,
     MaxPool2d,
     Upsample,
 )
 
 __all__ = [
-    "AvgPool2d", "Conv2d", "MaxPool2d", "Module", "ModuleDict", "ModuleList", "ParameterDict",
-    "ParameterList", "Sequential", "Upsample",
+    "AvgPool2d", "Conv2d", "Embedding", "MaxPool2d", "Module", "ModuleDict", "ModuleList",
+    "ParameterDict", "ParameterList", "Sequential", "Upsample",
 ]  # fmt: skip
 __all__ += layers.__all__

@@ -8,7 +8,7 @@ from .special import Conv2d as Conv2d
 from .layers import CrossEntropyLoss as CrossEntropyLoss
 from .layers import Dropout as Dropout
 from .layers import ELU as ELU
-from .layers import Embedding as Embedding
+from .special import Embedding as Embedding
 from .layers import Flatten as Flatten
 from .layers import GELU as GELU
 from .layers import Identity as Identity

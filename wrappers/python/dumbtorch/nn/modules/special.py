@@ -1,9 +1,10 @@
-"""Layers with what PyTorch adds in Python: how they print, padding="same"."""
+"""Layers with what PyTorch adds in Python: how they print, padding="same", given embeddings."""
 
 from __future__ import annotations
 
 from ..._runtime import int_list
 from .. import functional
+from ..parameter import Parameter
 from . import layers
 
 
@@ -95,3 +96,47 @@ class Upsample(layers.Upsample):
     def extra_repr(self):
         given = "size" if self.scale_factor is None else "scale_factor"
         return f"{given}={getattr(self, given)}, mode={self.mode!r}"
+
+
+class Embedding(layers.Embedding):
+    __doc__ = layers.Embedding.__doc__
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None,
+                 norm_type=2.0, scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False,
+                 device=None, dtype=None):  # fmt: skip
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        if _weight is not None and tuple(_weight.shape) != (num_embeddings, embedding_dim):
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        # Nothing is drawn for rows that are given.
+        rows, zeroed = (num_embeddings, padding_idx) if _weight is None else (0, None)
+        super().__init__(rows, embedding_dim, zeroed, max_norm, norm_type, scale_grad_by_freq,
+                         sparse, device, dtype)  # fmt: skip
+        self.num_embeddings, self.padding_idx = num_embeddings, padding_idx
+        if _weight is not None:
+            self.weight = Parameter(_weight)
+        if _freeze:
+            self.weight.requires_grad_(False)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None,
+                        norm_type=2.0, scale_grad_by_freq=False, sparse=False):  # fmt: skip
+        """An Embedding over given rows, [num_embeddings, embedding_dim]; trained only if not frozen."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        return cls(*embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+                   _weight=embeddings, _freeze=freeze)  # fmt: skip
+
+    def extra_repr(self):
+        parts = [super().extra_repr()]
+        if self.padding_idx is not None:
+            parts.append(f"padding_idx={self.padding_idx}")
+        if self.max_norm is not None:
+            parts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            parts.append(f"norm_type={self.norm_type}")
+        if self.scale_grad_by_freq:
+            parts.append("scale_grad_by_freq=True")
+        return ", ".join(parts)

@@ -48,12 +48,20 @@ class DataLoader:
         drop_last=False,
         timeout=0,
         worker_init_fn=None,
-        *,
+        multiprocessing_context=None,
         generator=None,
+        *,
         prefetch_factor=None,
         persistent_workers=False,
+        pin_memory_device="",
+        in_order=True,
     ):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if multiprocessing_context is not None and num_workers == 0:
+            raise ValueError(
+                "multiprocessing_context can only be used with multi-process loading "
+                f"(num_workers > 0), but got num_workers={num_workers}"
+            )
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -67,6 +75,9 @@ class DataLoader:
         self.num_workers, self.worker_init_fn = num_workers, worker_init_fn
         self.generator, self.timeout = generator, timeout
         self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
+        # Workers are threads and batches always come in order: these are kept, not used.
+        self.multiprocessing_context, self.in_order = multiprocessing_context, in_order
+        self.pin_memory_device = pin_memory_device
         self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
         # The library's loader serves what needs no Python; it shuffles as RandomSampler does.
         self._plain = (

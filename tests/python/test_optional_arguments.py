@@ -1,0 +1,267 @@
+"""Arguments and spellings beside the usual ones, against PyTorch: numbers as first operands, weights of losses,
+generators, given embeddings, hints about files."""
+
+import pickle
+from functools import partial
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+DTYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
+
+
+def outcome(call):
+    try:
+        return call()
+    except Exception as error:
+        return type(error)
+
+
+# ---- torch.add(2, x)
+
+FIRST = {
+    "add": {"alpha": 3}, "sub": {"alpha": 3}, "mul": {}, "div": {"rounding_mode": "floor"},
+    "true_divide": {}, "floor_divide": {}, "remainder": {}, "bitwise_and": {}, "bitwise_or": {},
+    "bitwise_xor": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FIRST)
+def test_a_number_first(both, same, name, dtype):
+    """Also with the options, and where the tensor has no dimensions."""
+
+    def run(t):
+        x = t.tensor([1, 1, 3]).to(getattr(t, dtype))
+        f = getattr(t, name)
+        return [
+            outcome(partial(f, number, y, **options))
+            for number in (5, 2.5, True)
+            for y in (x, x[2])
+            for options in {id(o): o for o in ({}, FIRST[name])}.values()
+        ]
+
+    for mine, theirs in zip(*both(run), strict=True):
+        if isinstance(theirs, type):
+            assert mine is theirs
+        else:
+            same(mine, theirs)
+
+
+def test_gradients_behind_a_number(both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = t.add(2, t.mul(3, t.sub(1, t.div(5, x))), alpha=2)
+        y.sum().backward()
+        return y, x.grad
+
+    same(*both(run))
+
+
+def test_only_numbers_come_first():
+    x = dt.ones(2)
+    assert dt.add(2, 3).item() == 5 and dt.multiply(2, x).tolist() == [2.0, 2.0]
+    for bad in ("2", None, [2]):
+        with pytest.raises(
+            TypeError, match=r"add\(\): argument 'input' \(position 1\) must be Ten"
+        ):
+            dt.add(bad, x)
+    with pytest.raises(
+        TypeError, match=r"add\(\): argument 'other' \(position 2\) must be Tensor or"
+    ):
+        dt.add(2, "x")
+    with pytest.raises(TypeError, match=r"eq\(\): argument 'input'"):
+        dt.eq(2, x)
+
+
+# ---- weights of losses
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss"])
+def test_weighted_losses(both, same, name, reduction):
+    rng = np.random.default_rng(0)
+    data = [rng.normal(size=s) for s in ((4, 3), (4, 3), (4, 3), (3,))]
+
+    def run(t):
+        x, y, w, row = (t.tensor(d, requires_grad=True) for d in data)
+        f = getattr(t.nn.functional, name)
+        out = []
+        for target in (y, row):
+            loss = f(x, target, reduction=reduction, weight=w)
+            (loss * loss).sum().backward()
+            out += [loss, x.grad, w.grad, target.grad]
+            x.grad = w.grad = None
+        ints = t.tensor([1, 5, 3])
+        return [*out, outcome(lambda: f(ints, ints + 2, reduction=reduction, weight=ints))]
+
+    with pytest.warns(UserWarning, match="target size"):
+        mine, theirs = both(run)
+    same(mine, theirs, rtol=1e-10)
+
+
+def test_a_weight_of_another_size(both):
+    def run(t):
+        x = t.ones(4, 3)
+        with pytest.raises(ValueError, match="Weights and input must have the same size."):
+            t.nn.functional.mse_loss(x, x, weight=t.ones(3))
+        with pytest.raises(ValueError, match="Weights and input must have the same size."):
+            t.nn.functional.l1_loss(x, x, weight=t.ones(3))
+
+    both(run)
+
+
+# ---- generators
+
+
+@pytest.mark.parametrize("draw", [
+    lambda g, x: dt.rand_like(x, generator=g),
+    lambda g, x: dt.randn_like(x, generator=g),
+    lambda g, x: dt.randint_like(x, 50, generator=g),
+    lambda g, x: dt.randint_like(x, 3, 50, generator=g),
+])  # fmt: skip
+def test_generators_of_like_functions(draw):
+    x = dt.zeros(5, 4)
+    g = dt.Generator()
+    before = dt.get_rng_state()
+    first = draw(g.manual_seed(3), x)
+    assert draw(g, x).tolist() != first.tolist() == draw(g.manual_seed(3), x).tolist()
+    assert dt.get_rng_state().tolist() == before.tolist()
+    dt.manual_seed(3)
+    assert draw(None, x).tolist() == first.tolist()
+
+
+# ---- embeddings
+
+
+def test_given_embeddings(both, same):
+    rows = np.arange(12.0).reshape(4, 3)
+
+    def run(t):
+        table = t.tensor(rows)
+        e = t.nn.Embedding.from_pretrained(table, padding_idx=-1)
+        free = t.nn.Embedding.from_pretrained(table, freeze=False, padding_idx=1)
+        free(t.tensor([[1, 2], [3, 3]])).sum().backward()
+        made = t.nn.Embedding(4, 3, _weight=table, _freeze=True)
+        with t.no_grad():
+            table[0, 0] = 7.0  # it is the same memory
+        return [
+            e(t.tensor([0, 3])), e.weight.requires_grad, e.padding_idx, free.weight.grad,
+            made.weight, made.weight.requires_grad, len(list(e.parameters())),
+            outcome(lambda: t.nn.Embedding(4, 3, _weight=t.ones(3, 3))),
+            outcome(lambda: t.nn.Embedding.from_pretrained(t.ones(3))),
+            outcome(lambda: t.nn.Embedding(4, 3, padding_idx=4)),
+            t.nn.Embedding(4, 3, padding_idx=-4).weight[0],
+        ]  # fmt: skip
+
+    same(*both(run))
+
+
+def test_embeddings_in_print(both):
+    mine, theirs = both(lambda t: [
+        repr(t.nn.Embedding(3, 4, **options))
+        for options in ({}, {"padding_idx": 1}, {"padding_idx": -1, "max_norm": 2.0},
+                        {"max_norm": 1, "norm_type": 1.0, "scale_grad_by_freq": True})
+    ])  # fmt: skip
+    assert mine == theirs
+
+
+def test_given_rows_draw_nothing():
+    before = dt.get_rng_state().tolist()
+    dt.nn.Embedding.from_pretrained(dt.ones(4, 3))
+    assert dt.get_rng_state().tolist() == before
+
+
+# ---- optimizers and loaders
+
+
+def test_adam_with_decoupled_decay_is_adamw(both, same):
+    def run(t):
+        out = []
+        for make in (
+            lambda p: t.optim.Adam(p, 0.1, weight_decay=0.3, decoupled_weight_decay=True),
+            lambda p: t.optim.AdamW(p, 0.1, weight_decay=0.3),
+            lambda p: t.optim.Adam(p, 0.1, weight_decay=0.3),
+        ):
+            x = t.tensor([1.0, -2.0], requires_grad=True)
+            optimizer = make([x])
+            for _ in range(3):
+                optimizer.zero_grad()
+                (x * x).sum().backward()
+                optimizer.step()
+            out += [x.detach(), optimizer.param_groups[0]["decoupled_weight_decay"]]
+        return out
+
+    same(*both(run))
+
+
+def test_settings_in_print(both):
+    """The lines that both have: PyTorch's say more about its implementations."""
+
+    def run(t):
+        x = [t.zeros(1, requires_grad=True)]
+        text = [t.optim.SGD(x, 0.1), t.optim.Adam(x), t.optim.AdamW(x)]
+        variants = ("foreach", "fused", "capturable", "differentiable")
+        return [
+            line
+            for o in text
+            for line in repr(o).splitlines()
+            if not line.strip().startswith(variants)
+        ]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_arguments_of_loaders(both):
+    def run(t):
+        data = t.utils.data.TensorDataset(t.arange(6))
+        with pytest.raises(ValueError, match="multiprocessing_context can only be used with"):
+            t.utils.data.DataLoader(data, multiprocessing_context="fork")
+        g = t.Generator()
+        loader = t.utils.data.DataLoader(
+            data, 3, False, None, None, 0, None, False, False, 0, None, None, g, in_order=False
+        )
+        assert loader.generator is g and loader.in_order is False
+        return [b[0].tolist() for b in loader]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+# ---- files of other formats
+
+
+def test_what_a_file_is_instead(torch, tmp_path):
+    dt.safetensors.save_file({"a": dt.ones(3)}, str(tmp_path / "x.safetensors"))
+    with pytest.raises(
+        pickle.UnpicklingError, match=r"read it with dumbtorch\.safetensors\.load_f"
+    ):
+        dt.load(tmp_path / "x.safetensors")
+    with open(tmp_path / "x.safetensors", "rb") as file, pytest.raises(pickle.UnpicklingError):
+        dt.load(file)
+    torch.save({"a": torch.ones(3)}, tmp_path / "x.pt")
+    with pytest.raises(pickle.UnpicklingError, match="looks like a file of PyTorch's torch.save"):
+        dt.load(tmp_path / "x.pt", weights_only=False)
+    (tmp_path / "noise").write_bytes(b"neither of them")
+    with pytest.raises(pickle.UnpicklingError) as info:
+        dt.load(tmp_path / "noise")
+    assert "safetensors" not in str(info.value)
+
+
+def test_memory_of_the_cpu():
+    before = dt.memory_stats("cpu").allocated
+    x = dt.empty(1 << 20)
+    held = dt.memory_stats().allocated
+    assert before + (4 << 20) <= held < before + (5 << 20) and dt.memory_stats().peak >= held
+    del x
+    dt.empty_cache()
+    dt.reset_peak_memory_stats()
+    assert dt.memory_stats().peak == dt.memory_stats().allocated == before
+    asked = []
+    dt.set_memory_hook(lambda n: bool(asked.append(n)))
+    with pytest.raises(dt.OutOfMemoryError):
+        dt.empty(1 << 58)
+    dt.remove_memory_hook()
+    assert len(asked) == 1 and asked[0] >= 4 << 58
