@@ -16,7 +16,13 @@ TEST_LEVEL := $(if $(filter 0,$(TORCH)),test,torch)
 CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) \
   -DDT_WERROR=$(if $(CI),ON,OFF)
 
-export TORCH DATA DEVICE PYTHON CUDA
+# The caches of ccache, pip, fontconfig, Matplotlib and CUDA's driver stay in this folder, where
+# `make clean` leaves them, unless the environment names other places.
+XDG_CACHE_HOME ?= $(CURDIR)/.cache
+MPLCONFIGDIR ?= $(XDG_CACHE_HOME)/matplotlib
+CUDA_CACHE_PATH ?= $(XDG_CACHE_HOME)/cuda
+
+export TORCH DATA DEVICE PYTHON CUDA XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
 .PHONY: gpu mutate generate wheel install clean distclean
@@ -37,7 +43,7 @@ help:
 	@echo "make generate  rewrite the generated files from capi/schema"
 	@echo "make wheel     the Python package as one file, in dist/ (pip install . works too)"
 	@echo "make install   the library, headers, pkg-config and CMake files, under PREFIX"
-	@echo "make clean     remove the build folders; make distclean also removes .venv"
+	@echo "make clean     remove the build folders; make distclean also .venv and the caches (.cache)"
 
 setup:
 	@scripts/setup.sh build
@@ -105,4 +111,4 @@ clean:
 	rm -rf build build-*
 
 distclean: clean
-	rm -rf .venv
+	rm -rf .venv .cache

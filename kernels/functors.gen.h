@@ -448,7 +448,7 @@ struct elu_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
     const T alpha = p[0];
-    return math::where(math::gt(input, T(0)), grad, grad * (alpha * math::exp(input)));
+    return math::where(math::gt(input, T(0)), grad, grad * (alpha * math::exp(math::where(math::ge(input, T(0)), T(0), input))));
   }
 };
 
@@ -472,7 +472,7 @@ struct softplus_backward {
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
     const T beta = p[0];
     const T threshold = p[1];
-    return math::where(math::gt(input * beta, threshold), grad, grad * math::sigmoid(input * beta));
+    return math::where(math::gt(input * beta, threshold), grad, grad * math::sigmoid(math::where(math::ge(input * beta, threshold), threshold, input * beta)));
   }
 };
 
@@ -839,7 +839,7 @@ struct power_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T exponent, T) {
-    return math::where(math::eq(exponent, T(0)), T(0), grad * (exponent * math::conj(math::pow(input, exponent - T(1)))));
+    return math::where(math::eq(exponent, T(0)), T(0), grad * (exponent * math::conj(math::pow(input, math::where(math::eq(exponent, T(0)), T(0), exponent - T(1))))));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T exponent, T result) {
     return math::where(math::logical_and(math::eq(input, T(0)), math::ge(exponent, T(0))), T(0), grad * math::conj(result * math::log(input)));

@@ -74,9 +74,11 @@ _TYPES = {
     "f64[]?": "T_Reals",
     "bool": "int",
     "bool?": "T_Flag",
+    "bool[]": "T_Flags",
     "str": "const char *",
     "str?": "const char *",
     "str[]": "T_Strings",
+    "str[]?": "T_Strings",
     "bytes": "T_Blob",
     "enum": "{name}",
     "enum?": "{name}",
@@ -117,6 +119,7 @@ _RESULTS = {
     "device": "T_Device",
     "scalar": "T_Number",
     "i64[]": "T_Sizes",
+    "f64[]": "T_Doubles",
     "str": "dt_bytes *",
     "str[]": "dt_string_list *",
     "bytes": "dt_bytes *",
@@ -128,10 +131,17 @@ _OUT = {
     "device": ("&@.type", "&@.index"),
     "scalar": ("&@.kind", "&@.i", "&@.f"),
     "i64[]": ("@.v", "T_MAX_SIZES", "&@.n"),
+    "f64[]": ("@.v", "T_MAX_SIZES", "&@.n"),
 }
 
 # Where the value of a number is no zero-filled struct.
-_EMPTY = {"device": "{0, 0}", "scalar": "{0, 0, 0}", "i64[]": "{0, {0}}", "f64": "NAN"}
+_EMPTY = {
+    "device": "{0, 0}",
+    "scalar": "{0, 0, 0}",
+    "i64[]": "{0, {0}}",
+    "f64[]": "{0, {0}}",
+    "f64": "NAN",
+}
 
 _KEYWORDS = set(
     "auto break case char const continue default do double else enum extern float for goto if "
@@ -393,6 +403,8 @@ class _Printer:
         if self.others:
             # Results are cleared also when the call does not happen.
             lines.append(call(f"if (!T_stopped_()) {check}", arguments, "));"))
+            drops = self.drops()
+            lines += [f"else {{ {drops}}}"] if drops else []
             for r in self.others:
                 lines.append(
                     f"if (options->{r.name}) *options->{r.name} = {self.owned(r, r.name)};"
@@ -411,18 +423,20 @@ class _Printer:
 
     def stopped(self) -> str:
         """What happens after an error: nothing, but user data that was handed over is dropped."""
-        drops = [
-            f"if ({v}.drop) {v}.drop({v}.user_data); "
-            for v in (self.value(a) for a in self.f.args if a.kind.base == "callback")
-        ]
+        drops = self.drops()
         empty = "result" if self.first else ("NULL" if self.f.inplace else "T_status()")
         if not drops:
             return f"if (T_stopped_()) return {empty};"
-        return f"if (T_stopped_()) {{ {''.join(drops)}return {empty}; }}"
+        return f"if (T_stopped_()) {{ {drops}return {empty}; }}"
+
+    def drops(self) -> str:
+        """Statements that drop the user data of all callbacks."""
+        values = [self.value(a) for a in self.f.args if a.kind.base == "callback"]
+        return "".join(f"if ({v}.drop) {v}.drop({v}.user_data); " for v in values)
 
     def finish(self) -> list[str]:
         r = self.first
-        if r.kind.key == "i64[]":
+        if r.kind.key in ("i64[]", "f64[]"):
             return [
                 "if (result.n > T_MAX_SIZES) {",
                 f'  T_fail_(DT_STATUS_RUNTIME_ERROR, "{self.f.name}: more numbers than fit");',

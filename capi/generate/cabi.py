@@ -81,9 +81,9 @@ def result(r: Argument) -> list[Parameter]:
             return [("dt_device_type *", f"{name}_type"), ("int64_t *", f"{name}_index")]
         case "scalar":
             return [(f"{t} *", n) for t, n in _scalar(name)]
-        case "i64[]":
+        case "i64[]" | "f64[]":
             capacity = ("int64_t", f"{name}_capacity")
-            return [("int64_t *", name), capacity, ("int64_t *", f"{name}_n")]
+            return [(f"{_NUMBERS[kind.base]} *", name), capacity, ("int64_t *", f"{name}_n")]
         case "str":
             return [("dt_bytes **", name)]
         case "str[]":
@@ -132,7 +132,7 @@ def field(a: Argument) -> list[Parameter]:
 
 
 def enum_constant(enum: str, value: str) -> str:
-    return f"DT_{enum}_{value}".upper()
+    return f"DT_{enum}_{value}".upper().replace("-", "_")
 
 
 def literal(a: Argument) -> list[str]:

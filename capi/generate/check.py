@@ -47,6 +47,20 @@ def check(schema: Schema) -> None:
             raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
     _kernel_names(schema)
     _c_names(schema)
+    _alphabet(schema)
+
+
+def _alphabet(schema: Schema) -> None:
+    """A kind that nothing uses is a kind that nothing tests."""
+    functions = schema.public
+    for allowed, used in (
+        (ARGUMENT_KINDS, [a for f in functions for a in f.args]),
+        (RESULT_KINDS, [r for f in functions for r in f.results]),
+        (FIELD_KINDS, [a for o in schema.options.values() for a in o.fields]),
+    ):
+        unused = set(allowed) - {a.kind.key for a in used}
+        if unused:
+            raise SchemaError(f"nothing uses the kind '{sorted(unused)[0]}'")
 
 
 def _c_names(schema: Schema) -> None:

@@ -104,8 +104,8 @@ class C(Language):
             return cabi.enum_constant(
                 kind.name, value["enum"] if isinstance(value, dict) else value
             )
-        if kind.base == "i64" and kind.list:
-            return _c_dims(value if isinstance(value, list) else [value])
+        if kind.list:
+            return _c_list(kind, value if isinstance(value, list) else [value])
         number = (
             f"(_Bool){int(value)}"
             if isinstance(value, bool) and kind.base != "bool"
@@ -161,6 +161,11 @@ class C(Language):
         return [call("expect(", [name, *self.literal(expected)], ");")]
 
 
+def _c_list(kind: Kind, values: list) -> str:
+    macro = {"i64": "", "f64": "T_REALS", "bool": "T_FLAGS"}[kind.base]
+    return f"{macro}({', '.join(_numbers(values))})" if macro else _c_dims(values)
+
+
 def _c_dims(values: list[int]) -> str:
     return f"T_DIMS({', '.join(map(str, values))})" if values else "T_NO_DIMS"
 
@@ -197,7 +202,8 @@ class Cpp(Language):
             name = value["enum"] if isinstance(value, dict) else value
             return "dt::" + cpp_kinds.literal(Argument(a.name, a.kind, default=name))
         if isinstance(value, list):
-            return "dt::Ints({" + ", ".join(map(str, value)) + "})"
+            kind = {"i64": "Ints", "f64": "Reals", "bool": "Flags"}[a.kind.base]
+            return f"dt::{kind}({{{', '.join(map(json.dumps, value))}}})"
         if isinstance(value, bool):
             return "true" if value else "false"
         return repr(value)
@@ -280,7 +286,7 @@ class Lua(Language):
             made = [call("check.make(", [*self.literal(v), "false"], ")") for v in value]
             return "{" + ", ".join(made) + "}"
         if isinstance(value, list):
-            return "{" + ", ".join(map(str, value)) + "}"
+            return "{" + ", ".join(map(json.dumps, value)) + "}"
         return json.dumps(value)
 
     @staticmethod
@@ -294,8 +300,9 @@ class Lua(Language):
         named = [f"{lua_name(a.name)} = {values[a.name]}" for a in given]
         if named:
             arguments.append("{" + ", ".join(named) + "}")
-        if f.namespaces:
-            space = "" if f.namespaces[0] == "torch" else f.namespaces[0] + "."
+        if f.namespaces or not f.method:
+            first = f.namespaces[0] if f.namespaces else "torch"
+            space = "" if first == "torch" else first + "."
             head = f"dt.{space}{lua_name(f.torch_name)}("
         else:
             this, *arguments = arguments

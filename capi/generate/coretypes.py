@@ -25,11 +25,14 @@ _PARAMETER = {
     "f64": "double",
     "f64?": "std::optional<double>",
     "f64[]": "Span<const double>",
+    "f64[]?": "std::optional<Span<const double>>",
     "bool": "bool",
     "bool?": "std::optional<bool>",
+    "bool[]": "const std::vector<bool>&",
     "str": "const std::string&",
     "str?": "const std::optional<std::string>&",
     "str[]": "const std::vector<std::string>&",
+    "str[]?": "const std::optional<std::vector<std::string>>&",
     "bytes": "Bytes",
     "enum": "{name}",
     "enum?": "{name}",  # kDefault = absent
@@ -39,6 +42,7 @@ _PARAMETER = {
     "handle?": "const {name}&",
     "options": "const {name}&",
     "callback": "const {name}&",
+    "callback?": "const {name}&",  # empty = absent
 }
 
 _RESULT = {
@@ -53,6 +57,7 @@ _RESULT = {
     "device": "Device",
     "scalar": "Scalar",
     "i64[]": "std::vector<int64_t>",
+    "f64[]": "std::vector<double>",
     "str": "std::string",
     "str[]": "std::vector<std::string>",
     "pointer": "void*",
@@ -63,6 +68,7 @@ _FIELD = {
     "tensor?": "Tensor",
     "i64[]": "std::vector<int64_t>",
     "i64[]?": "std::optional<std::vector<int64_t>>",
+    "f64[]?": "std::optional<std::vector<double>>",
     "str": "std::string",
     "handle?": "{name}",
     "scalar?": "std::optional<Scalar>",

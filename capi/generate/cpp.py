@@ -391,7 +391,7 @@ class Printer:
             prepare, passed = self.argument(a, value)
             lines += prepare
             arguments += passed
-        if f.results and f.results[0].kind.key == "i64[]":
+        if f.results and f.results[0].kind.key in ("i64[]", "f64[]"):
             return [*lines, *self.numbers(arguments)]
         for r in f.results:
             for kind, name in cabi.result(r):
@@ -417,8 +417,10 @@ class Printer:
         if len(self.f.results) > 1:
             raise SchemaError(f"dumbtorch.hpp: [fn.{self.f.name}]: a list among several results")
         arguments = [*arguments, "values", "capacity", "n"]
+        number = "int64_t" if self.f.results[0].kind.base == "i64" else "double"
+        head = f"[&]({number}* values, int64_t capacity, int64_t* n) {{"
         return [
-            "return detail::numbers([&](int64_t* values, int64_t capacity, int64_t* n) {",
+            f"return detail::numbers<{number}>({head}",
             f"  return {self.f.c_name}({', '.join(arguments)});",
             "});",
         ]
@@ -470,7 +472,10 @@ class Printer:
             if field.kind.list:
                 kind = "Ints" if field.kind.base == "i64" else "Reals"
                 repeat = f".repeated({field.kind.count})" if field.kind.count > 1 else ""
-                lines.append(f"const auto {field.name}_all = {kind}({value}){repeat};")
+                all_of = f"{kind}({value}){repeat}"
+                if field.kind.optional:
+                    all_of = f"{value} ? {kind}(*{value}){repeat} : {kind}(std::nullopt)"
+                lines.append(f"const auto {field.name}_all = {all_of};")
                 passed = [f"{field.name}_all.data()", f"{field.name}_all.size()"]
             elif field.kind.key in ("i64?", "f64?"):
                 passed = [f"detail::pointer({value})"]

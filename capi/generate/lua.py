@@ -25,8 +25,9 @@ _READ = {
     "i64": ("int64_t", "dtl_int(&c, @)"),
     "i64[]": ("dtl_ints", "dtl_int_list(&c, @, {count})"),
     "f64": ("double", "dtl_real(&c, @)"),
-    "f64[]": ("dtl_reals", "dtl_real_list(&c, @)"),
+    "f64[]": ("dtl_reals", "dtl_real_list(&c, @, {count})"),
     "bool": ("int32_t", "dtl_bool(&c, @)"),
+    "bool[]": ("dtl_flags", "dtl_flag_list(&c, @)"),
     "str": ("const char *", "dtl_string(&c, @)"),
     "str[]": ("dtl_strings", "dtl_string_list(&c, @)"),
     "bytes": ("dtl_blob", "dtl_bytes(&c, @)"),
@@ -90,6 +91,9 @@ _TAKE = {
     "bytes": ("bytes", "dtl_take_bytes(L);"),
     "str[]": ("string_list", "dtl_take_strings(L);"),
 }
+
+# Lists of numbers that come back: their C type, and what pushes them.
+_NUMBERS = {"i64[]": ("int64_t", "dtl_push_ints"), "f64[]": ("double", "dtl_push_reals")}
 
 # A callback's arguments, pushed for the Lua function.
 _LEND = {
@@ -348,8 +352,8 @@ class _Printer:
     def result_variables(self, r: Argument) -> list[str]:
         if r.kind.key in _TAKE:
             return [f"void *r_{r.name};"]
-        if r.kind.key == "i64[]":
-            return ["int64_t r_values[16], r_n = 0;"]
+        if r.kind.key in _NUMBERS:
+            return [f"{_NUMBERS[r.kind.key][0]} r_values[16];", "int64_t r_n = 0;"]
         lines = []
         for kind, name in cabi.result(r):
             plain = kind[:-1].rstrip()
@@ -369,7 +373,7 @@ class _Printer:
         if r.kind.key in _TAKE:
             kind = cabi.result(r)[0][0]
             return [f"({kind.rstrip()})r_{r.name}"]
-        if r.kind.key == "i64[]":
+        if r.kind.key in _NUMBERS:
             return ["r_values", "16", "&r_n"]
         return [f"&r_{name}" for _, name in cabi.result(r)]
 
@@ -379,7 +383,7 @@ class _Printer:
         lines = [call(f"dtl_check(L, {f.c_name}(", self.arguments() + outs, "));")]
         if f.inplace:
             return [*lines, "lua_pushvalue(L, 1);", "return 1;"]
-        if any(r.kind.key == "i64[]" for r in f.results):
+        if any(r.kind.key in _NUMBERS for r in f.results):
             lines += self.long_list(f.results[0])
         for i, r in enumerate(f.results):
             lines += self.push(r, i)
@@ -390,18 +394,19 @@ class _Printer:
         if len(self.f.results) > 1:
             raise SchemaError(f"Lua: [fn.{self.f.name}]: a list of numbers among several results")
         arguments = [*self.arguments(), "values", "r_n", "&r_n"]
+        number, push = _NUMBERS[r.kind.key]
         return [
             "if (r_n > 16) {",
-            "  int64_t *values = (int64_t *)lua_newuserdata(L, (size_t)r_n * sizeof *values);",
+            f"  {number} *values = ({number} *)lua_newuserdata(L, (size_t)r_n * sizeof *values);",
             "  " + call(f"dtl_check(L, {self.f.c_name}(", arguments, "));"),
-            "  dtl_push_ints(L, values, r_n);",
+            f"  {push}(L, values, r_n);",
             "  return 1;",
             "}",
         ]
 
     def push(self, r: Argument, index: int) -> list[str]:
-        if r.kind.key == "i64[]":
-            return ["dtl_push_ints(L, r_values, r_n);"]
+        if r.kind.key in _NUMBERS:
+            return [f"{_NUMBERS[r.kind.key][1]}(L, r_values, r_n);"]
         if r.kind.key not in _TAKE:
             return [_PUSH[r.kind.key].replace("@", f"r_{r.name}").format(name=r.kind.name)]
         take = _TAKE[r.kind.key][1]

@@ -15,10 +15,15 @@ Case = tuple[list[str], str]  # (C arguments, status without DT_STATUS_)
 def generate(schema: Schema) -> dict[str, str]:
     files = {}
     for stem in dict.fromkeys(f.file for f in schema.public):
-        functions = [f for f in schema.public if f.file == stem and cabi.parameters(f)]
+        functions = [f for f in schema.public if f.file == stem and _can_be_wrong(schema, f)]
         if functions:
             files[f"tests/capi/misuse_{stem}_test.c"] = _program(schema, functions)
     return files
+
+
+def _can_be_wrong(schema: Schema, f: Function) -> bool:
+    """False for a function of plain numbers that gives nothing back: its arguments are always well-formed."""
+    return bool(f.results) or any(_bad(schema, a) for a in f.args)
 
 
 def _program(schema: Schema, functions: list[Function]) -> str:
@@ -26,9 +31,9 @@ def _program(schema: Schema, functions: list[Function]) -> str:
     used = [a.kind.name for f in functions for a in f.args if a.kind.base == "callback"]
     tests = []
     for f in functions:
-        tests.append(f"static void test_{f.name}(void) {{")
-        tests += [f"  {line}" for line in _calls(schema, f)]
-        tests.append("}\n")
+        calls = _calls(schema, f)
+        assert calls, f"{f.name} has no wrong call"
+        tests += [f"static void test_{f.name}(void) {{", *(f"  {line}" for line in calls), "}\n"]
     # A function whose only argument is a callback is never called with a good one.
     called = [n for n in dict.fromkeys(used) if any(f"called_{n}" in line for line in tests)]
     parts += [*(_callback(schema.callbacks[name]) for name in called), *tests]
@@ -51,7 +56,7 @@ def _callback(c: Callback) -> str:
 
 def _calls(schema: Schema, f: Function) -> list[str]:
     good = [_good(schema, a) for a in f.args]
-    outs = [_outs(r) for r in f.results]
+    outs = _outs(f)
     calls = []
 
     def call(arguments: list[list[str]], status: str) -> None:
@@ -61,11 +66,14 @@ def _calls(schema: Schema, f: Function) -> list[str]:
     for i, a in enumerate(f.args):
         for bad, status in _bad(schema, a):
             call([*good[:i], bad, *good[i + 1 :], *outs], status)
-    for i in range(len(f.results)):
-        for j, name in enumerate(outs[i]):
-            if name.startswith("&"):
-                broken = [*outs[i][:j], "NULL", *outs[i][j + 1 :]]
+    for i, group in enumerate(outs):
+        for j, out in enumerate(group):
+            if "out." in out:
+                broken = [*group[:j], "NULL", *group[j + 1 :]]
                 call([*good, *outs[:i], broken, *outs[i + 1 :]], "TYPE_ERROR")
+        if f.results[i].kind.key == "i64[]":
+            array, _, count = group
+            call([*good, *outs[:i], [array, "-1", count], *outs[i + 1 :]], "VALUE_ERROR")
     return calls
 
 
@@ -155,20 +163,33 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
                 ([f"(const {c} *)&bad.size_newer"], "NOT_IMPLEMENTED"),
             ]
         case "callback":
-            return [(["NULL", "&good.drops", "count_drop"], "TYPE_ERROR")]
+            absent = ["NULL", "&good.drops", "count_drop"]
+            return [] if kind.optional else [(absent, "TYPE_ERROR")]
         case "i64" | "f64" | "bool":
             return []  # every number is well-formed: what it means is the core's business
     raise KeyError(kind.key)
 
 
-def _outs(r: Argument) -> list[str]:
-    if r.kind.key == "i64[]":
-        return ["out.i64s", "4", "&out.i64[0]"]
-    outs = []
-    for i, (kind, _) in enumerate(cabi.result(r)):
-        if kind.endswith("**"):
-            outs.append("&out.pointer" if kind == "void **" else f"({kind})&out.pointer")
-        else:
-            base = {"int64_t *": "i64", "double *": "f64"}.get(kind, "i32")
-            outs.append(f"&out.{base}[{i}]")
-    return outs
+def _outs(f: Function) -> list[list[str]]:
+    """The outputs of each result: no two are the same, so that the harness sees which one a failing
+    call leaves alone."""
+    groups, used = [], dict.fromkeys(("pointer", "i64", "f64", "i32"), 0)
+
+    def take(member: str) -> str:
+        used[member] += 1
+        return f"&out.{member}[{used[member] - 1}]"
+
+    for r in f.results:
+        if r.kind.key in ("i64[]", "f64[]"):
+            groups.append([f"out.{r.kind.base}s", "4", take("i64")])
+            continue
+        group = []
+        for c_type, _ in cabi.result(r):
+            if c_type.endswith("**"):
+                cast = "" if c_type == "void **" else f"({c_type})"
+                group.append(cast + take("pointer"))
+            else:
+                group.append(take({"int64_t *": "i64", "double *": "f64"}.get(c_type, "i32")))
+        groups.append(group)
+    assert max(used.values()) <= 4, f"{f.name} has more results than misuse.h has outputs"
+    return groups

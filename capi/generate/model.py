@@ -15,24 +15,24 @@ ARGUMENT_KINDS = (
     "tensor", "tensor?", "tensor[]", "tensor[]?", "tensor?[]",
     "operand", "operand?", "scalar", "scalar?",
     "i64", "i64?", "i64[]", "i64[]?",
-    "f64", "f64?", "f64[]",
-    "bool", "bool?",
-    "str", "str?", "str[]", "bytes",
+    "f64", "f64?", "f64[]", "f64[]?",
+    "bool", "bool?", "bool[]",
+    "str", "str?", "str[]", "str[]?", "bytes",
     "enum", "enum?", "device", "device?",
-    "handle", "handle?", "options", "callback",
+    "handle", "handle?", "options", "callback", "callback?",
 )  # fmt: skip
 
 # What a function (or a callback) may give back.
 RESULT_KINDS = (
     "tensor", "tensor?", "tensor[]", "handle",
-    "i64", "f64", "bool", "enum", "device", "scalar", "i64[]",
+    "i64", "f64", "bool", "enum", "device", "scalar", "i64[]", "f64[]",
     "str", "str[]", "pointer",
 )  # fmt: skip
 
 # Kinds of an options struct's fields.
 FIELD_KINDS = (
-    "i64", "i64?", "i64[]", "i64[]?", "f64", "f64?", "bool", "enum", "enum?", "device?", "str", "tensor?",
-    "handle?", "scalar?",
+    "i64", "i64?", "i64[]", "i64[]?", "f64", "f64?", "f64[]?", "bool", "enum", "enum?", "device?", "str",
+    "tensor?", "handle?", "scalar?",
 )  # fmt: skip
 
 

@@ -23,6 +23,8 @@ from ._native import ffi, lib
 from ._runtime import (
     BAD_ARGUMENTS,
     CALLBACKS,
+    FLOAT64_16,
+    FLOAT64_ARRAY,
     INT64_16,
     SCALAR_OUT,
     NULL,
@@ -45,6 +47,7 @@ from ._runtime import (
     keep,
     number_like,
     on_callback_error,
+    optional_floats,
     optional_handle_list,
     optional_ints,
     read_operand,
@@ -56,7 +59,7 @@ from ._runtime import (
     scalar_from,
     shape_list,
     take_bytes,
-    take_ints,
+    take_numbers,
     take_tensors,
     take_text,
     take_texts,
@@ -297,13 +300,18 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
         case "f64[]":
             return [], [n, f"len({n})"]
         case "f64[]?":
-            return [], [f"NULL if {n} is None else {n}", f"-1 if {n} is None else len({n})"]
+            return [f"{c}, {c}_n = optional_floats({n}, {kind.count})"], [c, f"{c}_n"]
+        case "bool[]":
+            return [], [n, f"len({n})"]
         case "str":
             return [], [f"c_string({n})"]
         case "str?":
             return [], [f"NULL if {n} is None else c_string({n})"]
         case "str[]":
             return [f"{c} = c_strings({n})"], [c, f"len({c})"]
+        case "str[]?":
+            convert = f"{c} = NULL if {n} is None else c_strings({n})"
+            return [convert], [c, f"-1 if {n} is None else len({c})"]
         case "bytes":
             return [f"{c} = ffi.from_buffer({n})"], [c, f"len({c})"]
         case "enum" | "enum?":
@@ -385,8 +393,13 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
             return out, ["if status:", f"{INDENT}raise fail()", "return scalar_from(out)"]
         case "i64[]":
             return ["out = ffi_new(INT64_16)", f"count = {call}{many}out, 16)"], [
-                "return take_ints(out, count)"
+                "return take_numbers(out, count)"
             ]
+        case "f64[]":
+            before = ["out = ffi_new(FLOAT64_16)", f"count = {call}{many}out, 16)"]
+            before += ["if count > 16:", f"{INDENT}out = ffi_new(FLOAT64_ARRAY, count)"]
+            before += [f"{INDENT}count = {call}{many}out, count)"]
+            return before, ["return take_numbers(out, count)"]
     raise SchemaError(f"python: {f.name}: a result of kind {r.kind.key}")
 
 
@@ -456,8 +469,10 @@ def _callback(c) -> str:
                 )
             case "tensor[]":
                 given = f"give_list({value})"
-            case "i64" | "f64" | "bool":
+            case "i64" | "f64":
                 given = value
+            case "bool":
+                given = f"bool({value})"
             case _:
                 raise SchemaError(f"python: callback {c.name}: a result of kind {r.kind.key}")
         lines.append(f"{INDENT}{r.name}[0] = {given}")

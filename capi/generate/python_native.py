@@ -157,9 +157,9 @@ def _result(f: Function):
         case "scalar":
             outs = ["&out->kind", "&out->i", "&out->f"]
             return "int32_t", ["py_scalar *out"], [], outs, ["  return {call};"]
-        case "i64[]":
+        case "i64[]" | "f64[]":
             after = ["  return {call} ? -1 : count;"]
-            extra = ["int64_t *out", "int64_t capacity"]
+            extra = [f"{_NUMBERS[r.kind.base]} *out", "int64_t capacity"]
             return "int64_t", extra, ["  int64_t count = 0;"], ["out", "capacity", "&count"], after
     raise SchemaError(f"python: {f.name}: a result of kind {r.kind.key}")
 
@@ -181,7 +181,7 @@ def _several(f: Function):
     before, outs, after = [], [], ["  const int32_t status = {call};"]
     for i, r in enumerate(f.results):
         kind = cabi.result(r)[0][0].removesuffix("*").rstrip()
-        if r.kind.key in ("f64", "device", "scalar", "pointer", "i64[]"):
+        if r.kind.key in ("f64", "device", "scalar", "pointer", "i64[]", "f64[]"):
             raise SchemaError(f"python: {f.name}: several results with a {r.kind.key} among them")
         before.append(f"  {cabi.declare((kind, r.name))} = 0;")
         outs.append(f"&{r.name}")

@@ -113,7 +113,7 @@ def _options_field(schema: Schema, a: Argument) -> str:
     match key:
         case "i64[]":
             return f"if ({c}_n > 0) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
-        case "i64[]?":
+        case "i64[]?" | "f64[]?":
             return f"if ({c}_n != DT_ABSENT) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
         case "tensor?" | "handle?":
             return f"if ({c}) o.{a.name} = *Pin<{cabi.type_name(a.kind)}>({c}, {name});"
@@ -232,7 +232,7 @@ def _function(schema: Schema, f: Function) -> str:
 
 def _out_names(r: Argument) -> list[str]:
     """The out-parameters that must not be NULL."""
-    if r.kind.key == "i64[]":
+    if r.kind.key in ("i64[]", "f64[]"):
         return [f"{r.name}_n"]
     return [name for _, name in cabi.result(r)]
 
@@ -265,12 +265,14 @@ def _argument(schema: Schema, a: Argument) -> str:
             return f"const auto {n}_ = optional_scalar({n}_kind, {n}_i, {n}_f, {name});"
         case "i64[]" | "f64[]":
             return f"const auto {n}_ = list({n}, {n}_n, {name});"
-        case "i64[]?":
+        case "i64[]?" | "f64[]?":
             return f"const auto {n}_ = optional_list({n}, {n}_n, {name});"
         case "i64?" | "f64?":
             return f"const auto {n}_ = optional_number({n});"
         case "bool?":
             return f"const auto {n}_ = optional_bool({n});"
+        case "bool[]":
+            return f"const auto {n}_ = flags({n}, {n}_n, {name});"
         case "bool":
             return f"const bool {n}_ = {n} != 0;"
         case "i64" | "f64":
@@ -281,6 +283,8 @@ def _argument(schema: Schema, a: Argument) -> str:
             return f"const auto {n}_ = optional_string({n});"
         case "str[]":
             return f"const auto {n}_ = strings({n}, {n}_n, {name});"
+        case "str[]?":
+            return f"const auto {n}_ = optional_strings({n}, {n}_n, {name});"
         case "bytes":
             return f"const Bytes {n}_ = bytes({n}, {n}_n, {name});"
         case "enum":
@@ -295,6 +299,9 @@ def _argument(schema: Schema, a: Argument) -> str:
             return f"const auto {n}_ = read({n}, {name});"
         case "callback":
             return f"const auto {n}_ = wrap({n}, {n}_owner, {name});"
+        case "callback?":
+            wrapped = f"wrap({n}, {n}_owner, {name})"
+            return f"const auto {n}_ = {n} ? {wrapped} : {text.camel(kind.name)}();"
     raise KeyError(kind.key)
 
 

@@ -9,8 +9,8 @@ WIDTH = 100
 
 
 def camel(name: str) -> str:
-    """channels_last -> ChannelsLast."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    """channels_last, channels-last -> ChannelsLast."""
+    return "".join(part[:1].upper() + part[1:] for part in name.replace("-", "_").split("_"))
 
 
 def constant(name: str) -> str:

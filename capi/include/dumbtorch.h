@@ -77,7 +77,7 @@ enum {
   DT_STATUS_HANDLE = 7, /**< A handle is NULL, released, stale or of another kind. */
   DT_STATUS_IO = 8, /**< A file cannot be read or written, or its contents are wrong (OSError). */
   DT_STATUS_CALLBACK = 9, /**< A function of the caller's reported an error. */
-  DT_STATUS_CANCELLED = 10, /**< A progress callback asked to stop. */
+  DT_STATUS_CANCELLED = 10, /**< A progress callback asked to stop (dumbtorch.safetensors.CancelledError). */
   DT_STATUS_INTERNAL = 11 /**< A fault of the library's. */
 };
 
@@ -143,6 +143,13 @@ enum {
   DT_ACTIVATION_RELU = 1, /**< max(0, x). */
   DT_ACTIVATION_SIGMOID = 2, /**< 1 / (1 + exp(-x)). */
   DT_ACTIVATION_TANH = 3 /**< The hyperbolic tangent. */
+};
+
+/** Which element of the input interpolate takes. */
+typedef int32_t dt_interpolation;
+enum {
+  DT_INTERPOLATION_NEAREST = 1, /**< The one at or before the place, for an element's place is its left edge. */
+  DT_INTERPOLATION_NEAREST_EXACT = 2 /**< The nearest one, for an element's place is its middle. */
 };
 
 /** How serious a log message is. */
@@ -250,6 +257,12 @@ typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads
  * @param bytes How many bytes could not be had. */
 typedef dt_status (*dt_memory_hook)(void *user_data, int64_t bytes, int32_t *out);
 
+/** Called while a long piece of work goes on. If it gives true, the work stops and the call fails
+ * with DT_STATUS_CANCELLED.
+ * @param done How many bytes have been moved.
+ * @param total How many there are. */
+typedef dt_status (*dt_progress)(void *user_data, int64_t done, int64_t total, int32_t *stop);
+
 /* ---- options */
 
 /** Settings of a data loader.
@@ -353,6 +366,16 @@ typedef struct dt_nn_avg_pool2d_options {
   const int64_t *divisor_override; /**< The divisor to use instead of the window's size. Default: absent. */
 } dt_nn_avg_pool2d_options;
 #define DT_NN_AVG_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool2d_options), NULL, -1, NULL, -1, 0, 1, NULL }
+
+/** Named arguments of dt_nn_upsample.
+ * Start from DT_NN_UPSAMPLE_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_upsample_options {
+  int64_t struct_size;
+  const int64_t *size; int64_t size_n; /**< The new spatial sizes; one number stands for all of them. Default: None. */
+  const double *scale_factor; int64_t scale_factor_n; /**< Factors of the spatial sizes instead; one number stands for all of them. Default: None. */
+  dt_interpolation mode; /**< Which element of the input stands for one of the output. Default: nearest. */
+} dt_nn_upsample_options;
+#define DT_NN_UPSAMPLE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsample_options), NULL, -1, NULL, -1, DT_INTERPOLATION_NEAREST }
 
 /** Named arguments of dt_nn_batch_norm1d.
  * Start from DT_NN_BATCH_NORM1D_OPTIONS_INIT; NULL means the same. */
@@ -660,6 +683,13 @@ DT_API dt_status dt_nn_max_pool2d(
 DT_API dt_status dt_nn_avg_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
     dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
+ * functional.interpolate.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_API dt_status dt_nn_upsample(
+    const dt_nn_upsample_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
  * channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
@@ -1115,6 +1145,15 @@ DT_API dt_status dt_from_numbers(
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** A bool tensor with the given truth values.
+ * @param data The elements, row-major.
+ * @param size The shape; absent means 1-d. PyTorch's default: absent.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
+ * @throws RuntimeError: the shape does not have as many elements as data. */
+DT_API dt_status dt_from_bools(
+    const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n,
+    dt_device_type device_type, int64_t device_index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** A differentiable copy.
  * @param input The input tensor.
  * @param memory_format The order in memory; absent keeps the input's where it is dense. PyTorch's
@@ -1206,11 +1245,15 @@ DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT DT_M
  * @param path The file. It is replaced whole: a reader sees the old one or the new one.
  * @param names A name for each tensor.
  * @param tensors What is saved.
+ * @param progress Called with 0 bytes done, every 16 MiB and before the file takes its place. If it
+ *   stops the call, the old file stays and nothing else is left. PyTorch's default: absent.
  * @throws ValueError: a name appears twice, or the lists differ in length.
- * @throws OSError: the file cannot be written. */
+ * @throws OSError: the file cannot be written.
+ * @throws Cancelled: progress asked to stop. */
 DT_API dt_status dt_save_safetensors(
     const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
-    int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t tensors_n, dt_progress progress, void *progress_data,
+    void (*progress_drop)(void *user_data)) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Reads all tensors from memory in the safetensors format: weights that are part of a program, or
  * came over a network.
@@ -1221,12 +1264,27 @@ DT_API dt_status dt_load_safetensors_bytes(
     const void *data, int64_t data_n, dt_string_list **names,
     dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Reads all tensors of a safetensors file.
+/** Reads tensors of a safetensors file, in the order of the file or of the names in `only`.
+ * @param path The file.
+ * @param only The names of the tensors that are wanted; absent means all. The others are not read.
+ *   PyTorch's default: absent.
+ * @param progress Called with 0 bytes done, every 16 MiB and at the end. If it stops the call,
+ *   nothing is given back. PyTorch's default: absent.
+ * @throws OSError: the file cannot be read, or lies about its content.
+ * @throws IndexError: the file has no tensor of a name.
+ * @throws NotImplementedError: a tensor has a dtype that the library lacks.
+ * @throws Cancelled: progress asked to stop. */
+DT_API dt_status dt_load_safetensors(
+    const char *path, const char *const *only, int64_t only_n, dt_progress progress,
+    void *progress_data, void (*progress_drop)(void *user_data), dt_string_list **names,
+    dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The names of the tensors in a safetensors file.
  * @param path The file.
  * @throws OSError: the file cannot be read, or lies about its content.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks. */
-DT_API dt_status dt_load_safetensors(
-    const char *path, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_API dt_status dt_safetensors_names(
+    const char *path, dt_string_list **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- devices */
 
@@ -1948,6 +2006,19 @@ DT_API dt_status dt_conv2d(
     const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
     int64_t groups, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+ * @param input [batch, channels, ...] with 1 to 3 spatial dimensions.
+ * @param size The new spatial sizes; one number stands for all of them. PyTorch's default: absent.
+ * @param scale_factor Factors of the spatial sizes instead, which become size * factor, rounded
+ *   down; one number stands for all of them. PyTorch's default: absent.
+ * @param mode Which element of the input stands for one of the output. PyTorch's default: nearest.
+ * @throws ValueError: not exactly one of size and scale_factor is given, or it does not fit the
+ *   dimensions.
+ * @throws RuntimeError: a size is not positive. */
+DT_API dt_status dt_interpolate(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
+    int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
  * 1) / stride + 1, rounded down, or up in ceil_mode.
  * @param input [batch, channels, height, width], or without the batch.
@@ -2186,6 +2257,13 @@ DT_API dt_status dt_lr_scheduler_step(dt_lr_scheduler *self) DT_NOEXCEPT DT_MUST
  * @param self The schedule. */
 DT_API dt_status dt_lr_scheduler_last_epoch(
     dt_lr_scheduler *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** The learning rates that the schedule has set last.
+ * @param self The schedule.
+ * @return One rate per parameter group. */
+DT_API dt_status dt_lr_scheduler_get_last_lr(
+    dt_lr_scheduler *self, double *out, int64_t out_capacity,
+    int64_t *out_n) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Scales gradients so that their norm, taken over all of them, is at most max_norm.
  * @param params Whose gradients are scaled, in place.

@@ -26,6 +26,14 @@ void check_list(const void* data, int64_t n, const char* name) {
   DT_CHECK(data || n == 0, kValueError, name, " is NULL but has the count ", n);
 }
 
+std::vector<bool> flags(const int32_t* data, int64_t n, const char* name) {
+  check_list(data, n, name);
+  std::vector<bool> out;
+  out.reserve(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) out.push_back(data[i] != 0);
+  return out;
+}
+
 std::string string(const char* s, const char* name) {
   DT_CHECK(s, kTypeError, name, " is NULL, expected a string");
   return s;
@@ -37,6 +45,12 @@ std::vector<std::string> strings(const char* const* data, int64_t n, const char*
   out.reserve(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) out.push_back(string(data[i], name));
   return out;
+}
+
+std::optional<std::vector<std::string>> optional_strings(const char* const* data, int64_t n,
+                                                         const char* name) {
+  if (n == DT_ABSENT) return std::nullopt;
+  return strings(data, n, name);
 }
 
 void fail_enum(int32_t value, int32_t last, const char* name) {

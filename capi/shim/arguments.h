@@ -41,6 +41,9 @@ std::optional<Span<const T>> optional_list(const T* data, int64_t n, const char*
   if (n == DT_ABSENT) return std::nullopt;
   return list(data, n, name);
 }
+// Truth values: whatever is not 0 is true.
+std::vector<bool> flags(const int32_t* data, int64_t n, const char* name);
+
 inline Bytes bytes(const void* data, int64_t n, const char* name) {
   check_list(data, n, name);
   return {data, n};
@@ -53,6 +56,8 @@ inline std::optional<std::string> optional_string(const char* s) {
   return s ? std::optional<std::string>(s) : std::nullopt;
 }
 std::vector<std::string> strings(const char* const* data, int64_t n, const char* name);
+std::optional<std::vector<std::string>> optional_strings(const char* const* data, int64_t n,
+                                                         const char* name);
 
 // ---- enums and devices
 

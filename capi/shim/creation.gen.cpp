@@ -276,6 +276,19 @@ dt_status dt_from_numbers(
   });
 }
 
+dt_status dt_from_bools(
+    const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n,
+    dt_device_type device_type, int64_t device_index, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("from_bools", [&] {
+    const auto data_ = flags(data, data_n, "data");
+    const auto size_ = optional_list(size, size_n, "size");
+    const Device device_ = optional_device(device_type, device_index, "device");
+    need(out, "out");
+    put(out, dt::from_bools(data_, size_, device_));
+  });
+}
+
 dt_status dt_clone(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("clone", [&] {

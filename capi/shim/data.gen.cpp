@@ -77,12 +77,15 @@ dt_status dt_read_idx(const char *path, dt_tensor **out) noexcept {
 
 dt_status dt_save_safetensors(
     const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
-    int64_t tensors_n) noexcept {
+    int64_t tensors_n, dt_progress progress, void *progress_data,
+    void (*progress_drop)(void *user_data)) noexcept {
   return guard("save_safetensors", [&] {
+    const UserData progress_owner(progress_data, progress_drop);
     const std::string path_ = string(path, "path");
     const auto names_ = strings(names, names_n, "names");
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
-    dt::save_safetensors(path_, names_, tensors_);
+    const auto progress_ = progress ? wrap(progress, progress_owner, "progress") : Progress();
+    dt::save_safetensors(path_, names_, tensors_, progress_);
   });
 }
 
@@ -102,16 +105,30 @@ dt_status dt_load_safetensors_bytes(
 }
 
 dt_status dt_load_safetensors(
-    const char *path, dt_string_list **names, dt_tensor_list **tensors) noexcept {
+    const char *path, const char *const *only, int64_t only_n, dt_progress progress,
+    void *progress_data, void (*progress_drop)(void *user_data), dt_string_list **names,
+    dt_tensor_list **tensors) noexcept {
   clear_all(names, tensors);
   return guard("load_safetensors", [&] {
+    const UserData progress_owner(progress_data, progress_drop);
     const std::string path_ = string(path, "path");
+    const auto only_ = optional_strings(only, only_n, "only");
+    const auto progress_ = progress ? wrap(progress, progress_owner, "progress") : Progress();
     need(names, "names");
     need(tensors, "tensors");
-    auto results = dt::load_safetensors(path_);
+    auto results = dt::load_safetensors(path_, only_, progress_);
     Owned<dt_string_list> owned0(std::get<0>(std::move(results)));
     Owned<dt_tensor_list> owned1(std::get<1>(std::move(results)));
     *names = owned0.detach();
     *tensors = owned1.detach();
+  });
+}
+
+dt_status dt_safetensors_names(const char *path, dt_string_list **out) noexcept {
+  clear_all(out);
+  return guard("safetensors_names", [&] {
+    const std::string path_ = string(path, "path");
+    need(out, "out");
+    put(out, dt::safetensors_names(path_));
   });
 }

@@ -60,6 +60,15 @@ dt_status dt_nn_avg_pool2d(
   });
 }
 
+dt_status dt_nn_upsample(const dt_nn_upsample_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_upsample", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_upsample(options_));
+  });
+}
+
 dt_status dt_nn_batch_norm1d(
     int64_t num_features, const dt_nn_batch_norm1d_options *options, dt_module **out) noexcept {
   clear_all(out);

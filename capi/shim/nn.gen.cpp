@@ -53,6 +53,20 @@ dt_status dt_conv2d(
   });
 }
 
+dt_status dt_interpolate(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
+    int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("interpolate", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = optional_list(size, size_n, "size");
+    const auto scale_factor_ = optional_list(scale_factor, scale_factor_n, "scale_factor");
+    const Interpolation mode_ = enum_value<Interpolation>(mode, "mode");
+    need(out, "out");
+    put(out, dt::interpolate(input_, size_, scale_factor_, mode_));
+  });
+}
+
 dt_status dt_max_pool2d(
     dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
     int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,

@@ -169,6 +169,16 @@ dt_status dt_lr_scheduler_last_epoch(dt_lr_scheduler *self, int64_t *out) noexce
   });
 }
 
+dt_status dt_lr_scheduler_get_last_lr(
+    dt_lr_scheduler *self, double *out, int64_t out_capacity, int64_t *out_n) noexcept {
+  clear_all(out_n);
+  return guard("lr_scheduler_get_last_lr", [&] {
+    const Pin<dt_lr_scheduler> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out_n, "out_n");
+    put(out, out_capacity, out_n, self_->get_last_lr());
+  });
+}
+
 dt_status dt_clip_grad_norm_(
     dt_tensor *const *params, int64_t params_n, double max_norm, double norm_type,
     int32_t error_if_nonfinite, dt_tensor **out) noexcept {

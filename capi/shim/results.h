@@ -86,7 +86,8 @@ inline void put(dt_scalar_kind* kind, int64_t* i, double* f, const Scalar& value
 }
 
 // As many numbers as fit, and how many there are.
-inline void put_list(int64_t* out, int64_t capacity, int64_t* n, IntList values) {
+template <class T>
+void put_list(T* out, int64_t capacity, int64_t* n, Span<const T> values) {
   DT_CHECK(capacity >= 0, kValueError, "out_capacity is ", capacity);
   DT_CHECK(out || capacity == 0, kTypeError, "the output pointer out is NULL but out_capacity is ",
            capacity);
@@ -94,10 +95,13 @@ inline void put_list(int64_t* out, int64_t capacity, int64_t* n, IntList values)
   for (int64_t i = 0; i < values.size() && i < capacity; ++i) out[i] = values[i];
 }
 inline void put(int64_t* out, int64_t capacity, int64_t* n, const std::vector<int64_t>& values) {
-  put_list(out, capacity, n, values);
+  put_list<int64_t>(out, capacity, n, values);
 }
 inline void put(int64_t* out, int64_t capacity, int64_t* n, const Dims& values) {
-  put_list(out, capacity, n, values);
+  put_list<int64_t>(out, capacity, n, values);
+}
+inline void put(double* out, int64_t capacity, int64_t* n, const std::vector<double>& values) {
+  put_list<double>(out, capacity, n, values);
 }
 
 }  // namespace dt::capi

@@ -20,6 +20,7 @@ template <> struct EnumLimit<Reduction> { static constexpr int32_t last = 3; };
 template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; };
 template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; };
 template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; };
+template <> struct EnumLimit<Interpolation> { static constexpr int32_t last = 2; };
 template <> struct EnumLimit<LogLevel> { static constexpr int32_t last = 3; };
 
 inline DataLoaderOptions read(const dt_data_loader_options* given, const char* name) {
@@ -121,6 +122,16 @@ inline NnAvgPool2dOptions read(const dt_nn_avg_pool2d_options* given, const char
   o.ceil_mode = c.ceil_mode != 0;
   o.count_include_pad = c.count_include_pad != 0;
   if (c.divisor_override) o.divisor_override = *c.divisor_override;
+  return o;
+}
+
+inline NnUpsampleOptions read(const dt_nn_upsample_options* given, const char* name) {
+  dt_nn_upsample_options c = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnUpsampleOptions o;
+  if (c.size_n != DT_ABSENT) o.size = list(c.size, c.size_n, "size").to_vector();
+  if (c.scale_factor_n != DT_ABSENT) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
+  o.mode = enum_value<Interpolation>(c.mode, "mode");
   return o;
 }
 
@@ -330,6 +341,15 @@ inline MemoryHook wrap(dt_memory_hook fn, UserData data, const char* name) {
     int32_t out = 0;
     check_callback([&] { return fn(data.get(), bytes, &out); });
     return out;
+  };
+}
+
+inline Progress wrap(dt_progress fn, UserData data, const char* name) {
+  DT_CHECK(fn, kTypeError, name, " is NULL");
+  return [fn, data](int64_t done, int64_t total) -> bool {
+    int32_t stop = 0;
+    check_callback([&] { return fn(data.get(), done, total, &stop); });
+    return stop;
   };
 }
 

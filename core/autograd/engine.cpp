@@ -5,6 +5,7 @@
 #include <mutex>
 #include <queue>
 
+#include "core/autograd/backward_streams.h"
 #include "core/autograd/hooks.h"
 #include "core/autograd/record.h"
 #include "core/base/pointer_map.h"
@@ -90,6 +91,7 @@ class Run {
   void mark_needed(TensorList outputs);
 
   BackwardOptions options_;
+  BackwardStreams streams_;
   std::vector<std::unique_ptr<Pending>> pending_;
   std::vector<Ref<Node>> keep_;                              // the roots
   std::priority_queue<std::pair<uint64_t, int64_t>> ready_;  // (seq, index in pending_)
@@ -192,6 +194,9 @@ void Run::call(Node* node, BackwardCall& b) {
 
 void Run::step(Pending& p) {
   Node* node = p.node;
+  for (const OutputInfo& y : node->outputs) {
+    if (y.device != kCpu) streams_.follow(y.device, y.stream);
+  }
   HookList* const hooks = node->hooks.get();
   if (hooks || !targets_.empty()) hold_seed(p);
   if (hooks) {

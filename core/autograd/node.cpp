@@ -74,33 +74,4 @@ void fail_released() {
        "saved tensors after calling backward.");
 }
 
-Saved Saved::input(const Tensor& x) {
-  Saved s;
-  s.tensor_ = x;
-  s.version_ = x.version();
-  return s;
-}
-
-Saved Saved::output(const Tensor& y, int index) {
-  Saved s = input(y.detach());
-  s.output_index_ = index;
-  return s;
-}
-
-Tensor Saved::get(Node* owner) const {
-  if (!tensor_.defined()) return tensor_;
-  DT_CHECK(tensor_.version() == version_, kRuntimeError,
-           "one of the variables needed for gradient computation has been modified by an inplace "
-           "operation: [",
-           tensor_.dtype(), " ", tensor_.sizes(), "], which is ",
-           output_index_ < 0 ? "an input" : "an output", " of ", owner->name, ", is at version ",
-           tensor_.version(), "; expected version ", version_,
-           " instead. Hint: enable anomaly detection to find the operation that failed to compute "
-           "its gradient.");
-  if (output_index_ < 0 || !grad_enabled()) return tensor_;
-  Tensor y = tensor_.detach();  // a fresh alias: the kept one must not lead back to its own node
-  set_history(y, Ref<Node>::share(owner), output_index_);
-  return y;
-}
-
 }  // namespace dt

@@ -9,6 +9,7 @@
 #include "core/base/ref.h"
 #include "core/base/small_list.h"
 #include "core/runtime/allocator.h"
+#include "core/runtime/stream.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -35,9 +36,12 @@ struct OutputInfo {
   Dims sizes;
   DType dtype = DType::FLOAT32;
   Device device = kCpu;
+  Ref<Stream> stream;  // of a GPU, that the op ran on; null: the main stream
 
   OutputInfo() = default;
-  explicit OutputInfo(const Tensor& y) : sizes(y.sizes()), dtype(y.dtype()), device(y.device()) {}
+  explicit OutputInfo(const Tensor& y) : sizes(y.sizes()), dtype(y.dtype()), device(y.device()) {
+    if (device != kCpu) stream = Ref<Stream>::share(current_stream(device));
+  }
 };
 
 class Node : public RefCounted, public Pooled {

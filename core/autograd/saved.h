@@ -20,6 +20,8 @@ class Saved {
   void reset() { tensor_ = Tensor(); }
 
  private:
+  [[noreturn]] void fail_changed(const Node* owner) const;
+
   Tensor tensor_;
   uint32_t version_ = 0;
   int32_t output_index_ = -1;  // -1: an input

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
+#include <string_view>
 
 #include "core/io/file.h"
 #include "core/io/json.h"
@@ -23,12 +25,16 @@ struct Entry {
   int64_t begin = -1, end = -1;  // in the data
 };
 
+int64_t bytes_of(const Tensor& x) {
+  return x.numel() * x.item_bytes();
+}
+
 void append_entry(std::string& header, const std::string& name, const Tensor& x, int64_t begin) {
   std::string shape = text(x.sizes());
   shape.erase(std::remove(shape.begin(), shape.end(), ' '), shape.end());
   append(header, text(header.size() > 1 ? "," : "", json_quote(name), ":{\"dtype\":\"",
                       info(x.dtype()).safetensors, "\",\"shape\":", shape, ",\"data_offsets\":[",
-                      begin, ",", begin + x.numel() * x.item_bytes(), "]}"));
+                      begin, ",", begin + bytes_of(x), "]}"));
 }
 
 // Names become C strings and text in other languages: they must be UTF-8 and have no NUL.
@@ -164,9 +170,13 @@ class InputMemory {
   Bytes bytes_;
 };
 
+struct Contents {
+  std::vector<Entry> entries;
+  int64_t data_at = 0;  // where the first tensor's bytes are
+};
+
 template <class Input>
-std::tuple<std::vector<std::string>, std::vector<Tensor>> load(Input& file,
-                                                               const std::string& what) {
+Contents read_contents(Input& file, const std::string& what) {
   uint64_t length = 0;
   file.read(0, &length, sizeof length);
   const int64_t room = file.size() - static_cast<int64_t>(sizeof length);
@@ -174,36 +184,105 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> load(Input& file,
            what, " is no safetensors file: its header would have ", length, " bytes of ", room);
   std::string header(length, '\0');
   file.read(sizeof length, header.data(), static_cast<int64_t>(length));
-  const std::vector<Entry> entries = read_header(header);
-  check_entries(entries, room - static_cast<int64_t>(length));
+  Contents contents{read_header(header), static_cast<int64_t>(sizeof length + length)};
+  check_entries(contents.entries, room - static_cast<int64_t>(length));
+  return contents;
+}
 
+std::vector<std::string> names_of(const std::vector<Entry>& entries) {
   std::vector<std::string> names;
+  for (const Entry& e : entries) names.push_back(e.name);
+  return names;
+}
+
+// The entries of these names, in their order.
+std::vector<Entry> chosen(const std::vector<Entry>& entries, const std::vector<std::string>& names,
+                          const std::string& what) {
+  std::map<std::string_view, const Entry*> by_name;
+  for (const Entry& e : entries) by_name[e.name] = &e;
+  std::vector<Entry> out;
+  for (const std::string& name : names) {
+    const auto found = by_name.find(name);
+    DT_CHECK(found != by_name.end(), kIndexError, what, " does not contain tensor '", name, "'");
+    out.push_back(*found->second);
+  }
+  return out;
+}
+
+// Moves bytes in pieces, tells how far it has come and stops when it is asked to.
+class Meter {
+ public:
+  Meter(const Progress& progress, int64_t total) : progress_(progress), total_(total) { report(); }
+
+  // Calls move(offset, n) for each piece of `bytes` bytes.
+  template <class Move>
+  void run(int64_t bytes, Move move) {
+    for (int64_t at = 0; at < bytes; at += kPiece) {
+      const int64_t n = std::min(kPiece, bytes - at);
+      move(at, n);
+      done_ += n;
+      if (done_ - reported_ >= kPiece || done_ == total_) report();
+    }
+  }
+
+ private:
+  static constexpr int64_t kPiece = 16 << 20;
+
+  void report() {
+    reported_ = done_;
+    DT_CHECK(!progress_ || !progress_(done_, total_), kCancelled,
+             "the progress function asked to "
+             "stop after ",
+             done_, " of ", total_, " bytes");
+  }
+
+  const Progress& progress_;
+  const int64_t total_;
+  int64_t done_ = 0, reported_ = 0;
+};
+
+template <class Input>
+std::vector<Tensor> read_tensors(Input& file, const std::vector<Entry>& entries, int64_t data_at,
+                                 const Progress& progress) {
+  int64_t total = 0;
+  for (const Entry& e : entries) total += e.end - e.begin;
+  Meter meter(progress, total);
   std::vector<Tensor> tensors;
   for (const Entry& e : entries) {
     const Tensor x = make_empty(e.sizes, dtype_named(e), kCpu);
-    file.read(static_cast<int64_t>(sizeof length + length) + e.begin, x.data(), e.end - e.begin);
+    meter.run(e.end - e.begin, [&](int64_t at, int64_t n) {
+      file.read(data_at + e.begin + at, static_cast<char*>(x.data()) + at, n);
+    });
     if (x.dtype() == DType::BOOL) check_bools(x, e.name);
-    names.push_back(e.name);
     tensors.push_back(x);
   }
-  return {names, tensors};
+  return tensors;
 }
 
-}  // namespace
-
-void save_safetensors(const std::string& path, const std::vector<std::string>& names,
-                      TensorList tensors) {
-  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(),
-           " names and ", tensors.size(), " tensors");
-  const GradMode no_grad(false);
-  // Widest elements first, so that each tensor is aligned; then by name, so that equal content
-  // makes equal files.
+// Widest elements first, so that each tensor is aligned; then by name, so that equal content makes
+// equal files.
+std::vector<size_t> order_in_file(const std::vector<std::string>& names, TensorList tensors) {
   std::vector<size_t> order(names.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     const int64_t wa = tensors[a].item_bytes(), wb = tensors[b].item_bytes();
     return wa != wb ? wa > wb : names[a] < names[b];
   });
+  return order;
+}
+
+// The elements, row-major, in the processor's memory.
+Tensor plain(const Tensor& x) {
+  return on_host(contiguous(x.detach()));
+}
+
+}  // namespace
+
+void save_safetensors(const std::string& path, const std::vector<std::string>& names,
+                      TensorList tensors, const Progress& progress) {
+  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(),
+           " names and ", tensors.size(), " tensors");
+  const std::vector<size_t> order = order_in_file(names, tensors);
   std::string header = "{";
   std::set<std::string> seen;
   int64_t offset = 0;
@@ -213,7 +292,7 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
     DT_CHECK(names[i] != "__metadata__", kValueError,
              "'__metadata__' cannot be the name of a tensor");
     append_entry(header, names[i], tensors[i], offset);
-    offset += tensors[i].numel() * tensors[i].item_bytes();
+    offset += bytes_of(tensors[i]);
   }
   header += '}';
   header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
@@ -222,22 +301,37 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
   AtomicFile file(path);
   file.write(&length, sizeof length);
   file.write(header.data(), static_cast<int64_t>(header.size()));
+  Meter meter(progress, offset);
   for (size_t i : order) {
-    const Tensor x = on_host(contiguous(tensors[i].detach()));
-    file.write(x.data(), x.numel() * x.item_bytes());
+    const Tensor x = plain(tensors[i]);
+    meter.run(bytes_of(x), [&](int64_t at, int64_t n) {
+      file.write(static_cast<const char*>(x.data()) + at, n);
+    });
   }
   file.commit();
 }
 
 std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors(
-    const std::string& path) {
+    const std::string& path, const std::optional<std::vector<std::string>>& only,
+    const Progress& progress) {
+  const std::string what = "'" + path + "'";
   InputFile file(path);
-  return load(file, "'" + path + "'");
+  Contents contents = read_contents(file, what);
+  if (only) contents.entries = chosen(contents.entries, *only, what);
+  return {names_of(contents.entries),
+          read_tensors(file, contents.entries, contents.data_at, progress)};
+}
+
+std::vector<std::string> safetensors_names(const std::string& path) {
+  InputFile file(path);
+  return names_of(read_contents(file, "'" + path + "'").entries);
 }
 
 std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors_bytes(Bytes data) {
   InputMemory memory(data);
-  return load(memory, "the data");
+  const Contents contents = read_contents(memory, "the data");
+  return {names_of(contents.entries),
+          read_tensors(memory, contents.entries, contents.data_at, nullptr)};
 }
 
 }  // namespace dt

@@ -150,6 +150,26 @@ class AvgPool2d final : public Module {
   std::optional<int64_t> divisor_override;
 };
 
+class Upsample final : public Module {
+ public:
+  explicit Upsample(const NnUpsampleOptions& options)
+      : Module("Upsample"),
+        size(options.size),
+        scale_factor(options.scale_factor),
+        mode(options.mode) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return interpolate(input, size, scale_factor, mode);
+  }
+
+ private:
+  std::optional<std::vector<int64_t>> size;
+  std::optional<std::vector<double>> scale_factor;
+  Interpolation mode;
+};
+
 class BatchNorm1d final : public Module {
  public:
   BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& options)
@@ -680,6 +700,10 @@ Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options
 
 Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options) {
   return Ref<Module>::adopt(new AvgPool2d(kernel_size, options));
+}
+
+Ref<Module> nn_upsample(const NnUpsampleOptions& options) {
+  return Ref<Module>::adopt(new Upsample(options));
 }
 
 Ref<Module> nn_batch_norm1d(int64_t num_features, const NnBatchNorm1dOptions& options) {

@@ -23,6 +23,10 @@ Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options
 // functional.avg_pool2d has the output size.
 Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options);
 
+// Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
+// functional.interpolate.
+Ref<Module> nn_upsample(const NnUpsampleOptions& options);
+
 // (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
 // channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
 // evaluation the running ones.

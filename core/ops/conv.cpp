@@ -174,6 +174,9 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias,
            ", expected weight to be divisible by ", groups,
            " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
   const int64_t channels = weight.sizes()[1] * groups;
+  DT_CHECK(weight.sizes()[2] > 0 && weight.sizes()[3] > 0, kRuntimeError,
+           "kernel size should be greater than zero, but got kernel_height: ", weight.sizes()[2],
+           " kernel_width: ", weight.sizes()[3]);
   DT_CHECK(x.sizes()[1] == channels, kRuntimeError, "Given groups=", groups, ", weight of size ",
            weight.sizes(), ", expected input", x.sizes(), " to have ", channels,
            " channels, but got ", x.sizes()[1], " channels instead");
@@ -192,7 +195,7 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }
 
 void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented,
+  DT_CHECK(x.dtype() != DType::BOOL || x.numel() == 0, kNotImplemented,
            "\"slow_conv2d_cpu\" not implemented for 'Bool'");
   DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
            type_word(x.dtype()), " but found ", type_word(weight.dtype()));
@@ -222,6 +225,8 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   check_geometry(c.window, groups);
   check_shapes(input, weight, bias, c);
   check_dtypes(input, weight, bias);
+  if (input.dtype() == DType::BOOL)
+    return zeros(output_sizes(input.sizes(), weight.sizes(), c), DType::BOOL, input.device());
   if (!is_floating(input.dtype())) return convolve_integers(input, weight, bias, c);
   return recorded_convolution(input, weight, bias, c);
 }

@@ -6,6 +6,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/runtime/accelerator.h"
+#include "core/runtime/graph.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/backend.h"
 #include "core/tensor/layout.h"
@@ -22,24 +23,24 @@ Tensor copy_as(const Tensor& x, DType dtype, Device device, MemoryFormat format,
   return record(node_name, y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
 }
 
-// Between devices, x's bytes as they lie; y has x's sizes, strides and dtype.
+// Between devices, x's bytes as they lie; y has x's sizes, strides and dtype. Between two GPUs, y's
+// begins when x's has made the bytes, and x's goes on, with other bytes there, when they are
+// copied.
 void transfer(const Tensor& y, const Tensor& x, bool non_blocking) {
   const bool to_host = y.device() == kCpu, from_host = x.device() == kCpu;
+  const bool on_devices = !to_host && !from_host;
   const Device device = to_host ? x.device() : y.device();
-  const dt_backend& backend = *accelerator(device).backend;
-  void* stream = current_native_stream(device);
-  if (!to_host && !from_host) {  // y's device begins when x's has finished
-    const Ref<Event> ready = Event::create(x.device(), false);
-    ready->record(nullptr);
-    ready->wait(device);
-    backend.use_on(x.device().index, x.storage()->data(), stream);
-  }
-  const bool wait = (to_host || from_host) && !non_blocking;
+  check_captured(x.device());
+  check_captured(y.device());
+  if (on_devices) wait_for_device(y.device(), x.device());
+  const bool wait = !on_devices && !non_blocking;
   dt_fault fault = {};
-  check_device(backend.copy(y.data(), to_host ? -1 : y.device().index, x.data(),
-                            from_host ? -1 : x.device().index, x.numel() * x.item_bytes(), stream,
-                            wait, &fault),
+  check_device(accelerator(device).backend->copy(y.data(), to_host ? -1 : y.device().index,
+                                                 x.data(), from_host ? -1 : x.device().index,
+                                                 x.numel() * x.item_bytes(),
+                                                 current_native_stream(device), wait, &fault),
                fault);
+  if (on_devices) wait_for_device(x.device(), y.device());
 }
 
 // Only dense bytes cross from one device to another: order, dtype and shape change on either side.

@@ -112,6 +112,16 @@ Tensor from_numbers(Span<const double> data, std::optional<IntList> size, DType 
   return finish(to(numbers, device_or_default(device), dtype_or_default(dtype)), requires_grad);
 }
 
+Tensor from_bools(const std::vector<bool>& data, std::optional<IntList> size, Device device) {
+  const auto n = static_cast<int64_t>(data.size());
+  const Dims sizes(size.value_or(IntList(&n, 1)));
+  DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_bools: shape ", sizes,
+           " does not hold ", n, " truth values");
+  const Tensor bools = make_empty(sizes, DType::BOOL, kCpu);
+  std::copy(data.begin(), data.end(), bools.data_as<bool>());
+  return to(bools, device_or_default(device));
+}
+
 Tensor empty_like(const Tensor& input, DType dtype, Device device, bool requires_grad,
                   MemoryFormat memory_format) {
   const Like like(input, dtype, device, memory_format);

@@ -100,6 +100,10 @@ Tensor from_numbers(
     Span<const double> data, std::optional<IntList> size = {}, DType dtype = DType::kDefault,
     Device device = {}, bool requires_grad = false);
 
+// A bool tensor with the given truth values.
+Tensor from_bools(
+    const std::vector<bool>& data, std::optional<IntList> size = {}, Device device = {});
+
 // A differentiable copy.
 Tensor clone(const Tensor& input, MemoryFormat memory_format = MemoryFormat::kDefault);
 

@@ -47,6 +47,13 @@ enum class Activation : int32_t {
   kTanh = 3,  // The hyperbolic tangent.
 };
 
+// Which element of the input interpolate takes.
+enum class Interpolation : int32_t {
+  kDefault = 0,
+  kNearest = 1,  // The one at or before the place, for an element's place is its left edge.
+  kNearestExact = 2,  // The nearest one, for an element's place is its middle.
+};
+
 // Called with a tensor's gradient; may give back another one that takes its place.
 using TensorHook = std::function<Tensor(const Tensor&)>;
 
@@ -57,5 +64,9 @@ using CustomBackward = std::function<std::vector<Tensor>(TensorList, TensorList)
 // whether that makes another try worth while. It may release handles and make small calls; it must
 // not use what the failing call works on.
 using MemoryHook = std::function<bool(int64_t)>;
+
+// Called while a long piece of work goes on. If it gives true, the work stops and the call fails
+// with DT_STATUS_CANCELLED.
+using Progress = std::function<bool(int64_t, int64_t)>;
 
 }  // namespace dt

@@ -47,13 +47,20 @@ void add_mask(Selection* s, const Tensor& mask) {
   for (const Tensor& coordinate : unbind(nonzero(mask), 1)) s->index.push_back(coordinate);
 }
 
+// Indices may lie on the CPU whatever they index.
+Tensor beside(const Tensor& index, const Tensor& input) {
+  if (!index.defined() || index.device() != kCpu || input.device() == kCpu) return index;
+  return to(index, input.device());
+}
+
 Selection select_positions(const Tensor& input, TensorList indices) {
   Selection s{input, {}};
-  for (const Tensor& index : indices) {
-    if (index.defined()) {
-      DT_CHECK(is_index_dtype(index) || is_mask(index), kIndexError,
+  for (const Tensor& given : indices) {
+    if (given.defined()) {
+      DT_CHECK(is_index_dtype(given) || is_mask(given), kIndexError,
                "tensors used as indices must be long, int, byte or bool tensors");
     }
+    const Tensor index = beside(given, input);
     if (index.defined() && is_mask(index)) {
       add_mask(&s, index);
     } else {
@@ -242,7 +249,8 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
   check_mask(*mask, self, at);
   Dims sizes = mask->sizes();
   while (at + sizes.size() < self.ndim()) sizes.push_back(1);
-  masked_fill_(self, reshape(to_dtype(*mask, DType::BOOL), sizes), reshape(values, {}));
+  const Tensor chosen = to_dtype(beside(*mask, self), DType::BOOL);
+  masked_fill_(self, reshape(chosen, sizes), reshape(values, {}));
   return true;
 }
 

@@ -67,6 +67,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
   DT_CHECK(!tensors.empty(), kValueError, "expected a non-empty list of Tensors");
   for (const Tensor& x : tensors) {
     DT_CHECK(x.ndim() > 0, kRuntimeError, "zero-dimensional tensor cannot be concatenated");
+    check_same_device(tensors[0].device(), x.device());
   }
   const Tensor& model = shape_model(tensors);
   const int d = wrap_dim(dim, model.ndim());

@@ -3,6 +3,7 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
@@ -58,17 +59,24 @@ View addend_view(const Tensor& c, int64_t rows, int64_t columns) {
   return View(c, {sizes, 3}, {strides, 3}, c.offset());
 }
 
+// Bools are not multiplied, but PyTorch finds that out where there is something to multiply.
+Tensor bools_without_products(const Tensor& y, int64_t terms, const Addend* addend) {
+  const bool is_done = y.numel() == 0 || (terms == 0 && !addend);
+  DT_CHECK(is_done, kNotImplemented, y.ndim() == 3 ? "\"bmm\"" : "\"addmm_impl_cpu_\"",
+           " not implemented for 'Bool'");
+  return zero_(y);
+}
+
 // activation(alpha * a @ b + beta * addend), without a record.
 Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
                 Activation activation = Activation::kDefault) {
   const Tensor& x = a.tensor;
-  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented,
-           x.ndim() == 3 ? "\"bmm\"" : "\"addmm_impl_cpu_\"", " not implemented for 'Bool'");
   Dims sizes;
   if (x.ndim() == 3) sizes.push_back(x.sizes()[0]);
   sizes.push_back(a.rows());
   sizes.push_back(b.columns());
   const Tensor y = make_empty(sizes, x.dtype(), x.device());
+  if (x.dtype() == DType::BOOL) return bools_without_products(y, a.columns(), addend);
   const View out = Factor{y, false}.view();
   const int64_t last_step = static_cast<int64_t>(activation);
   if (!addend) {
@@ -212,7 +220,6 @@ const ActivationRow& row_of(Activation activation) {
 // The gradient of what the activation was applied to.
 Tensor gradient_before(Activation activation, const BackwardCall& call, const Tensor& y) {
   const Tensor& g = call.grad();
-  if (activation == Activation::kDefault) return g;
   if (call.create_graph) return row_of(activation).gradient(g, y);
   const Tensor h = make_empty(g.sizes(), g.dtype(), g.device());
   Layout layout(g.sizes());
@@ -225,10 +232,9 @@ Tensor gradient_before(Activation activation, const BackwardCall& call, const Te
 
 // All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
 // no gradient that is wanted needs it, y if there is no activation.
-bool small_linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, const Tensor& y,
-                           Activation activation, int bias_ndim) {
+bool small_linear_backward(BackwardCall& call, const Tensor& g, const Tensor& x, const Tensor& w,
+                           const Tensor& y, Activation activation, int bias_ndim) {
   if (call.create_graph || (call.wants(2) && bias_ndim != 1)) return false;
-  const Tensor& g = call.grad();
   Tensor gx, gw, gb;
   if (call.wants(0)) gx = make_empty({g.size(0), w.size(1)}, g.dtype(), g.device());
   if (call.wants(1)) gw = make_empty({g.size(1), x.size(1)}, g.dtype(), g.device());
@@ -242,6 +248,20 @@ bool small_linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w,
   call.results[1] = gw;
   if (call.wants(2)) call.results[2] = gb;
   return true;
+}
+
+// Through the activation first, unless one kernel does both.
+void linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, const Tensor& y,
+                     Activation activation, int bias_ndim) {
+  if (small_linear_backward(call, call.grad(), x, w, y, activation, bias_ndim)) return;
+  Tensor g = call.grad();
+  if (activation != Activation::kDefault) {
+    g = gradient_before(activation, call, y);
+    if (small_linear_backward(call, g, x, w, Tensor(), Activation::kDefault, bias_ndim)) return;
+  }
+  if (call.wants(0)) call.results[0] = mm_product(g, false, w, false);
+  if (call.wants(1)) call.results[1] = mm_product(g, true, x, false);
+  if (call.wants(2)) call.results[2] = bias_gradient(g, bias_ndim);
 }
 
 // activation(input [n, in] @ weight^T [in, out] + bias), in one kernel call.
@@ -264,12 +284,7 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
                  activation, bias_ndim = bias.defined() ? bias.ndim() : 0](BackwardCall& call) {
                   const Tensor x = call.wants(1) ? input.get(call.node) : Tensor();
                   const Tensor w = call.wants(0) ? weight.get(call.node) : Tensor();
-                  const Tensor y = result.get(call.node);
-                  if (small_linear_backward(call, x, w, y, activation, bias_ndim)) return;
-                  const Tensor g = gradient_before(activation, call, y);
-                  if (call.wants(0)) call.results[0] = mm_product(g, false, w, false);
-                  if (call.wants(1)) call.results[1] = mm_product(g, true, x, false);
-                  if (call.wants(2)) call.results[2] = bias_gradient(g, bias_ndim);
+                  linear_backward(call, x, w, result.get(call.node), activation, bias_ndim);
                 });
 }
 
@@ -321,6 +336,7 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
   DT_CHECK(input.dtype() == tensor.dtype(), kRuntimeError,
            "dot : expected both vectors to have same dtype, but found ", type_word(input.dtype()),
            " and ", type_word(tensor.dtype()));
+  DT_CHECK(input.dtype() != DType::BOOL, kNotImplemented, "\"dot\" not implemented for 'Bool'");
   const int64_t n = input.numel();
   DT_CHECK(n == tensor.numel(), kRuntimeError, "inconsistent tensor size, expected tensor ",
            input.sizes(), " and src ", tensor.sizes(),

@@ -34,6 +34,12 @@ Tensor conv2d(
     const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntList stride = {1, 1},
     IntList padding = {0, 0}, IntList dilation = {1, 1}, int64_t groups = 1);
 
+// Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+Tensor interpolate(
+    const Tensor& input, std::optional<IntList> size = {},
+    std::optional<Span<const double>> scale_factor = {},
+    Interpolation mode = Interpolation::kNearest);
+
 // Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
 // 1) / stride + 1, rounded down, or up in ceil_mode.
 Tensor max_pool2d(

@@ -172,11 +172,23 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
   check_channels("running_var", running_var, channels);
   check_channels("weight", weight, channels);
   check_channels("bias", bias, channels);
-  DT_CHECK(!training || channels == 0 || x.numel() != channels, kValueError,
+  int64_t per_channel = x.size(0);
+  for (int d = 2; d < x.ndim(); ++d) per_channel *= x.size(d);
+  DT_CHECK(!training || per_channel != 1, kValueError,
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
+  if (x.numel() == 0) return;  // of any dtype, like PyTorch
   check_floating(x, "batch_norm");
   for (const Tensor* p : {&running_mean, &running_var, &weight, &bias})
     check_parameter_dtype(x, *p);
+}
+
+// An input without elements takes part in nothing but the parameters' types and graphs. PyTorch
+// looks at their first element, and so refuses those of no channels.
+Tensor batch_norm_of_nothing(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Tensor y = clone(x);
+  if (weight.defined()) y = mul(y, select(weight, 0, 0));
+  if (bias.defined()) y = add(y, select(bias, 0, 0));
+  return y;
 }
 
 // running = (1 - momentum) * running + momentum * new, the new variance being the unbiased one.
@@ -228,6 +240,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
                   const Tensor& weight, const Tensor& bias, bool training, double momentum,
                   double eps) {
   check_batch_norm(input, running_mean, running_var, weight, bias, training);
+  if (input.numel() == 0) return batch_norm_of_nothing(input, weight, bias);
   const Tensor x = with_channels_view(input), w = optional_contiguous(weight),
                b = optional_contiguous(bias);
   const Tensor y = make_empty_strided(
@@ -242,7 +255,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
        optional_view(optional_contiguous(running_mean)),
        optional_view(optional_contiguous(running_var))},
       {training}, {eps});
-  if (training && running_mean.defined() && x.numel() > 0) {
+  if (training && running_mean.defined()) {
     update_running(running_mean, running_var, bn, x.numel() / x.size(1), momentum);
   }
   if (!needs_graph({x, w, b})) return y;

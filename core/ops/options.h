@@ -135,6 +135,16 @@ struct NnAvgPool2dOptions {
   std::optional<int64_t> divisor_override;
 };
 
+// Named arguments of dt_nn_upsample.
+struct NnUpsampleOptions {
+  // The new spatial sizes; one number stands for all of them.
+  std::optional<std::vector<int64_t>> size;
+  // Factors of the spatial sizes instead; one number stands for all of them.
+  std::optional<std::vector<double>> scale_factor;
+  // Which element of the input stands for one of the output.
+  Interpolation mode = Interpolation::kNearest;
+};
+
 // Named arguments of dt_nn_batch_norm1d.
 struct NnBatchNorm1dOptions {
   // Added to the variance.

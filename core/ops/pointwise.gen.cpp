@@ -377,7 +377,7 @@ static void elu_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const double alpha = g.number[0];
-  if (g.wants[0]) g.out[0] = where(gt(input, T(0)), grad, grad * (alpha * exp(input)));
+  if (g.wants[0]) g.out[0] = where(gt(input, T(0)), grad, grad * (alpha * exp(where(ge(input, T(0)), T(0), input))));
 }
 static constexpr PointwiseRow kElu{
     "elu", "EluBackward0", DT_OP_elu, DT_OP_elu_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
@@ -396,7 +396,7 @@ static void softplus_gradient(PointwiseGradient& g) {
   const Tensor& input = g.input[0];
   const double beta = g.number[0];
   const double threshold = g.number[1];
-  if (g.wants[0]) g.out[0] = where(gt(input * beta, threshold), grad, grad * sigmoid(input * beta));
+  if (g.wants[0]) g.out[0] = where(gt(input * beta, threshold), grad, grad * sigmoid(where(ge(input * beta, threshold), threshold, input * beta)));
 }
 static constexpr PointwiseRow kSoftplus{
     "softplus", "SoftplusBackward0", DT_OP_softplus, DT_OP_softplus_backward, OpClass::kFloat, 1, 0,
@@ -683,7 +683,7 @@ static void power_gradient(PointwiseGradient& g) {
   const Tensor& input = g.input[0];
   const Tensor& exponent = g.input[1];
   const Tensor& result = g.result;
-  if (g.wants[0]) g.out[0] = where(eq(exponent, T(0)), T(0), grad * (exponent * conj(pow(input, exponent - T(1)))));
+  if (g.wants[0]) g.out[0] = where(eq(exponent, T(0)), T(0), grad * (exponent * conj(pow(input, where(eq(exponent, T(0)), T(0), exponent - T(1))))));
   if (g.wants[1]) g.out[1] = where(logical_and(eq(input, T(0)), ge(exponent, T(0))), T(0), grad * conj(result * log(input)));
 }
 static constexpr PointwiseRow kPower{

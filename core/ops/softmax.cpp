@@ -1,6 +1,7 @@
 // Softmax and its logarithm. Both gradients are functions of the result.
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/reduce.gen.h"
@@ -36,6 +37,7 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
   const int d = wrap_dim(dim, input.ndim());
   if (input.ndim() == 0) return reshape(apply(op, reshape(input, {1}), 0, dtype), {});
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
+  if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
   DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", op_name(op.op),
            d == x.ndim() - 1 ? "_lastdim" : "", "_kernel_impl\" not implemented for '",
            type_word(x.dtype()), "'");

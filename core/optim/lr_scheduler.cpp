@@ -46,15 +46,18 @@ LrScheduler::LrScheduler(Ref<Optimizer> optimizer) : optimizer_(std::move(optimi
   for (int64_t i = 0; i < optimizer_->group_count(); ++i) {
     ParamGroup& g = optimizer_->group(i);
     if (!g.initial_lr) g.initial_lr = g.get("lr");
+    last_lr_.push_back(g.get("lr"));
   }
 }
 
 void LrScheduler::step() {
   ++epoch_;
+  last_lr_.clear();
   for (int64_t i = 0; i < optimizer_->group_count(); ++i) {
     ParamGroup& g = optimizer_->group(i);
     if (!g.initial_lr) g.initial_lr = g.get("lr");  // a group that was added since
-    g.set("lr", next_lr(epoch_, g.get("lr"), *g.initial_lr));
+    last_lr_.push_back(next_lr(epoch_, g.get("lr"), *g.initial_lr));
+    g.set("lr", last_lr_.back());
   }
 }
 

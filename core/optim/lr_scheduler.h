@@ -15,6 +15,8 @@ class LrScheduler : public RefCounted {
 
   void step();
   int64_t last_epoch() const { return epoch_; }
+  // What this schedule has set last, a rate per group: others may have changed them since.
+  const std::vector<double>& get_last_lr() const { return last_lr_; }
 
  protected:
   // The learning rate of epoch `epoch`, from that of the epoch before and the first one.
@@ -23,6 +25,7 @@ class LrScheduler : public RefCounted {
  private:
   Ref<Optimizer> optimizer_;
   int64_t epoch_ = 0;
+  std::vector<double> last_lr_;
 };
 
 Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size, double gamma);

@@ -37,7 +37,7 @@ void ParamGroup::set(const char* name, double value) {
 
 Operand ParamGroup::rate(Device device) {
   if (device == kCpu) return get("lr");
-  if (!rate_on_device.defined()) {
+  if (!rate_on_device.defined() || rate_on_device.device() != device) {
     check_not_capturing();
     rate_on_device = full({}, get("lr"), DType::FLOAT64, device);
   }

@@ -1,5 +1,6 @@
 #include "core/optim/steps.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/ops/copy.h"
@@ -13,7 +14,17 @@
 namespace dt {
 namespace {
 
-// Collects the operands of one call, parameter by parameter.
+// The devices that tensors lie on, each once.
+std::vector<Device> devices_of(TensorList tensors) {
+  std::vector<Device> devices;
+  for (const Tensor& x : tensors) {
+    const Device d = x.device();
+    if (std::find(devices.begin(), devices.end(), d) == devices.end()) devices.push_back(d);
+  }
+  return devices;
+}
+
+// Collects the operands of a step, list by list: parameters, gradients, state.
 class Lists {
  public:
   Lists(TensorList params, TensorList grads) : params_(params) {
@@ -55,20 +66,23 @@ class Lists {
     written_.insert(written_.end(), steps.begin(), steps.end());
   }
 
-  // Returns the rate as a number. One that lies on a GPU becomes the last input instead.
-  double add_rate(const Operand& lr) {
-    if (lr.is_number()) return lr.number().to_double();
-    const Tensor& rate = lr.tensor();
-    DT_CHECK(rate.numel() == 1 && is_floating(rate.dtype()), kRuntimeError,
-             "lr must be one floating point number, got size ", rate.sizes(), " of ", rate.dtype());
-    if (rate.device() == kCpu) return item(rate).to_double();
-    in_.push_back(flat(rate));
-    return 0;
-  }
-
-  void launch(int op, IntList ints, Floats floats) {
-    if (params_.empty()) return;
-    run(op, out_, in_, ints, floats);
+  // One call for the parameters of each device. The rate becomes the first of `floats`.
+  void launch(int op, IntList ints, const Operand& lr, std::vector<double> floats) {
+    check_rate(lr);
+    floats.insert(floats.begin(), 0);
+    const std::vector<Device> devices = devices_of(params_);
+    for (const Device device : devices) {
+      std::vector<View> out = devices.size() == 1 ? std::move(out_) : part(out_, device);
+      std::vector<View> in = devices.size() == 1 ? std::move(in_) : part(in_, device);
+      Tensor rate;
+      if (!lr.is_number() && lr.tensor().device() != kCpu && device != kCpu) {
+        rate = to(lr.tensor(), device);
+        in.push_back(flat(rate));
+      } else {
+        floats[0] = lr.is_number() ? lr.number().to_double() : item(lr.tensor()).to_double();
+      }
+      run(op, out, in, ints, floats);
+    }
     for (const Tensor& p : params_) p.bump_version();
     for (const Tensor& s : written_) s.bump_version();
   }
@@ -80,6 +94,23 @@ class Lists {
   static View flat(const Tensor& x) {
     const int64_t n = x.numel();
     return View(x, IntList(&n, 1), {1}, x.offset());
+  }
+
+  // Those that belong to the parameters of a device.
+  std::vector<View> part(const std::vector<View>& views, Device device) const {
+    std::vector<View> chosen;
+    for (size_t i = 0; i < views.size(); ++i) {
+      const int64_t number = static_cast<int64_t>(i) % params_.size();
+      if (params_[number].device() == device) chosen.push_back(views[i]);
+    }
+    return chosen;
+  }
+
+  static void check_rate(const Operand& lr) {
+    if (lr.is_number()) return;
+    const Tensor& rate = lr.tensor();
+    DT_CHECK(rate.numel() == 1 && is_floating(rate.dtype()), kRuntimeError,
+             "lr must be one floating point number, got size ", rate.sizes(), " of ", rate.dtype());
   }
 
   const Tensor& like_param(int64_t i, const Tensor& x, const char* what) {
@@ -106,9 +137,8 @@ void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, 
   const GradMode no_grad(false);
   Lists lists(params, grads);
   if (momentum != 0) lists.add_state(momentum_buffers, "momentum_buffer");
-  const double rate = lists.add_rate(lr);
-  lists.launch(DT_OP_sgd, {nesterov, maximize, first_step},
-               {rate, momentum, dampening, weight_decay});
+  lists.launch(DT_OP_sgd, {nesterov, maximize, first_step}, lr,
+               {momentum, dampening, weight_decay});
 }
 
 void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
@@ -121,8 +151,7 @@ void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorL
   lists.add_state(exp_avg_sqs, "exp_avg_sq");
   if (amsgrad) lists.add_state(max_exp_avg_sqs, "max_exp_avg_sq");
   lists.add_steps(steps);
-  const double rate = lists.add_rate(lr);
-  lists.launch(DT_OP_adam, {amsgrad, maximize, decoupled}, {rate, beta1, beta2, eps, weight_decay});
+  lists.launch(DT_OP_adam, {amsgrad, maximize, decoupled}, lr, {beta1, beta2, eps, weight_decay});
 }
 
 Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
@@ -133,7 +162,7 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
     const Tensor g = p.grad();
     if (!g.defined()) continue;
     grads.push_back(g);
-    norms.push_back(norm(g, norm_type));
+    norms.push_back(to(norm(g, norm_type), grads[0].device()));
   }
   if (grads.empty()) return zeros({});
   const Tensor total = norm(stack(norms), norm_type);
@@ -145,9 +174,13 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
              "the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`");
   }
   const Tensor factor = clamp_max(mul(reciprocal(add(total, 1e-6)), max_norm), 1.0);
-  std::vector<View> views;
-  for (const Tensor& g : grads) views.push_back(View(g));
-  run(DT_OP_scale_by, views, {factor});
+  for (const Device device : devices_of(grads)) {
+    std::vector<View> views;
+    for (const Tensor& g : grads) {
+      if (g.device() == device) views.push_back(View(g));
+    }
+    run(DT_OP_scale_by, views, {to(factor, device)});
+  }
   for (const Tensor& g : grads) g.bump_version();
   return total;
 }

@@ -1,7 +1,7 @@
 // The arithmetic of optimizers, over lists of tensors: one kernel call for all of them. Core's
-// optimizers and Python's (which own their state there) call the same functions. A learning rate
-// that is a tensor on the parameters' device is read there at each run, so that a captured step
-// obeys a schedule.
+// optimizers and Python's (which own their state there) call the same functions. The parameters may
+// lie on several devices. A learning rate that is a tensor on the parameters' device is read there
+// at each run, so that a captured step obeys a schedule.
 #pragma once
 
 #include "core/tensor/tensor.h"

@@ -29,12 +29,6 @@ Device device_numbered(int32_t number) {
   return number == 0 ? kCpu : Device{DeviceType::kCuda, number - 1};
 }
 
-[[noreturn]] void fail_devices(int op, int32_t first, int32_t second) {
-  fail(Code::kRuntimeError, op_name(op),
-       ": expected all tensors to be on the same device, but found at least two devices, ",
-       device_numbered(first), " and ", device_numbered(second), "!");
-}
-
 void fill(dt_view* v, IntList sizes, IntList strides) {
   v->ndim = static_cast<int32_t>(sizes.size());
   for (int d = 0; d < v->ndim; ++d) {
@@ -44,12 +38,12 @@ void fill(dt_view* v, IntList sizes, IntList strides) {
 }
 
 // The device of a call, which all operands must share: 0 is the CPU, 1 + i a CUDA device.
-int32_t device_of(int op, Span<const View> out, Span<const View> in) {
+int32_t device_of(Span<const View> out, Span<const View> in) {
   int32_t device = -1;
   for (Span<const View> list : {out, in}) {
     for (const View& v : list) {
       if (v.device < 0 || v.device == device) continue;
-      if (device >= 0) fail_devices(op, device, v.device);
+      if (device >= 0) check_same_device(device_numbered(device), device_numbered(v.device));
       device = v.device;
     }
   }
@@ -153,7 +147,7 @@ int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& ca
 // False: the backend has no such kernel, or none for these operands.
 bool call_kernel(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats,
                  bool is_shortcut) {
-  const int32_t number = device_of(op, out, in);
+  const int32_t number = device_of(out, in);
   const Device device = device_numbered(number);
   const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
   dt_kernel* kernel = table.kernel[op];
@@ -164,7 +158,10 @@ bool call_kernel(int op, Span<const View> out, Span<const View> in, IntList ints
   fault.op = nullptr;
   fault.message[0] = '\0';
   dt_stream stream = {parallel, num_threads(), kernel_flags(), &fault, nullptr, device.index};
-  if (number != 0) stream.native = current_native_stream(device);
+  if (number != 0) {
+    check_captured(device);
+    stream.native = current_native_stream(device);
+  }
   dt_call call;
   call.op = op_name(op);
   call.n_out = static_cast<int32_t>(out.size());
@@ -217,6 +214,13 @@ View::View(const Scalar& value, DType type, IntList sizes) {
   else
     number.i = type == DType::BOOL ? value.to_bool() : value.to_int64();
   fill(this, sizes, Dims(static_cast<int>(sizes.size()), 0));
+}
+
+void check_same_device(Device first, Device second) {
+  if (first == kCpu) std::swap(first, second);
+  DT_CHECK(first == second, kRuntimeError,
+           "Expected all tensors to be on the same device, but found at least two devices, ", first,
+           " and ", second, "!");
 }
 
 void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {

@@ -30,6 +30,9 @@ using Floats = Span<const double>;
 
 inline constexpr int64_t kUnitStride = 1;  // of a run of elements
 
+// Throws PyTorch's sentence if the devices differ.
+void check_same_device(Device first, Device second);
+
 // Runs the kernel of `op` on the operands' device. Throws if the backend has none, or if it reports
 // an error.
 void run(int op, Span<const View> out, Span<const View> in, IntList ints = {}, Floats floats = {});

@@ -5,6 +5,7 @@
 
 #include "core/ops/copy.h"
 #include "core/runtime/context.h"
+#include "core/runtime/graph.h"
 
 namespace dt {
 namespace {
@@ -107,8 +108,11 @@ void Generator::set_state(const Tensor& state) {
 Generator::Draw Generator::reserve(int64_t elements) {
   const int64_t counters = elements / kElementsPerCounter + elements % kElementsPerCounter;
   const std::lock_guard<std::mutex> guard(mutex_);
-  int64_t& advance = captured_.defined() ? captured_advance_ : advance_;
-  const Draw draw{captured_.defined() ? captured_ : state_, advance};
+  // Another thread's draws are no part of the graph that one captures.
+  const Graph* graph = context().graph;
+  const bool is_captured = captured_.defined() && graph && graph->device() == device_;
+  int64_t& advance = is_captured ? captured_advance_ : advance_;
+  const Draw draw{is_captured ? captured_ : state_, advance};
   advance += counters;
   return draw;
 }

@@ -1,5 +1,6 @@
 #include "core/runtime/graph.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "core/base/error.h"
@@ -23,7 +24,15 @@ Graph::Graph(Device device) : device_(device), number_(next_number()) {}
 
 Graph::~Graph() {
   if (recording_) abandon();
-  if (native_) find_accelerator()->backend->graph_destroy(device_.index, native_);
+  if (!native_) return;
+  // Replays on other streams than the memory's may still be at work when it is let go.
+  const dt_backend& backend = *find_accelerator()->backend;
+  for (const Ref<Stream>& stream : replayed_on_) {
+    for (const Ref<Storage>& storage : kept_) {
+      backend.use_on(device_.index, storage->data(), stream ? stream->native() : nullptr);
+    }
+  }
+  backend.graph_destroy(device_.index, native_);
 }
 
 void Graph::begin() {
@@ -107,6 +116,14 @@ void Graph::replay() {
   check_device(accelerator(device_).backend->graph_launch(device_.index, native_,
                                                           current_native_stream(device_), &fault),
                fault);
+  remember_stream();
+}
+
+void Graph::remember_stream() {
+  const Ref<Stream> stream = Ref<Stream>::share(current_stream(device_));
+  if (std::find(replayed_on_.begin(), replayed_on_.end(), stream) == replayed_on_.end()) {
+    replayed_on_.push_back(stream);
+  }
 }
 
 }  // namespace dt

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/runtime/context.h"
 #include "core/runtime/generator.h"
 #include "core/runtime/stream.h"
 
@@ -36,6 +37,7 @@ class Graph : public RefCounted {
 
  private:
   void restore() noexcept;
+  void remember_stream();
 
   const Device device_;
   const uint32_t number_;  // in the process, from 1
@@ -43,9 +45,19 @@ class Graph : public RefCounted {
   void* native_ = nullptr;  // the finished graph
   bool recording_ = false;
   std::vector<Ref<Storage>> kept_;
-  Tensor random_state_;       // on the device; the last node of the graph moves it on
-  int64_t counters_ = 0;      // that one replay takes
-  Generator::Position next_;  // what random_state_ holds
+  std::vector<Ref<Stream>> replayed_on_;  // null: the main stream
+  Tensor random_state_;                   // on the device; the last node of the graph moves it on
+  int64_t counters_ = 0;                  // that one replay takes
+  Generator::Position next_;              // what random_state_ holds
 };
+
+// Throws if this thread is capturing another GPU's work: that of `device` would not be recorded but
+// run, once, and the replays would go without it.
+inline void check_captured(Device device) {
+  const Graph* graph = context().graph;
+  if (device == kCpu || !graph || device == graph->device()) return;
+  fail(Code::kRuntimeError, "work on ", device, " cannot be recorded while this thread captures a ",
+       "graph on ", graph->device());
+}
 
 }  // namespace dt

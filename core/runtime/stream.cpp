@@ -76,8 +76,11 @@ void Event::record(const Stream* stream) {
   });
 }
 
+// The CPU's own events are past when anybody waits for them; and its work is done by this thread.
 void Event::wait(Device device) const {
   if (device.type == DeviceType::kDefault) device = device_;
+  if (device_ == kCpu) return;
+  if (device == kCpu) return synchronize();
   call(device, [&](const dt_backend& b, dt_fault* fault) {
     return b.stream_wait(device.index, current_native_stream(device), native_, fault);
   });
@@ -126,6 +129,12 @@ void set_current_stream(Device device, const Ref<Stream>& stream) {
   const size_t i = static_cast<size_t>(device.index);
   if (streams.size() <= i) streams.resize(i + 1);
   streams[i] = stream;
+}
+
+void wait_for_device(Device device, Device other) {
+  const Ref<Event> done = Event::create(other, false);
+  done->record(nullptr);
+  done->wait(device);
 }
 
 void synchronize_device(Device device) {

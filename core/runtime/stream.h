@@ -58,6 +58,9 @@ void* current_native_stream(Device device);
 // A null stream is the device's main stream.
 void set_current_stream(Device device, const Ref<Stream>& stream);
 
+// The current stream of `device` goes on when that of `other` has done what it was sent so far.
+void wait_for_device(Device device, Device other);
+
 // Waits until all work sent to the device is done.
 void synchronize_device(Device device);
 

@@ -34,7 +34,10 @@ Ref<Storage> Storage::allocate_on_device(int64_t bytes, Device device) {
   if (bytes) {
     dt_fault fault;
     fault.op = nullptr;
-    const int32_t result = backend.allocate(device.index, bytes, stream, &data, &fault);
+    int32_t result = backend.allocate(device.index, bytes, stream, &data, &fault);
+    if (result == DT_KERNEL_OUT_OF_MEMORY && run_memory_hook(bytes)) {
+      result = backend.allocate(device.index, bytes, stream, &data, &fault);
+    }
     if (result != DT_KERNEL_OK) Pooled::operator delete(header, sizeof(Storage));
     check_device(result, fault);
   }

@@ -26,6 +26,7 @@ struct Recording {
 };
 
 std::atomic<int> underway{0};
+std::atomic<int> underway_on[kMaxDevices];
 thread_local int of_thread = 0;
 
 std::mutex& recordings_mutex() {
@@ -49,6 +50,10 @@ void let_go(int32_t device, Graph& graph) {
 
 int captures_underway() {
   return underway;
+}
+
+int captures_on(int32_t device) {
+  return underway_on[device];
 }
 
 int captures_of_thread() {
@@ -122,6 +127,7 @@ int32_t capture_begin(int32_t device, void* stream, dt_fault* fault) {
   cudaError_t error = cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal);
   if (const int32_t code = check(error, "cudaStreamBeginCapture", fault)) return code;
   ++underway;
+  ++underway_on[device];
   ++of_thread;
   Recording recording = {capture_of(origin), {}};
   recording.graph.arena = allocator.begin_capture(recording.id);
@@ -161,6 +167,7 @@ int32_t capture_end(int32_t device, void* stream, void** graph, dt_fault* fault)
   if (error == cudaErrorStreamCaptureWrongThread || !take_recording(origin, &recording))
     return code;
   --underway;
+  --underway_on[device];
   --of_thread;
   find_device(device)->allocator->end_capture(recording.graph.arena);
   if (code == DT_KERNEL_OK && graph) code = instantiate(plan, origin, recording.graph, fault);

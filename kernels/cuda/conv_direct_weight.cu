@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/conv_tile.cuh"
+#include "kernels/cuda/shared.cuh"
 
 namespace dt::cuda {
 namespace {
@@ -356,11 +357,7 @@ int32_t run(const dt_stream* stream, const Convolution& c, float* partials) {
   const WeightGradient k = gradient_of(c);
   const Cut cut = cut_for<S>(stream, k);
   const int bytes = shared_bytes<S>(cut);
-  if (bytes > kSharedBytes) {
-    const cudaError_t error = cudaFuncSetAttribute(
-        weight_partials<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    if (error) return check(error, "cudaFuncSetAttribute", stream->fault);
-  }
+  if (const int32_t code = allow_shared<weight_partials<S>>(stream, bytes)) return code;
   const int32_t result =
       launch(stream, weight_partials<S>, cut.blocks, S::kThreads, bytes, k, cut, partials);
   if (result != DT_KERNEL_OK) return result;

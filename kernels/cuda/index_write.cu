@@ -523,7 +523,8 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
                                 const dt_view& plain, const dt_view& indexed, WriteMode mode) {
   const IndexPlan here = plain.immediate ? with_constant(plan) : plan;
   if (plan.count() == 0 || chooses_from_nothing(plan) || is_direct(here, mode)) return 0;
-  set_device(stream->device);  // CUB asks about the current one
+  // CUB asks about the current device. If there is none, the kernel says so.
+  if (set_device(stream->device) != cudaSuccess) return 0;
   const SplitPlan split = split_plan(here);
   Scratch memory(nullptr);
   visit_word(split, [&](auto word) {

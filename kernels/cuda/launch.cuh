@@ -8,6 +8,7 @@
 namespace dt::cuda {
 
 constexpr int kWarp = 32;
+constexpr int kMaxDevices = 64;
 
 // Makes `device` the calling thread's device (device.cpp). Costs a comparison when it already is.
 cudaError_t set_device(int32_t device);
@@ -41,9 +42,10 @@ bool may_start_early(int32_t device, cudaStream_t stream);
 cudaError_t kernels_wait(bool* wait);
 
 #ifdef __CUDACC__
-// The first statement of every kernel. The kernel lets its own successor come at once: blocks of
-// the successor are placed only when no block of this kernel is left to place, so they take no room
-// from it, and waiting costs them no cycles.
+// Every kernel calls this before it uses memory. What it can work out from its parameters alone
+// may come first: it is done while the predecessor runs. The kernel lets its own successor come at
+// once: blocks of the successor are placed only when no block of this kernel is left to place, so
+// they take no room from it, and waiting costs them no cycles.
 __device__ __forceinline__ void begin_kernel() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();

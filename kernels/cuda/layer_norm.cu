@@ -213,12 +213,12 @@ template <class T, class Shape, class Row>
 int32_t launch_forward_rows(const dt_stream* stream, const Forward<T>& f) {
   using Threads = typename Shape::Threads;
   if constexpr (kResident < Shape, Row >> 0) {
-    const auto kernel = layer_norm_rows<T, Shape, Row>;
+    constexpr auto kernel = layer_norm_rows<T, Shape, Row>;
     const int64_t shared = 2 * f.n * static_cast<int64_t>(sizeof(T));
     const int64_t resident = resident_blocks(stream->device, kResident<Shape, Row>, shared);
     const int64_t blocks = std::min(resident, divide_up(f.rows, Threads::per_block));
     if (resident > 0) {
-      if (const int32_t code = allow_shared(stream, kernel, shared)) return code;
+      if (const int32_t code = allow_shared<kernel>(stream, shared)) return code;
       return launch(stream, kernel, static_cast<unsigned>(blocks), Threads::block,
                     static_cast<size_t>(shared), f);
     }

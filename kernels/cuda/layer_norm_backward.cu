@@ -293,13 +293,11 @@ int64_t backward_parts(const dt_stream* stream, const dt_call* call) {
 template <class T, class Shape>
 int32_t launch_backward_rows(const dt_stream* stream, const Backward<T>& b) {
   using Threads = typename Shape::Threads;
+  constexpr auto kernel = layer_norm_backward_rows<T, Shape>;
   const size_t shared = b.parts ? BlockSums<T, Shape>::bytes : 0;
-  if (const int32_t code =
-          allow_shared(stream, layer_norm_backward_rows<T, Shape>, static_cast<int64_t>(shared)))
-    return code;
+  if (const int32_t code = allow_shared<kernel>(stream, static_cast<int64_t>(shared))) return code;
   const int64_t blocks = count_parts(stream, b.rows, Threads::block, Threads::per_block);
-  return launch(stream, layer_norm_backward_rows<T, Shape>, static_cast<unsigned>(blocks),
-                Threads::block, shared, b);
+  return launch(stream, kernel, static_cast<unsigned>(blocks), Threads::block, shared, b);
 }
 
 template <class T>

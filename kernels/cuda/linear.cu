@@ -57,7 +57,6 @@ __device__ __forceinline__ void pass_activation(int activation, T (&grad)[n][kLo
 template <class T, bool kActivated>
 __global__ void __launch_bounds__(kColumns* kSlices)
     small_products(const __grid_constant__ Products<T> products) {
-  begin_kernel();
   constexpr int kRows = kSums<kActivated>;
   __shared__ T slices[kSlices][kRows][kColumns];
   const int which = static_cast<int>(blockIdx.x) >= products.of[0].blocks;
@@ -69,17 +68,21 @@ __global__ void __launch_bounds__(kColumns* kSlices)
   const int j = item % p.across(), i0 = item / p.across() * kRows;
   const bool exists = i0 < p.rows, is_sum = j == p.columns;
 
+  const T *a[kRows], *result[kRows];
+#pragma unroll
+  for (int q = 0; q < kRows; ++q) {
+    const int i = min(i0 + q, p.rows - 1);
+    a[q] = p.a + i * p.a_row, result[q] = p.result + i * p.result_row;
+  }
+  const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
+  const int length = (p.depth + p.slices - 1) / p.slices;
+  const int k0 = slice * length, k_end = min(p.depth, k0 + length);
+  T* const y = is_sum ? p.sums + i0 * p.sums_stride : p.y + i0 * p.y_row + j * p.y_column;
+  const int64_t y_step = is_sum ? p.sums_stride : p.y_row;
+  begin_kernel();
+
   T sums[kRows] = {};
   if (exists) {
-    const T *a[kRows], *result[kRows];
-#pragma unroll
-    for (int q = 0; q < kRows; ++q) {
-      const int i = min(i0 + q, p.rows - 1);
-      a[q] = p.a + i * p.a_row, result[q] = p.result + i * p.result_row;
-    }
-    const T* const b = p.b + (is_sum ? 0 : j * p.b_column);
-    const int length = (p.depth + p.slices - 1) / p.slices;
-    const int k0 = slice * length, k_end = min(p.depth, k0 + length);
     for (int k = k0; k < k_end; k += kLoads) {
       T value[kRows][kLoads], factor[kLoads];
 #pragma unroll
@@ -106,6 +109,13 @@ __global__ void __launch_bounds__(kColumns* kSlices)
       }
     }
   }
+  if (p.slices == 1) {
+#pragma unroll
+    for (int q = 0; q < kRows; ++q) {
+      if (exists && i0 + q < p.rows) y[q * y_step] = sums[q];
+    }
+    return;
+  }
 #pragma unroll
   for (int q = 0; q < kRows; ++q) slices[threadIdx.y][q][threadIdx.x] = sums[q];
   __syncthreads();
@@ -113,19 +123,17 @@ __global__ void __launch_bounds__(kColumns* kSlices)
     if (!exists || i0 + q >= p.rows) return;
     T total = 0;
     for (int s = 0; s < p.slices; ++s) total += slices[threadIdx.y - slice + s][q][threadIdx.x];
-    if (is_sum)
-      p.sums[(i0 + q) * p.sums_stride] = total;
-    else
-      p.y[(i0 + q) * p.y_row + j * p.y_column] = total;
+    y[q * y_step] = total;
   }
 }
 
-// More work than that is worth the tiles of a library.
-bool is_small(int64_t rows, int64_t columns, int64_t depth) {
-  constexpr double kMostWork = 4 << 20;
+// More work than that is worth the tiles of a library; with an activation, whose results each
+// thread reads too, much less is worth a kernel of its own for the activation.
+bool is_small(int64_t rows, int64_t columns, int64_t depth, bool activated) {
+  const double most_work = activated ? 1 << 16 : 4 << 20;
   constexpr int64_t kDeepest = 2048;
   const double work = static_cast<double>(rows) * columns * std::max<int64_t>(depth, 1);
-  return depth <= kDeepest && work <= kMostWork;
+  return depth <= kDeepest && work <= most_work;
 }
 
 // About as many steps of k as a thread should wait for in a row.
@@ -202,8 +210,11 @@ int32_t run(const dt_stream* stream, const dt_call* call) {
 int32_t linear_backward(const dt_stream* stream, const dt_call* call) {
   const dt_view &g = call->in[0], &x = call->in[1], &w = call->in[2];
   const int64_t rows = g.sizes[0], outputs = g.sizes[1];
-  if (wants(call, 0) && !is_small(rows, w.sizes[1], outputs)) return DT_KERNEL_UNSUPPORTED;
-  if (!is_small(outputs, wants(call, 1) ? x.sizes[1] + 1 : 1, rows)) return DT_KERNEL_UNSUPPORTED;
+  const bool activated = call->ints[0] != DT_ACTIVATE_NONE;
+  if (wants(call, 0) && !is_small(rows, w.sizes[1], outputs, activated))
+    return DT_KERNEL_UNSUPPORTED;
+  if (!is_small(outputs, wants(call, 1) ? x.sizes[1] + 1 : 1, rows, activated))
+    return DT_KERNEL_UNSUPPORTED;
   return visit_floating(
       g.dtype, [&](auto type) { return run<typename decltype(type)::type>(stream, call); });
 }

@@ -88,7 +88,7 @@ struct Store {
   T* y;
   const T* c;
   int64_t y_batch, y_row, y_col, c_batch, c_row, c_col;
-  double alpha, beta;
+  typename Math::Factor alpha, beta;
 
   explicit Store(const Product& p)
       : y(static_cast<T*>(p.y.data)),
@@ -99,8 +99,8 @@ struct Store {
         c_batch(p.c.batch),
         c_row(p.c.row),
         c_col(p.c.col),
-        alpha(p.alpha),
-        beta(p.beta) {}
+        alpha(static_cast<typename Math::Factor>(p.alpha)),
+        beta(static_cast<typename Math::Factor>(c == nullptr ? 0 : p.beta)) {}
 
   __device__ __forceinline__ void operator()(int, int64_t b, int64_t i, int64_t j, T sum) const {
     put(b, i, j, sum, addend(b, i, j));
@@ -112,7 +112,7 @@ struct Store {
     at(b, i, j) = combine(sum, addend);
   }
   __device__ __forceinline__ T combine(T sum, T addend) const {
-    return Math::combine(sum, addend, alpha, c == nullptr ? 0 : beta);
+    return Math::combine(sum, addend, alpha, beta);
   }
   __device__ __forceinline__ T& at(int64_t b, int64_t i, int64_t j) const {
     return y[b * y_batch + i * y_row + j * y_col];
@@ -150,24 +150,24 @@ template <class Math, class T = typename Math::Value>
 __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
                              1) void small_product(Lines<T> left, Lines<T> right,
                                                    ActivatingStore<Math> store, TileGrid grid) {
-  begin_kernel();
   constexpr int kLoads = kSmallLoads<T>;
   __shared__ T slices[kSmallSlices][kSmallOutputs];
   const int64_t index = int64_t{blockIdx.x} * kSmallOutputs + threadIdx.x;
   const bool inside = index < grid.outputs();
   const Position at(grid, index);
+  const T* const row = left.data + at.batch * left.batch + at.i * left.line;
+  const T* const column = right.data + at.batch * right.batch + at.j * right.line;
+  const int64_t k0 = threadIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
+  begin_kernel();
   T sum = 0, addend = 0;
   if (inside) {
     if (threadIdx.y == 0) addend = store.addend(at.batch, at.i, at.j);
-    left.select(at.batch);
-    right.select(at.batch);
-    const int64_t k0 = threadIdx.y * grid.split, k_end = min(grid.k, k0 + grid.split);
     for (int64_t k = k0; k < k_end; k += kLoads) {
       T a[kLoads], b[kLoads];
 #pragma unroll
       for (int l = 0; l < kLoads; ++l) {
-        a[l] = k + l < k_end ? left(at.i, k + l) : T(0);
-        b[l] = k + l < k_end ? right(at.j, k + l) : T(0);
+        a[l] = k + l < k_end ? row[(k + l) * left.step] : T(0);
+        b[l] = k + l < k_end ? column[(k + l) * right.step] : T(0);
       }
 #pragma unroll
       for (int l = 0; l < kLoads; ++l) sum = Math::madd(a[l], b[l], sum);

@@ -12,7 +12,6 @@ class CudaDriver : public Driver {
  public:
   explicit CudaDriver(int32_t device) : device_(device) {}
 
-  bool may_free() override { return captures_underway() == 0; }
   void* record(void* stream) override { return mark(static_cast<cudaStream_t>(stream), device_); }
   bool is_done(void* event) override { return cuda::is_done(static_cast<Marker*>(event)); }
   void wait(void* event) override { cuda::wait(static_cast<Marker*>(event)); }
@@ -34,12 +33,15 @@ class DeviceMemory : public CudaDriver {
  public:
   using CudaDriver::CudaDriver;
 
+  // Captures on other devices are not disturbed.
+  bool may_free() override { return captures_on(device_) == 0; }
   int32_t allocate(int64_t bytes, void** memory, dt_fault* fault) override {
     if (const int32_t code = check(set_device(device_), "cudaSetDevice", fault)) return code;
     const AllowUnsafeCalls allow;
     return answer(cudaMalloc(memory, static_cast<size_t>(bytes)), "cudaMalloc", fault);
   }
   void free(void* memory) override {
+    const AllowUnsafeCalls allow;
     if (set_device(device_) == cudaSuccess) ignore(cudaFree(memory));
   }
   void available(int64_t* free, int64_t* total) override {
@@ -58,6 +60,7 @@ class HostMemory : public CudaDriver {
  public:
   HostMemory() : CudaDriver(0) {}
 
+  bool may_free() override { return captures_underway() == 0; }
   int32_t allocate(int64_t bytes, void** memory, dt_fault* fault) override {
     const AllowUnsafeCalls allow;
     return answer(cudaHostAlloc(memory, static_cast<size_t>(bytes), cudaHostAllocPortable),

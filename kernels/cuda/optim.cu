@@ -235,8 +235,9 @@ struct Sgd {
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     sgd_kernel(const __grid_constant__ Pack<2> pack, const __grid_constant__ Sgd<T> sgd) {
+  const Place place = find_place(pack, kBlockElements<T>);
   begin_kernel();
-  update_block<T, 1>(pack, find_place(pack, kBlockElements<T>), [&] {
+  update_block<T, 1>(pack, place, [&] {
     const T lr = static_cast<T>(sgd.lr.get());
     return [&sgd, lr](T(&x)[2]) { x[0] -= lr * sgd.gradient(x[1], x[0]); };
   });
@@ -246,8 +247,9 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     momentum_kernel(const __grid_constant__ Pack<3> pack, const __grid_constant__ Sgd<T> sgd) {
+  const Place place = find_place(pack, kBlockElements<T>);
   begin_kernel();
-  update_block<T, 2>(pack, find_place(pack, kBlockElements<T>), [&] {
+  update_block<T, 2>(pack, place, [&] {
     const T lr = static_cast<T>(sgd.lr.get());
     return [&sgd, lr](T(&x)[3]) {
       const T g = sgd.gradient(x[2], x[0]);
@@ -391,9 +393,9 @@ template <class T, bool kAmsgrad>
 __global__ void __launch_bounds__(kThreads)
     adam_kernel(const __grid_constant__ AdamPack<kAdamLists<kAmsgrad>> call,
                 const __grid_constant__ Adam adam) {
-  begin_kernel();
   const Place place = find_place(call.pack, kBlockElements<T>);
   const int tensor = place.tensor;
+  begin_kernel();
   update_block<T, kAdamLists<kAmsgrad> - 1>(call.pack, place, [&] {
     return AdamUpdate<T, kAmsgrad>(
         adam, find_corrections<T>(adam, call.pack.numel[tensor], call.pack.index[tensor],
@@ -473,8 +475,9 @@ int64_t adam_workspace(const dt_stream*, const dt_call* call) {
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     scale_kernel(const __grid_constant__ Pack<1> pack, const DeviceNumber factor) {
+  const Place place = find_place(pack, kBlockElements<T>);
   begin_kernel();
-  update_block<T, 1>(pack, find_place(pack, kBlockElements<T>), [&] {
+  update_block<T, 1>(pack, place, [&] {
     const T by = static_cast<T>(factor.get());
     return [by](T(&x)[1]) { x[0] *= by; };
   });

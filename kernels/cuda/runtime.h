@@ -17,8 +17,6 @@ namespace dt::cuda {
 
 // ---- device.cpp: state and errors
 
-constexpr int kMaxDevices = 64;
-
 struct Device {
   int32_t number;
   int multiprocessors;
@@ -96,8 +94,9 @@ int32_t copy(void* to, int32_t to_device, const void* from, int32_t from_device,
 
 // ---- capture.cpp
 
-// How many graphs are being captured, on all devices, and by this thread.
+// How many graphs are being captured: on all devices, on one, and by this thread.
 int captures_underway();
+int captures_on(int32_t device);
 int captures_of_thread();
 // Names the capture that records the stream; 0: none.
 uint64_t capture_of(cudaStream_t stream);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 
 #include "kernels/cuda/launch.cuh"
 
@@ -13,12 +14,31 @@ int64_t shared_memory(int32_t device);
 constexpr int64_t kSharedPerBlock = 1024;  // of which CUDA keeps this much for each block
 
 #ifdef __CUDACC__
-// Lets blocks of a kernel have more than the 48 KiB that they get unasked.
+// Lets blocks of a kernel have more than the 48 KiB that they get unasked: all that the device has.
+// The limit belongs to the kernel, not to a launch: were it what each call needs, another thread
+// could lower it before this one launches.
 template <class... Parameters>
-int32_t allow_shared(const dt_stream* stream, void (*kernel)(Parameters...), int64_t bytes) {
-  if (bytes <= 48 * 1024) return DT_KERNEL_OK;
-  const cudaError_t error = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+cudaError_t allow_most_shared(int32_t device, void (*kernel)(Parameters...)) {
+  cudaError_t error = set_device(device);
+  int most = 0;
+  if (!error)
+    error = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  cudaFuncAttributes found = {};
+  if (!error) error = cudaFuncGetAttributes(&found, kernel);
+  if (error) return error;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              most - static_cast<int>(found.sharedSizeBytes));
+}
+
+// The same once for each device, where a call needs it.
+template <auto kKernel>
+int32_t allow_shared(const dt_stream* stream, int64_t bytes) {
+  static std::atomic<uint64_t> allowed{0};  // a bit for each device
+  static_assert(kMaxDevices <= 64, "a bit for each device");
+  const uint64_t bit = uint64_t{1} << stream->device;
+  if (bytes <= 48 * 1024 || (allowed & bit) != 0) return DT_KERNEL_OK;
+  const cudaError_t error = allow_most_shared(stream->device, kKernel);
+  if (!error) allowed |= bit;
   return check(error, "cudaFuncSetAttribute", stream->fault);
 }
 #endif

@@ -31,32 +31,38 @@ static void case_4(void) {
   expect(result, DT_DTYPE_BOOL, T_NO_DIMS, T_REALS(1));
 }
 
-/* arange */
+/* from_bools */
 static void case_5(void) {
+  dt_tensor *result = T_from_bools(T_FLAGS(1, 0, 0, 1), .size = T_DIMS(2, 2));
+  expect(result, DT_DTYPE_BOOL, T_DIMS(2, 2), T_REALS(1, 0, 0, 1));
+}
+
+/* arange */
+static void case_6(void) {
   dt_tensor *result = T_arange(1, 7, .step = T_NUM(2));
   expect(result, DT_DTYPE_INT64, T_DIMS(3), T_REALS(1, 3, 5));
 }
 
 /* arange */
-static void case_6(void) {
+static void case_7(void) {
   dt_tensor *result = T_arange(0, 1, .step = T_NUM(0.25));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(0.0, 0.25, 0.5, 0.75));
 }
 
 /* linspace */
-static void case_7(void) {
+static void case_8(void) {
   dt_tensor *result = T_linspace(-1, 1, 5);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.0, -0.5, 0.0, 0.5, 1.0));
 }
 
 /* eye */
-static void case_8(void) {
+static void case_9(void) {
   dt_tensor *result = T_eye(2, .m = T_INT(3));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(1.0, 0.0, 0.0, 0.0, 1.0, 0.0));
 }
 
 /* zeros_like */
-static void case_9(void) {
+static void case_10(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_zeros_like(a_input, .dtype = DT_DTYPE_FLOAT64);
@@ -64,14 +70,14 @@ static void case_9(void) {
 }
 
 /* full_like */
-static void case_10(void) {
+static void case_11(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
   dt_tensor *result = T_full_like(a_input, 4);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(4.0, 4.0));
 }
 
 /* neg */
-static void case_11(void) {
+static void case_12(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_neg(a_input);
@@ -82,7 +88,7 @@ static void case_11(void) {
 }
 
 /* abs */
-static void case_12(void) {
+static void case_13(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_abs(a_input);
@@ -92,7 +98,7 @@ static void case_12(void) {
 }
 
 /* exp */
-static void case_13(void) {
+static void case_14(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_exp(a_input);
@@ -106,7 +112,7 @@ static void case_13(void) {
 }
 
 /* square */
-static void case_14(void) {
+static void case_15(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_square(a_input);
@@ -118,7 +124,7 @@ static void case_14(void) {
 }
 
 /* sin */
-static void case_15(void) {
+static void case_16(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_sin(a_input);
@@ -132,7 +138,7 @@ static void case_15(void) {
 }
 
 /* cos */
-static void case_16(void) {
+static void case_17(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_cos(a_input);
@@ -146,7 +152,7 @@ static void case_16(void) {
 }
 
 /* tanh */
-static void case_17(void) {
+static void case_18(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_tanh(a_input);
@@ -160,7 +166,7 @@ static void case_17(void) {
 }
 
 /* sigmoid */
-static void case_18(void) {
+static void case_19(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_sigmoid(a_input);
@@ -174,7 +180,7 @@ static void case_18(void) {
 }
 
 /* relu */
-static void case_19(void) {
+static void case_20(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_relu(a_input);
@@ -184,7 +190,7 @@ static void case_19(void) {
 }
 
 /* silu */
-static void case_20(void) {
+static void case_21(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_silu(a_input);
@@ -198,7 +204,7 @@ static void case_20(void) {
 }
 
 /* log */
-static void case_21(void) {
+static void case_22(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
   dt_tensor *result = T_log(a_input);
@@ -212,7 +218,7 @@ static void case_21(void) {
 }
 
 /* sqrt */
-static void case_22(void) {
+static void case_23(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
   dt_tensor *result = T_sqrt(a_input);
@@ -226,7 +232,7 @@ static void case_22(void) {
 }
 
 /* rsqrt */
-static void case_23(void) {
+static void case_24(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
   dt_tensor *result = T_rsqrt(a_input);
@@ -240,7 +246,7 @@ static void case_23(void) {
 }
 
 /* reciprocal */
-static void case_24(void) {
+static void case_25(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
   dt_tensor *result = T_reciprocal(a_input);
@@ -254,7 +260,7 @@ static void case_24(void) {
 }
 
 /* gelu */
-static void case_25(void) {
+static void case_26(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_gelu(a_input);
@@ -268,7 +274,7 @@ static void case_25(void) {
 }
 
 /* gelu */
-static void case_26(void) {
+static void case_27(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_gelu(a_input, .approximate = DT_APPROXIMATE_TANH);
@@ -282,7 +288,7 @@ static void case_26(void) {
 }
 
 /* clamp */
-static void case_27(void) {
+static void case_28(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_clamp(a_input, .min = T_OP(-0.5), .max = T_OP(1.0));
@@ -292,7 +298,7 @@ static void case_27(void) {
 }
 
 /* clamp */
-static void case_28(void) {
+static void case_29(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_clamp(a_input, .max = T_OP(0.5));
@@ -302,7 +308,7 @@ static void case_28(void) {
 }
 
 /* clamp */
-static void case_29(void) {
+static void case_30(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_min = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-0.5, 3.0, 1.0), 0);
@@ -313,7 +319,7 @@ static void case_29(void) {
 }
 
 /* add */
-static void case_30(void) {
+static void case_31(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
@@ -325,7 +331,7 @@ static void case_30(void) {
 }
 
 /* add */
-static void case_31(void) {
+static void case_32(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_add(a_input, 2);
@@ -333,14 +339,14 @@ static void case_31(void) {
 }
 
 /* add */
-static void case_32(void) {
+static void case_33(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
   dt_tensor *result = T_add(a_input, 2);
   expect(result, DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(2, 5, 3, 6, 4, 2));
 }
 
 /* sub */
-static void case_33(void) {
+static void case_34(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
@@ -352,7 +358,7 @@ static void case_33(void) {
 }
 
 /* sub */
-static void case_34(void) {
+static void case_35(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_sub(a_input, 2);
@@ -360,14 +366,14 @@ static void case_34(void) {
 }
 
 /* sub */
-static void case_35(void) {
+static void case_36(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
   dt_tensor *result = T_sub(a_input, 2);
   expect(result, DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(-2, 1, -1, 2, 0, -2));
 }
 
 /* mul */
-static void case_36(void) {
+static void case_37(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
@@ -379,7 +385,7 @@ static void case_36(void) {
 }
 
 /* mul */
-static void case_37(void) {
+static void case_38(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_mul(a_input, 2);
@@ -387,14 +393,14 @@ static void case_37(void) {
 }
 
 /* mul */
-static void case_38(void) {
+static void case_39(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
   dt_tensor *result = T_mul(a_input, 2);
   expect(result, DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 6, 2, 8, 4, 0));
 }
 
 /* div */
-static void case_39(void) {
+static void case_40(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
@@ -406,7 +412,7 @@ static void case_39(void) {
 }
 
 /* div */
-static void case_40(void) {
+static void case_41(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_div(a_input, 2);
@@ -414,14 +420,14 @@ static void case_40(void) {
 }
 
 /* div */
-static void case_41(void) {
+static void case_42(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
   dt_tensor *result = T_div(a_input, 2);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.0, 1.5, 0.5, 2.0, 1.0, 0.0));
 }
 
 /* add */
-static void case_42(void) {
+static void case_43(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
@@ -433,14 +439,14 @@ static void case_42(void) {
 }
 
 /* sub */
-static void case_43(void) {
+static void case_44(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 3, 1, 4), 0);
   dt_tensor *result = T_sub(a_input, 3, .alpha = T_NUM(2));
   expect(result, DT_DTYPE_INT64, T_DIMS(4), T_REALS(-6, -3, -5, -2));
 }
 
 /* rsub */
-static void case_44(void) {
+static void case_45(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_rsub(a_input, 1.5);
@@ -448,7 +454,7 @@ static void case_44(void) {
 }
 
 /* div */
-static void case_45(void) {
+static void case_46(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_div(a_input, 0.75, .rounding_mode = DT_ROUNDING_MODE_FLOOR);
@@ -456,7 +462,7 @@ static void case_45(void) {
 }
 
 /* pow */
-static void case_46(void) {
+static void case_47(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
   dt_tensor *result = T_pow(a_input, 2.5);
@@ -470,7 +476,7 @@ static void case_46(void) {
 }
 
 /* pow */
-static void case_47(void) {
+static void case_48(void) {
   dt_tensor *a_exponent = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_pow(2, a_exponent);
@@ -484,7 +490,7 @@ static void case_47(void) {
 }
 
 /* maximum */
-static void case_48(void) {
+static void case_49(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
@@ -496,7 +502,7 @@ static void case_48(void) {
 }
 
 /* minimum */
-static void case_49(void) {
+static void case_50(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
@@ -505,7 +511,7 @@ static void case_49(void) {
 }
 
 /* eq */
-static void case_50(void) {
+static void case_51(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_eq(a_input, 0.25);
@@ -513,7 +519,7 @@ static void case_50(void) {
 }
 
 /* ne */
-static void case_51(void) {
+static void case_52(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_ne(a_input, 0.25);
@@ -521,7 +527,7 @@ static void case_51(void) {
 }
 
 /* lt */
-static void case_52(void) {
+static void case_53(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_lt(a_input, 0.25);
@@ -529,7 +535,7 @@ static void case_52(void) {
 }
 
 /* le */
-static void case_53(void) {
+static void case_54(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_le(a_input, 0.25);
@@ -537,7 +543,7 @@ static void case_53(void) {
 }
 
 /* gt */
-static void case_54(void) {
+static void case_55(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_gt(a_input, 0.25);
@@ -545,7 +551,7 @@ static void case_54(void) {
 }
 
 /* ge */
-static void case_55(void) {
+static void case_56(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_ge(a_input, 0.25);
@@ -553,7 +559,7 @@ static void case_55(void) {
 }
 
 /* logical_and */
-static void case_56(void) {
+static void case_57(void) {
   dt_tensor *a_input = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 1, 1, 1, 0), 0);
   dt_tensor *a_other = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(1, 0, 1, 0, 0, 1), 0);
   dt_tensor *result = T_logical_and(a_input, a_other);
@@ -561,14 +567,14 @@ static void case_56(void) {
 }
 
 /* bitwise_xor */
-static void case_57(void) {
+static void case_58(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 3, 1, 4), 0);
   dt_tensor *result = T_bitwise_xor(a_input, 6);
   expect(result, DT_DTYPE_INT64, T_DIMS(4), T_REALS(6, 5, 7, 2));
 }
 
 /* where */
-static void case_58(void) {
+static void case_59(void) {
   dt_tensor *a_condition = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 1, 1, 1, 0), 0);
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
@@ -579,7 +585,7 @@ static void case_58(void) {
 }
 
 /* masked_fill */
-static void case_59(void) {
+static void case_60(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_mask = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 1, 1, 1, 0), 0);
@@ -590,7 +596,7 @@ static void case_59(void) {
 }
 
 /* add_ */
-static void case_60(void) {
+static void case_61(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
@@ -599,7 +605,7 @@ static void case_60(void) {
 }
 
 /* mul_ */
-static void case_61(void) {
+static void case_62(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
@@ -608,7 +614,7 @@ static void case_61(void) {
 }
 
 /* view */
-static void case_62(void) {
+static void case_63(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -620,7 +626,7 @@ static void case_62(void) {
 }
 
 /* reshape */
-static void case_63(void) {
+static void case_64(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -632,7 +638,7 @@ static void case_63(void) {
 }
 
 /* flatten */
-static void case_64(void) {
+static void case_65(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -644,7 +650,7 @@ static void case_64(void) {
 }
 
 /* flatten */
-static void case_65(void) {
+static void case_66(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -660,7 +666,7 @@ static void case_65(void) {
 }
 
 /* transpose */
-static void case_66(void) {
+static void case_67(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -676,7 +682,7 @@ static void case_66(void) {
 }
 
 /* permute */
-static void case_67(void) {
+static void case_68(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -688,7 +694,7 @@ static void case_67(void) {
 }
 
 /* t */
-static void case_68(void) {
+static void case_69(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *result = T_t(a_input);
@@ -696,21 +702,21 @@ static void case_68(void) {
 }
 
 /* squeeze */
-static void case_69(void) {
+static void case_70(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(1, 3, 1), T_REALS(-1.25, 2.25, 0.25), 0);
   dt_tensor *result = T_squeeze(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25));
 }
 
 /* squeeze */
-static void case_70(void) {
+static void case_71(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(1, 3, 1), T_REALS(-1.25, 2.25, 0.25), 0);
   dt_tensor *result = T_squeeze(a_input, .dim = T_DIMS(0));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3, 1), T_REALS(-1.25, 2.25, 0.25));
 }
 
 /* unsqueeze */
-static void case_71(void) {
+static void case_72(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -722,7 +728,7 @@ static void case_71(void) {
 }
 
 /* expand */
-static void case_72(void) {
+static void case_73(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(3, 1), T_REALS(-1.25, 2.25, 0.25), 1);
   dt_tensor *result = T_expand(a_input, T_DIMS(2, 3, 4));
   expect(
@@ -733,7 +739,7 @@ static void case_72(void) {
 }
 
 /* select */
-static void case_73(void) {
+static void case_74(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -749,7 +755,7 @@ static void case_73(void) {
 }
 
 /* narrow */
-static void case_74(void) {
+static void case_75(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -765,7 +771,7 @@ static void case_74(void) {
 }
 
 /* slice */
-static void case_75(void) {
+static void case_76(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -777,7 +783,7 @@ static void case_75(void) {
 }
 
 /* slice */
-static void case_76(void) {
+static void case_77(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -789,7 +795,7 @@ static void case_76(void) {
 }
 
 /* as_strided */
-static void case_77(void) {
+static void case_78(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -799,7 +805,7 @@ static void case_77(void) {
 }
 
 /* chunk */
-static void case_78(void) {
+static void case_79(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -815,7 +821,7 @@ static void case_78(void) {
 }
 
 /* split */
-static void case_79(void) {
+static void case_80(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -831,7 +837,7 @@ static void case_79(void) {
 }
 
 /* unbind */
-static void case_80(void) {
+static void case_81(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -850,7 +856,7 @@ static void case_80(void) {
 }
 
 /* cat */
-static void case_81(void) {
+static void case_82(void) {
   dt_tensor *a_tensors0 = make(DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(-1.25, 2.25, 0.25, 3.75), 0);
   dt_tensor *a_tensors1 = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
@@ -861,7 +867,7 @@ static void case_81(void) {
 }
 
 /* stack */
-static void case_82(void) {
+static void case_83(void) {
   dt_tensor *a_tensors0 = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
   dt_tensor *a_tensors1 = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(3.0, 6.5), 0);
   dt_tensor *result = T_stack(T_LIST(a_tensors0, a_tensors1));
@@ -869,7 +875,7 @@ static void case_82(void) {
 }
 
 /* flip */
-static void case_83(void) {
+static void case_84(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -881,7 +887,7 @@ static void case_83(void) {
 }
 
 /* repeat */
-static void case_84(void) {
+static void case_85(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
   dt_tensor *result = T_repeat(a_input, T_DIMS(2, 3));
   expect(
@@ -890,7 +896,7 @@ static void case_84(void) {
 }
 
 /* sum */
-static void case_85(void) {
+static void case_86(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -904,7 +910,7 @@ static void case_85(void) {
 }
 
 /* sum */
-static void case_86(void) {
+static void case_87(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -918,7 +924,7 @@ static void case_86(void) {
 }
 
 /* sum */
-static void case_87(void) {
+static void case_88(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -930,7 +936,7 @@ static void case_87(void) {
 }
 
 /* mean */
-static void case_88(void) {
+static void case_89(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -944,7 +950,7 @@ static void case_88(void) {
 }
 
 /* mean */
-static void case_89(void) {
+static void case_90(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -958,7 +964,7 @@ static void case_89(void) {
 }
 
 /* mean */
-static void case_90(void) {
+static void case_91(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -970,14 +976,14 @@ static void case_90(void) {
 }
 
 /* sum */
-static void case_91(void) {
+static void case_92(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
   dt_tensor *result = T_sum(a_input);
   expect(result, DT_DTYPE_INT64, T_NO_DIMS, T_REALS(10));
 }
 
 /* sum */
-static void case_92(void) {
+static void case_93(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_BOOL, T_DIMS(2, 3, 4),
     T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1), 0);
@@ -986,7 +992,7 @@ static void case_92(void) {
 }
 
 /* sum */
-static void case_93(void) {
+static void case_94(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -996,7 +1002,7 @@ static void case_93(void) {
 }
 
 /* prod */
-static void case_94(void) {
+static void case_95(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *result = T_prod(a_input, .dim = T_INT(1));
@@ -1008,7 +1014,7 @@ static void case_94(void) {
 }
 
 /* max */
-static void case_95(void) {
+static void case_96(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1022,7 +1028,7 @@ static void case_95(void) {
 }
 
 /* max_dim */
-static void case_96(void) {
+static void case_97(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1040,7 +1046,7 @@ static void case_96(void) {
 }
 
 /* min */
-static void case_97(void) {
+static void case_98(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1054,7 +1060,7 @@ static void case_97(void) {
 }
 
 /* min_dim */
-static void case_98(void) {
+static void case_99(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1072,7 +1078,7 @@ static void case_98(void) {
 }
 
 /* argmax */
-static void case_99(void) {
+static void case_100(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1082,7 +1088,7 @@ static void case_99(void) {
 }
 
 /* argmin */
-static void case_100(void) {
+static void case_101(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1092,7 +1098,7 @@ static void case_100(void) {
 }
 
 /* var */
-static void case_101(void) {
+static void case_102(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1108,7 +1114,7 @@ static void case_101(void) {
 }
 
 /* std */
-static void case_102(void) {
+static void case_103(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1118,7 +1124,7 @@ static void case_102(void) {
 }
 
 /* norm */
-static void case_103(void) {
+static void case_104(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1132,7 +1138,7 @@ static void case_103(void) {
 }
 
 /* norm */
-static void case_104(void) {
+static void case_105(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1142,7 +1148,7 @@ static void case_104(void) {
 }
 
 /* any */
-static void case_105(void) {
+static void case_106(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_BOOL, T_DIMS(2, 3, 4),
     T_REALS(0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1), 0);
@@ -1151,7 +1157,7 @@ static void case_105(void) {
 }
 
 /* all */
-static void case_106(void) {
+static void case_107(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_BOOL, T_DIMS(2, 3, 4),
     T_REALS(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 0);
@@ -1160,7 +1166,7 @@ static void case_106(void) {
 }
 
 /* cumsum */
-static void case_107(void) {
+static void case_108(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1176,7 +1182,7 @@ static void case_107(void) {
 }
 
 /* logsumexp */
-static void case_108(void) {
+static void case_109(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1192,7 +1198,7 @@ static void case_108(void) {
 }
 
 /* equal */
-static void case_109(void) {
+static void case_110(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1206,7 +1212,7 @@ static void case_109(void) {
 }
 
 /* allclose */
-static void case_110(void) {
+static void case_111(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
@@ -1220,7 +1226,7 @@ static void case_110(void) {
 }
 
 /* matmul */
-static void case_111(void) {
+static void case_112(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_other = make(
@@ -1238,7 +1244,7 @@ static void case_111(void) {
 }
 
 /* matmul */
-static void case_112(void) {
+static void case_113(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1259,7 +1265,7 @@ static void case_112(void) {
 }
 
 /* mm */
-static void case_113(void) {
+static void case_114(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_mat2 = make(
@@ -1272,7 +1278,7 @@ static void case_113(void) {
 }
 
 /* bmm */
-static void case_114(void) {
+static void case_115(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1293,7 +1299,7 @@ static void case_114(void) {
 }
 
 /* mv */
-static void case_115(void) {
+static void case_116(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), 0);
@@ -1303,7 +1309,7 @@ static void case_115(void) {
 }
 
 /* dot */
-static void case_116(void) {
+static void case_117(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
   dt_tensor *a_tensor = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(1.0, 4.5, 2.5, 6.0), 1);
   dt_tensor *result = T_dot(a_input, a_tensor);
@@ -1314,7 +1320,7 @@ static void case_116(void) {
 }
 
 /* addmm */
-static void case_117(void) {
+static void case_118(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
   dt_tensor *a_mat1 = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
@@ -1334,7 +1340,7 @@ static void case_117(void) {
 }
 
 /* linear */
-static void case_118(void) {
+static void case_119(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_weight = make(
@@ -1356,7 +1362,7 @@ static void case_118(void) {
 }
 
 /* linear */
-static void case_119(void) {
+static void case_120(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_weight = make(
@@ -1370,7 +1376,7 @@ static void case_119(void) {
 }
 
 /* linear_activation */
-static void case_120(void) {
+static void case_121(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_weight = make(
@@ -1391,7 +1397,7 @@ static void case_120(void) {
 }
 
 /* linear_activation */
-static void case_121(void) {
+static void case_122(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_weight = make(
@@ -1416,7 +1422,7 @@ static void case_121(void) {
 }
 
 /* linear_activation */
-static void case_122(void) {
+static void case_123(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_weight = make(
@@ -1441,7 +1447,7 @@ static void case_122(void) {
 }
 
 /* conv2d */
-static void case_123(void) {
+static void case_124(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1466,7 +1472,7 @@ static void case_123(void) {
 }
 
 /* conv2d */
-static void case_124(void) {
+static void case_125(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1492,7 +1498,7 @@ static void case_124(void) {
 }
 
 /* conv2d */
-static void case_125(void) {
+static void case_126(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1515,7 +1521,7 @@ static void case_125(void) {
 }
 
 /* max_pool2d */
-static void case_126(void) {
+static void case_127(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1531,7 +1537,7 @@ static void case_126(void) {
 }
 
 /* max_pool2d */
-static void case_127(void) {
+static void case_128(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1544,7 +1550,7 @@ static void case_127(void) {
 }
 
 /* avg_pool2d */
-static void case_128(void) {
+static void case_129(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1561,7 +1567,7 @@ static void case_128(void) {
 }
 
 /* batch_norm */
-static void case_129(void) {
+static void case_130(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1587,7 +1593,7 @@ static void case_129(void) {
 }
 
 /* batch_norm */
-static void case_130(void) {
+static void case_131(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
@@ -1601,7 +1607,7 @@ static void case_130(void) {
 }
 
 /* layer_norm */
-static void case_131(void) {
+static void case_132(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1622,7 +1628,7 @@ static void case_131(void) {
 }
 
 /* softmax */
-static void case_132(void) {
+static void case_133(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1637,7 +1643,7 @@ static void case_132(void) {
 }
 
 /* log_softmax */
-static void case_133(void) {
+static void case_134(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
@@ -1647,15 +1653,48 @@ static void case_133(void) {
     T_REALS(-3.1238729583693674, -1.0045969023422834, -3.1238729583693674, -0.08509724636430994, -0.12387295836936733, -3.5045969023422834, -0.12387295836936733, -2.58509724636431, -2.6238729583693674, -0.5045969023422835, -2.6238729583693674, -5.08509724636431));
 }
 
+/* interpolate */
+static void case_135(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
+    1);
+  dt_tensor *result = T_interpolate(a_input, .scale_factor = T_REALS(2.0, 0.5));
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 10, 3),
+    T_REALS(-1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75, 0.75, 2.25, 3.75, 0.75, 2.25, 3.75, -0.25, 1.25, 2.75, -0.25, 1.25, 2.75, -1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+    T_REALS(2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0));
+}
+
+/* interpolate */
+static void case_136(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
+    1);
+  dt_tensor *result = T_interpolate(
+    a_input, .size = T_DIMS(4, 9), .mode = DT_INTERPOLATION_NEAREST_EXACT);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 4, 9),
+    T_REALS(-1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+    T_REALS(1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0));
+}
+
 /* dropout */
-static void case_134(void) {
+static void case_137(void) {
   dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25), 0);
   dt_tensor *result = T_dropout(a_input, .p = 0.5, .training = 0);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25));
 }
 
 /* embedding */
-static void case_135(void) {
+static void case_138(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
   dt_tensor *a_weight = make(
     DT_DTYPE_FLOAT32, T_DIMS(5, 2),
@@ -1671,7 +1710,7 @@ static void case_135(void) {
 }
 
 /* mse_loss */
-static void case_136(void) {
+static void case_139(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1687,7 +1726,7 @@ static void case_136(void) {
 }
 
 /* cross_entropy */
-static void case_137(void) {
+static void case_140(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1701,7 +1740,7 @@ static void case_137(void) {
 }
 
 /* mse_loss */
-static void case_138(void) {
+static void case_141(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1717,7 +1756,7 @@ static void case_138(void) {
 }
 
 /* cross_entropy */
-static void case_139(void) {
+static void case_142(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1731,7 +1770,7 @@ static void case_139(void) {
 }
 
 /* mse_loss */
-static void case_140(void) {
+static void case_143(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1749,7 +1788,7 @@ static void case_140(void) {
 }
 
 /* cross_entropy */
-static void case_141(void) {
+static void case_144(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1765,7 +1804,7 @@ static void case_141(void) {
 }
 
 /* l1_loss */
-static void case_142(void) {
+static void case_145(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1781,7 +1820,7 @@ static void case_142(void) {
 }
 
 /* cross_entropy */
-static void case_143(void) {
+static void case_146(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1797,7 +1836,7 @@ static void case_143(void) {
 }
 
 /* nll_loss */
-static void case_144(void) {
+static void case_147(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(4, 3),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1811,7 +1850,7 @@ static void case_144(void) {
 }
 
 /* binary_cross_entropy */
-static void case_145(void) {
+static void case_148(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375),
     1);
@@ -1826,7 +1865,7 @@ static void case_145(void) {
 }
 
 /* binary_cross_entropy_with_logits */
-static void case_146(void) {
+static void case_149(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
   dt_tensor *a_target = make(
@@ -1842,7 +1881,7 @@ static void case_146(void) {
 }
 
 /* index */
-static void case_147(void) {
+static void case_150(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1857,7 +1896,7 @@ static void case_147(void) {
 }
 
 /* index_select */
-static void case_148(void) {
+static void case_151(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1873,7 +1912,7 @@ static void case_148(void) {
 }
 
 /* gather */
-static void case_149(void) {
+static void case_152(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1887,7 +1926,7 @@ static void case_149(void) {
 }
 
 /* scatter */
-static void case_150(void) {
+static void case_153(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
@@ -1899,7 +1938,7 @@ static void case_150(void) {
 }
 
 /* scatter_add */
-static void case_151(void) {
+static void case_154(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1917,7 +1956,7 @@ static void case_151(void) {
 }
 
 /* masked_select */
-static void case_152(void) {
+static void case_155(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1933,7 +1972,7 @@ static void case_152(void) {
 }
 
 /* nonzero */
-static void case_153(void) {
+static void case_156(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), 0);
   dt_tensor *result = T_nonzero(a_input);
@@ -1942,14 +1981,14 @@ static void case_153(void) {
 }
 
 /* one_hot */
-static void case_154(void) {
+static void case_157(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(3), T_REALS(0, 3, 1), 0);
   dt_tensor *result = T_one_hot(a_input, .num_classes = 5);
   expect(result, DT_DTYPE_INT64, T_DIMS(3, 5), T_REALS(1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0));
 }
 
 /* tril */
-static void case_155(void) {
+static void case_158(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1964,7 +2003,7 @@ static void case_155(void) {
 }
 
 /* triu */
-static void case_156(void) {
+static void case_159(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
@@ -1975,7 +2014,7 @@ static void case_156(void) {
 }
 
 /* matmul */
-static void case_157(void) {
+static void case_160(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(
@@ -1985,7 +2024,7 @@ static void case_157(void) {
 }
 
 /* sum */
-static void case_158(void) {
+static void case_161(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_sum(a_input, .dim = T_DIMS(3));
@@ -1993,7 +2032,7 @@ static void case_158(void) {
 }
 
 /* reshape */
-static void case_159(void) {
+static void case_162(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_reshape(a_input, T_DIMS(4, 2));
@@ -2001,7 +2040,7 @@ static void case_159(void) {
 }
 
 /* add */
-static void case_160(void) {
+static void case_163(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 0);
@@ -2010,7 +2049,7 @@ static void case_160(void) {
 }
 
 /* narrow */
-static void case_161(void) {
+static void case_164(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_narrow(a_input, 0, 0, 9);
@@ -2018,7 +2057,7 @@ static void case_161(void) {
 }
 
 /* view */
-static void case_162(void) {
+static void case_165(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_view(a_input, T_DIMS(5));
@@ -2026,7 +2065,7 @@ static void case_162(void) {
 }
 
 /* softmax */
-static void case_163(void) {
+static void case_166(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_softmax(a_input, 2);
@@ -2050,6 +2089,7 @@ static void (*const cases[])(void) = {
     case_128, case_129, case_130, case_131, case_132, case_133, case_134, case_135, case_136,
     case_137, case_138, case_139, case_140, case_141, case_142, case_143, case_144, case_145,
     case_146, case_147, case_148, case_149, case_150, case_151, case_152, case_153, case_154,
-    case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163};
+    case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163,
+    case_164, case_165, case_166};
 
-int main(void) { return run_cases(cases, 164); }
+int main(void) { return run_cases(cases, 167); }

@@ -274,6 +274,57 @@ static void test_callbacks(void) {
   CHECK(dropped == 2); /* also where the call did not happen */
 }
 
+static dt_status stop_at_once(void* user_data, int64_t done, int64_t total, int32_t* stop) {
+  ++*(int*)user_data;
+  *stop = done == 0 && total == 12;
+  return DT_STATUS_OK;
+}
+
+static void test_safetensors(void) {
+  char path[] = P_tmpdir "/dt-tensors-XXXXXX";
+  const int file = mkstemp(path);
+  int calls = 0;
+  CHECK(file >= 0);
+  dropped = 0;
+  T_SCOPE {
+    const T_Strings both = T_STRINGS("a", "b");
+    dt_tensor_list* found = NULL;
+    T_save_safetensors(path, both, T_LIST(T_ones(T_DIMS(2)), T_FLOATS(T_DIMS(1), 7)));
+    CHECK(T_status() == 0);
+    dt_string_list* names = T_load_safetensors(path, .only = T_STRINGS("b"), .tensors = &found);
+    CHECK(T_string_list_len(names) == 1);
+    CHECK(T_item_double(T_tensor_list_get(found, 0)) == 7);
+    CHECK(T_string_list_len(T_safetensors_names(path)) == 2);
+    const T_Progress progress = T_PROGRESS(stop_at_once, &calls, count_drop);
+    CHECK(T_load_safetensors(path, .progress = progress, .tensors = &found) == NULL);
+    CHECK(T_status() == DT_STATUS_CANCELLED && found == NULL && calls == 1 && dropped == 1);
+    CHECK(T_load_safetensors(path, .progress = progress) == NULL);
+    T_save_safetensors(path, both, T_LIST(NULL), .progress = progress);
+    CHECK(calls == 1 && dropped == 3); /* nothing is called after the error, but dropped */
+  }
+  CHECK(live() == 0);
+  close(file);
+  remove(path);
+}
+
+static void test_lists_of_other_numbers(void) {
+  T_SCOPE {
+    dt_tensor* mask = T_BOOLS(T_DIMS(2, 2), 1, 0, 0, 1);
+    CHECK(T_dtype(mask) == DT_DTYPE_BOOL && T_size(mask, 1) == 2);
+    CHECK(T_item_int(T_sum(mask)) == 2);
+    CHECK(T_numel(T_from_bools(T_FLAGS(1, 0, 1))) == 3);
+    dt_tensor* x = T_ones(T_DIMS(1, 1, 2, 3));
+    CHECK(T_numel(T_interpolate(x, .scale_factor = T_REALS(2))) == 24);
+    CHECK(T_numel(T_interpolate(x, .scale_factor = T_REALS(2, 1))) == 12);
+    CHECK(T_numel(T_module_forward(T_nn_upsample(.size = T_DIMS(5)), x)) == 25);
+    dt_optimizer* sgd = T_optim_sgd(T_LIST(x), .lr = 0.5);
+    T_Doubles rates = T_lr_scheduler_get_last_lr(T_step_lr(sgd, 1));
+    CHECK(rates.n == 1 && rates.v[0] == 0.5);
+    CHECK(T_status() == 0);
+  }
+  CHECK(live() == 0);
+}
+
 static void test_settings(void) {
   int64_t reserved = -1;
   T_SCOPE {
@@ -298,6 +349,8 @@ int main(void) {
   test_memory_of_the_program();
   test_modules_by_hand();
   test_callbacks();
+  test_safetensors();
+  test_lists_of_other_numbers();
   test_settings();
   test_results_outlive_their_scope(); /* leaves one handle: last */
   return failures != 0;

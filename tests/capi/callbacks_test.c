@@ -1,5 +1,8 @@
 /* Callbacks: errors come back with their text, calls may nest, and user data is dropped exactly
  * once. */
+#define _XOPEN_SOURCE 700 /* mkstemp, P_tmpdir */
+#include <unistd.h>
+
 #include "tests/capi/check.h"
 
 typedef struct {
@@ -199,6 +202,97 @@ static void test_dlpack(void) {
   FAILS(TYPE_ERROR, dt_from_dlpack(NULL, &y));
 }
 
+/* ---- progress */
+
+enum { kMany = 5 << 20 }; /* float32 elements: 20 MiB, which is more than one piece */
+static char path[] = P_tmpdir "/dt-progress-XXXXXX";
+
+typedef struct {
+  probe p;
+  int64_t done[8], total;
+  int64_t stop_at; /* the call that stops the work; 0: none does */
+} watch;
+
+static dt_status watching(void* user_data, int64_t done, int64_t total, int32_t* stop) {
+  watch* w = user_data;
+  w->total = total;
+  w->done[w->p.calls++] = done;
+  if (w->p.fail) return dt_error_set(DT_STATUS_VALUE_ERROR, "the watcher does not like it");
+  *stop = w->p.calls == w->stop_at;
+  return DT_STATUS_OK;
+}
+
+static dt_status save(int64_t elements, watch* w) {
+  const char* name = "x";
+  dt_tensor* x = new_tensor(elements);
+  const dt_status status =
+      dt_save_safetensors(path, &name, 1, &x, 1, w ? watching : NULL, w, w ? drop_probe : NULL);
+  dt_tensor_release(x);
+  return status;
+}
+
+static dt_status load(watch* w, int64_t* elements) {
+  dt_string_list* names = NULL;
+  dt_tensor_list* tensors = NULL;
+  dt_tensor* x = NULL;
+  const dt_status status = dt_load_safetensors(path, NULL, DT_ABSENT, w ? watching : NULL, w,
+                                               w ? drop_probe : NULL, &names, &tensors);
+  CHECK((status == 0) == (names != NULL) && (status == 0) == (tensors != NULL));
+  if (status) return status;
+  OK(dt_tensor_list_get(tensors, 0, &x));
+  OK(dt_tensor_numel(x, elements));
+  dt_tensor_release(x);
+  dt_string_list_release(names);
+  dt_tensor_list_release(tensors);
+  return status;
+}
+
+static void test_progress(void) {
+  const int64_t piece = 16 << 20, total = 4 * (int64_t)kMany;
+  watch w = {0}, r = {0};
+  int64_t n = 0;
+  OK(save(kMany, &w));
+  OK(load(&r, &n));
+  CHECK(n == kMany && w.p.drops == 1 && r.p.drops == 1);
+  CHECK(w.p.calls == 3 && w.total == total && w.done[0] == 0 && w.done[1] == piece);
+  CHECK(w.done[2] == total && r.p.calls == 3 && !memcmp(w.done, r.done, sizeof w.done));
+  w = (watch){0};
+  OK(save(0, &w));
+  CHECK(w.p.calls == 1 && w.total == 0 && w.p.drops == 1);
+}
+
+/* At every place: the file is the old one, and load gives nothing back. */
+static void test_cancelled(void) {
+  int64_t n = 0;
+  for (int64_t stop_at = 1; stop_at <= 3; ++stop_at) {
+    watch w = {.stop_at = stop_at}, failing = {.p = {.fail = 1}};
+    OK(save(3, NULL));
+    FAILS(CANCELLED, save(kMany, &w));
+    CHECK(message_has("save_safetensors: the progress function asked to stop"));
+    CHECK(w.p.calls == stop_at && w.p.drops == 1);
+    FAILS(VALUE_ERROR, save(kMany, &failing));
+    CHECK(message_has("the watcher does not like it") && failing.p.drops == 1);
+    OK(load(NULL, &n));
+    CHECK(n == 3);
+    OK(save(kMany, NULL));
+    w = (watch){.stop_at = stop_at};
+    FAILS(CANCELLED, load(&w, &n));
+    CHECK(w.p.calls == stop_at && w.p.drops == 1);
+  }
+}
+
+/* A function that is absent still hands over its user data. */
+static void test_absent_progress(void) {
+  const char* name = "x";
+  dt_tensor* x = new_tensor(1);
+  probe p = {0, 0, 0};
+  OK(dt_save_safetensors(path, &name, 1, &x, 1, NULL, &p, drop_probe));
+  CHECK(p.drops == 1);
+  FAILS(VALUE_ERROR, dt_save_safetensors(path, &name, 1, &x, 0, NULL, &p, drop_probe));
+  CHECK(p.drops == 2);
+  dt_tensor_release(x);
+}
+
 /* What a garbage collector asks: would releasing this handle free the tensor and its node? */
 static void test_sole_owner(void) {
   const int64_t two = 2;
@@ -224,6 +318,8 @@ static void test_sole_owner(void) {
 }
 
 int main(void) {
+  const int file = mkstemp(path);
+  CHECK(file >= 0);
   test_hook();
   test_errors();
   test_remove();
@@ -231,6 +327,11 @@ int main(void) {
   test_custom_function();
   test_blob();
   test_dlpack();
+  test_progress();
+  test_cancelled();
+  test_absent_progress();
+  close(file);
+  remove(path);
   test_sole_owner();
   return test_end("callbacks");
 }

@@ -44,28 +44,30 @@ static void test_autograd_backward(void) {
 }
 
 static void test_autograd_grad(void) {
-  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(NULL, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, -7, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, NULL, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, -7, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, NULL, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, good.tensors, -7, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(NULL, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, -7, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, NULL, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, -7, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, NULL, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, good.tensors, -7, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, NULL));
 }
 
 static void test_tensor_register_hook(void) {
-  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook((dt_tensor *)bad.released, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer));
-  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook((dt_tensor *)bad.garbage, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer));
-  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook((dt_tensor *)bad.foreign, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer));
-  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook(NULL, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer));
-  EXPECT(TYPE_ERROR, "tensor_register_hook", dt_tensor_register_hook(good.tensor, NULL, &good.drops, count_drop, (dt_hook **)&out.pointer));
+  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook((dt_tensor *)bad.released, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook((dt_tensor *)bad.garbage, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook((dt_tensor *)bad.foreign, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_register_hook", dt_tensor_register_hook(NULL, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_register_hook", dt_tensor_register_hook(good.tensor, NULL, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_register_hook", dt_tensor_register_hook(good.tensor, called_tensor_hook, &good.drops, count_drop, NULL));
 }
 
 static void test_hook_remove(void) {
@@ -76,26 +78,27 @@ static void test_hook_remove(void) {
 }
 
 static void test_custom_function(void) {
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", NULL, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, NULL, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, NULL, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(TYPE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, NULL, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, -7, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.released_tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.foreign_tensors, 2, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.null_tensors, 2, (dt_tensor_list **)&out.pointer));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", NULL, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, NULL, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, NULL, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, NULL, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, -7, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.released_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.foreign_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.null_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, NULL));
 }
 
 int main(void) {

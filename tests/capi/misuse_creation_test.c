@@ -2,234 +2,264 @@
 #include "tests/capi/misuse.h"
 
 static void test_empty(void) {
-  EXPECT(VALUE_ERROR, "empty", dt_empty(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_zeros(void) {
-  EXPECT(VALUE_ERROR, "zeros", dt_zeros(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "zeros", dt_zeros(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "zeros", dt_zeros(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_ones(void) {
-  EXPECT(VALUE_ERROR, "ones", dt_ones(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "ones", dt_ones(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ones", dt_ones(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_full(void) {
-  EXPECT(VALUE_ERROR, "full", dt_full(NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "full", dt_full(good.i64s, 1, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "full", dt_full(good.i64s, 1, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "full", dt_full(NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "full", dt_full(good.i64s, 1, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "full", dt_full(good.i64s, 1, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "full", dt_full(good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_arange(void) {
-  EXPECT(TYPE_ERROR, "arange", dt_arange(99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "arange", dt_arange(0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(TYPE_ERROR, "arange", dt_arange(99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "arange", dt_arange(0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "arange", dt_arange(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_linspace(void) {
-  EXPECT(TYPE_ERROR, "linspace", dt_linspace(99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "linspace", dt_linspace(0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(TYPE_ERROR, "linspace", dt_linspace(99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linspace", dt_linspace(0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_eye(void) {
-  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "eye", dt_eye(1, NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "eye", dt_eye(1, NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_scalar_tensor(void) {
-  EXPECT(TYPE_ERROR, "scalar_tensor", dt_scalar_tensor(99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "scalar_tensor", dt_scalar_tensor(0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(TYPE_ERROR, "scalar_tensor", dt_scalar_tensor(99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scalar_tensor", dt_scalar_tensor(0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scalar_tensor", dt_scalar_tensor(DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_empty_like(void) {
-  EXPECT(HANDLE, "empty_like", dt_empty_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "empty_like", dt_empty_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "empty_like", dt_empty_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "empty_like", dt_empty_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "empty_like", dt_empty_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "empty_like", dt_empty_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "empty_like", dt_empty_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "empty_like", dt_empty_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "empty_like", dt_empty_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_zeros_like(void) {
-  EXPECT(HANDLE, "zeros_like", dt_zeros_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "zeros_like", dt_zeros_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "zeros_like", dt_zeros_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "zeros_like", dt_zeros_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "zeros_like", dt_zeros_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "zeros_like", dt_zeros_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "zeros_like", dt_zeros_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "zeros_like", dt_zeros_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "zeros_like", dt_zeros_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_ones_like(void) {
-  EXPECT(HANDLE, "ones_like", dt_ones_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ones_like", dt_ones_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ones_like", dt_ones_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ones_like", dt_ones_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "ones_like", dt_ones_like((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ones_like", dt_ones_like((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ones_like", dt_ones_like((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ones_like", dt_ones_like(NULL, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ones_like", dt_ones_like(good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_full_like(void) {
-  EXPECT(HANDLE, "full_like", dt_full_like((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "full_like", dt_full_like((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "full_like", dt_full_like((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "full_like", dt_full_like(NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "full_like", dt_full_like(good.tensor, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "full_like", dt_full_like(good.tensor, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "full_like", dt_full_like((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "full_like", dt_full_like((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "full_like", dt_full_like((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "full_like", dt_full_like(NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "full_like", dt_full_like(good.tensor, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "full_like", dt_full_like(good.tensor, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "full_like", dt_full_like(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_new_empty(void) {
-  EXPECT(HANDLE, "new_empty", dt_new_empty((dt_tensor *)bad.released, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_empty", dt_new_empty((dt_tensor *)bad.garbage, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_empty", dt_new_empty((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_empty", dt_new_empty(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "new_empty", dt_new_empty((dt_tensor *)bad.released, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_empty", dt_new_empty((dt_tensor *)bad.garbage, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_empty", dt_new_empty((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_empty", dt_new_empty(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_new_zeros(void) {
-  EXPECT(HANDLE, "new_zeros", dt_new_zeros((dt_tensor *)bad.released, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_zeros", dt_new_zeros((dt_tensor *)bad.garbage, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_zeros", dt_new_zeros((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_zeros", dt_new_zeros(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "new_zeros", dt_new_zeros((dt_tensor *)bad.released, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_zeros", dt_new_zeros((dt_tensor *)bad.garbage, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_zeros", dt_new_zeros((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_zeros", dt_new_zeros(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_new_ones(void) {
-  EXPECT(HANDLE, "new_ones", dt_new_ones((dt_tensor *)bad.released, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_ones", dt_new_ones((dt_tensor *)bad.garbage, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_ones", dt_new_ones((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_ones", dt_new_ones(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "new_ones", dt_new_ones((dt_tensor *)bad.released, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_ones", dt_new_ones((dt_tensor *)bad.garbage, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_ones", dt_new_ones((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_ones", dt_new_ones(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_new_full(void) {
-  EXPECT(HANDLE, "new_full", dt_new_full((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_full", dt_new_full((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_full", dt_new_full((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "new_full", dt_new_full(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "new_full", dt_new_full((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_full", dt_new_full((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_full", dt_new_full((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_full", dt_new_full(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_from_numbers(void) {
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(NULL, 2, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, -7, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(NULL, 2, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, -7, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
+static void test_from_bools(void) {
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(NULL, 2, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, -7, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, NULL, 2, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, -7, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, 99, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, DT_DEVICE_TYPE_CPU, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
 static void test_clone(void) {
-  EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clone", dt_clone(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "clone", dt_clone(good.tensor, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "clone", dt_clone(good.tensor, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clone", dt_clone(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "clone", dt_clone(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "clone", dt_clone(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clone", dt_clone(good.tensor, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_to(void) {
-  EXPECT(HANDLE, "to", dt_to((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "to", dt_to((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "to", dt_to((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "to", dt_to(NULL, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, 99, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, -1, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, 99, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, -1, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "to", dt_to((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "to", dt_to((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "to", dt_to((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "to", dt_to(NULL, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, 99, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, -1, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, 99, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, -1, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_contiguous(void) {
-  EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "contiguous", dt_contiguous(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "contiguous", dt_contiguous(good.tensor, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "contiguous", dt_contiguous(good.tensor, -1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "contiguous", dt_contiguous(good.tensor, 0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "contiguous", dt_contiguous(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "contiguous", dt_contiguous(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "contiguous", dt_contiguous(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "contiguous", dt_contiguous(good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "contiguous", dt_contiguous(good.tensor, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_copy_(void) {
@@ -280,6 +310,7 @@ int main(void) {
   test_new_ones();
   test_new_full();
   test_from_numbers();
+  test_from_bools();
   test_clone();
   test_to();
   test_contiguous();

@@ -2,29 +2,31 @@
 #include "tests/capi/misuse.h"
 
 static void test_index(void) {
-  EXPECT(HANDLE, "index", dt_index((dt_tensor *)bad.released, good.tensors, 2, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index", dt_index((dt_tensor *)bad.garbage, good.tensors, 2, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index", dt_index((dt_tensor *)bad.foreign, good.tensors, 2, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index", dt_index(NULL, good.tensors, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, good.tensors, -7, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index", dt_index(good.tensor, bad.released_tensors, 2, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index", dt_index(good.tensor, bad.foreign_tensors, 2, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "index", dt_index((dt_tensor *)bad.released, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index", dt_index((dt_tensor *)bad.garbage, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index", dt_index((dt_tensor *)bad.foreign, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index", dt_index(NULL, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index", dt_index(good.tensor, bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index", dt_index(good.tensor, bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index", dt_index(good.tensor, good.tensors, 2, NULL));
 }
 
 static void test_index_put(void) {
-  EXPECT(HANDLE, "index_put", dt_index_put((dt_tensor *)bad.released, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put((dt_tensor *)bad.garbage, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put((dt_tensor *)bad.foreign, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put(NULL, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, NULL, 2, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, good.tensors, -7, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.released_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.foreign_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "index_put", dt_index_put((dt_tensor *)bad.released, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put((dt_tensor *)bad.garbage, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put((dt_tensor *)bad.foreign, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put(NULL, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, NULL, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, good.tensors, -7, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.released_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.foreign_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_put", dt_index_put(good.tensor, good.tensors, 2, good.tensor, 1, NULL));
 }
 
 static void test_index_put_(void) {
@@ -43,31 +45,33 @@ static void test_index_put_(void) {
 }
 
 static void test_index_select(void) {
-  EXPECT(HANDLE, "index_select", dt_index_select((dt_tensor *)bad.released, 1, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_select", dt_index_select((dt_tensor *)bad.garbage, 1, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_select", dt_index_select((dt_tensor *)bad.foreign, 1, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_select", dt_index_select(NULL, 1, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "index_select", dt_index_select((dt_tensor *)bad.released, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_select", dt_index_select((dt_tensor *)bad.garbage, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_select", dt_index_select((dt_tensor *)bad.foreign, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_select", dt_index_select(NULL, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_select", dt_index_select(good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_select", dt_index_select(good.tensor, 1, good.tensor, NULL));
 }
 
 static void test_index_add(void) {
-  EXPECT(HANDLE, "index_add", dt_index_add((dt_tensor *)bad.released, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(NULL, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "index_add", dt_index_add(good.tensor, 1, good.tensor, good.tensor, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "index_add", dt_index_add(good.tensor, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "index_add", dt_index_add((dt_tensor *)bad.released, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(NULL, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_add", dt_index_add(good.tensor, 1, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_add", dt_index_add(good.tensor, 1, good.tensor, good.tensor, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_add", dt_index_add(good.tensor, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_add", dt_index_add(good.tensor, 1, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_index_add_(void) {
@@ -88,29 +92,31 @@ static void test_index_add_(void) {
 }
 
 static void test_gather(void) {
-  EXPECT(HANDLE, "gather", dt_gather((dt_tensor *)bad.released, 1, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gather", dt_gather((dt_tensor *)bad.garbage, 1, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gather", dt_gather((dt_tensor *)bad.foreign, 1, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gather", dt_gather(NULL, 1, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "gather", dt_gather((dt_tensor *)bad.released, 1, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gather", dt_gather((dt_tensor *)bad.garbage, 1, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gather", dt_gather((dt_tensor *)bad.foreign, 1, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gather", dt_gather(NULL, 1, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gather", dt_gather(good.tensor, 1, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gather", dt_gather(good.tensor, 1, good.tensor, 1, NULL));
 }
 
 static void test_scatter(void) {
-  EXPECT(HANDLE, "scatter", dt_scatter((dt_tensor *)bad.released, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(NULL, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "scatter", dt_scatter(good.tensor, 1, good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "scatter", dt_scatter((dt_tensor *)bad.released, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(NULL, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scatter", dt_scatter(good.tensor, 1, good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter", dt_scatter(good.tensor, 1, good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scatter", dt_scatter(good.tensor, 1, good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_scatter_(void) {
@@ -129,18 +135,19 @@ static void test_scatter_(void) {
 }
 
 static void test_scatter_add(void) {
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add((dt_tensor *)bad.released, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(NULL, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add((dt_tensor *)bad.released, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(NULL, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scatter_add", dt_scatter_add(good.tensor, 1, good.tensor, good.tensor, NULL));
 }
 
 static void test_scatter_add_(void) {
@@ -159,35 +166,39 @@ static void test_scatter_add_(void) {
 }
 
 static void test_masked_select(void) {
-  EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_select", dt_masked_select(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_select", dt_masked_select(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_select", dt_masked_select(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "masked_select", dt_masked_select(good.tensor, good.tensor, NULL));
 }
 
 static void test_nonzero(void) {
-  EXPECT(HANDLE, "nonzero", dt_nonzero((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nonzero", dt_nonzero((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nonzero", dt_nonzero((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nonzero", dt_nonzero(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "nonzero", dt_nonzero((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nonzero", dt_nonzero((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nonzero", dt_nonzero((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nonzero", dt_nonzero(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nonzero", dt_nonzero(good.tensor, NULL));
 }
 
 static void test_one_hot(void) {
-  EXPECT(HANDLE, "one_hot", dt_one_hot((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "one_hot", dt_one_hot((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "one_hot", dt_one_hot((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "one_hot", dt_one_hot(NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "one_hot", dt_one_hot((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "one_hot", dt_one_hot((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "one_hot", dt_one_hot((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "one_hot", dt_one_hot(NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "one_hot", dt_one_hot(good.tensor, 1, NULL));
 }
 
 static void test_tril(void) {
-  EXPECT(HANDLE, "tril", dt_tril((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tril", dt_tril((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tril", dt_tril((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tril", dt_tril(NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tril", dt_tril((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tril", dt_tril((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tril", dt_tril((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tril", dt_tril(NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tril", dt_tril(good.tensor, 1, NULL));
 }
 
 static void test_tril_(void) {
@@ -198,10 +209,11 @@ static void test_tril_(void) {
 }
 
 static void test_triu(void) {
-  EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "triu", dt_triu(NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triu", dt_triu(NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "triu", dt_triu(good.tensor, 1, NULL));
 }
 
 static void test_triu_(void) {

@@ -2,139 +2,173 @@
 #include "tests/capi/misuse.h"
 
 static void test_nn_linear(void) {
-  EXPECT(VALUE_ERROR, "nn_linear", dt_nn_linear(1, 1, (const dt_nn_linear_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_linear", dt_nn_linear(1, 1, (const dt_nn_linear_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_linear", dt_nn_linear(1, 1, (const dt_nn_linear_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_linear", dt_nn_linear(1, 1, (const dt_nn_linear_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_linear", dt_nn_linear(1, 1, NULL, NULL));
 }
 
 static void test_nn_conv2d(void) {
-  EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, (const dt_nn_conv2d_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, (const dt_nn_conv2d_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, (const dt_nn_conv2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, (const dt_nn_conv2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_max_pool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_avg_pool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_upsample(void) {
+  EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_upsample", dt_nn_upsample(NULL, NULL));
 }
 
 static void test_nn_batch_norm1d(void) {
-  EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, NULL, NULL));
 }
 
 static void test_nn_batch_norm2d(void) {
-  EXPECT(VALUE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, (const dt_nn_batch_norm2d_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_batch_norm2d", dt_nn_batch_norm2d(1, (const dt_nn_batch_norm2d_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, (const dt_nn_batch_norm2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_batch_norm2d", dt_nn_batch_norm2d(1, (const dt_nn_batch_norm2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, NULL, NULL));
 }
 
 static void test_nn_layer_norm(void) {
-  EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, 2, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, -7, NULL, (dt_module **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, (const dt_nn_layer_norm_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, (const dt_nn_layer_norm_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, (const dt_nn_layer_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, (const dt_nn_layer_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_dropout(void) {
-  EXPECT(VALUE_ERROR, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_dropout", dt_nn_dropout(NULL, NULL));
 }
 
 static void test_nn_embedding(void) {
-  EXPECT(VALUE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, (const dt_nn_embedding_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_embedding", dt_nn_embedding(1, 1, (const dt_nn_embedding_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, (const dt_nn_embedding_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_embedding", dt_nn_embedding(1, 1, (const dt_nn_embedding_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, NULL, NULL));
 }
 
 static void test_nn_flatten(void) {
-  EXPECT(VALUE_ERROR, "nn_flatten", dt_nn_flatten((const dt_nn_flatten_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_flatten", dt_nn_flatten((const dt_nn_flatten_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_flatten", dt_nn_flatten((const dt_nn_flatten_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_flatten", dt_nn_flatten((const dt_nn_flatten_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_flatten", dt_nn_flatten(NULL, NULL));
 }
 
 static void test_nn_identity(void) {
+  EXPECT(TYPE_ERROR, "nn_identity", dt_nn_identity(NULL));
 }
 
 static void test_nn_relu(void) {
-  EXPECT(VALUE_ERROR, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_relu", dt_nn_relu(NULL, NULL));
 }
 
 static void test_nn_leaky_relu(void) {
-  EXPECT(VALUE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu(NULL, NULL));
 }
 
 static void test_nn_elu(void) {
-  EXPECT(VALUE_ERROR, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_elu", dt_nn_elu(NULL, NULL));
 }
 
 static void test_nn_softplus(void) {
-  EXPECT(VALUE_ERROR, "nn_softplus", dt_nn_softplus((const dt_nn_softplus_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_softplus", dt_nn_softplus((const dt_nn_softplus_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_softplus", dt_nn_softplus((const dt_nn_softplus_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_softplus", dt_nn_softplus((const dt_nn_softplus_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_softplus", dt_nn_softplus(NULL, NULL));
 }
 
 static void test_nn_gelu(void) {
-  EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_gelu", dt_nn_gelu(NULL, NULL));
 }
 
 static void test_nn_silu(void) {
-  EXPECT(VALUE_ERROR, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_silu", dt_nn_silu(NULL, NULL));
 }
 
 static void test_nn_sigmoid(void) {
+  EXPECT(TYPE_ERROR, "nn_sigmoid", dt_nn_sigmoid(NULL));
 }
 
 static void test_nn_log_sigmoid(void) {
+  EXPECT(TYPE_ERROR, "nn_log_sigmoid", dt_nn_log_sigmoid(NULL));
 }
 
 static void test_nn_tanh(void) {
+  EXPECT(TYPE_ERROR, "nn_tanh", dt_nn_tanh(NULL));
 }
 
 static void test_nn_softmax(void) {
+  EXPECT(TYPE_ERROR, "nn_softmax", dt_nn_softmax(1, NULL));
 }
 
 static void test_nn_log_softmax(void) {
+  EXPECT(TYPE_ERROR, "nn_log_softmax", dt_nn_log_softmax(1, NULL));
 }
 
 static void test_nn_mse_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss((const dt_nn_mse_loss_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_mse_loss", dt_nn_mse_loss((const dt_nn_mse_loss_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss((const dt_nn_mse_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_mse_loss", dt_nn_mse_loss((const dt_nn_mse_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_mse_loss", dt_nn_mse_loss(NULL, NULL));
 }
 
 static void test_nn_l1_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss((const dt_nn_l1_loss_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_l1_loss", dt_nn_l1_loss((const dt_nn_l1_loss_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss((const dt_nn_l1_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_l1_loss", dt_nn_l1_loss((const dt_nn_l1_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_l1_loss", dt_nn_l1_loss(NULL, NULL));
 }
 
 static void test_nn_nll_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss((const dt_nn_nll_loss_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_nll_loss", dt_nn_nll_loss((const dt_nn_nll_loss_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss((const dt_nn_nll_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_nll_loss", dt_nn_nll_loss((const dt_nn_nll_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_nll_loss", dt_nn_nll_loss(NULL, NULL));
 }
 
 static void test_nn_cross_entropy_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss((const dt_nn_cross_entropy_loss_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss((const dt_nn_cross_entropy_loss_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss((const dt_nn_cross_entropy_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss((const dt_nn_cross_entropy_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(NULL, NULL));
 }
 
 static void test_nn_bce_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss((const dt_nn_bce_loss_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_bce_loss", dt_nn_bce_loss((const dt_nn_bce_loss_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss((const dt_nn_bce_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_bce_loss", dt_nn_bce_loss((const dt_nn_bce_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_bce_loss", dt_nn_bce_loss(NULL, NULL));
 }
 
 static void test_nn_bce_with_logits_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss((const dt_nn_bce_with_logits_loss_options *)&bad.size_zero, (dt_module **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss((const dt_nn_bce_with_logits_loss_options *)&bad.size_newer, (dt_module **)&out.pointer));
+  EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss((const dt_nn_bce_with_logits_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss((const dt_nn_bce_with_logits_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(NULL, NULL));
 }
 
 int main(void) {
@@ -143,6 +177,7 @@ int main(void) {
   test_nn_conv2d();
   test_nn_max_pool2d();
   test_nn_avg_pool2d();
+  test_nn_upsample();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();
   test_nn_layer_norm();

@@ -2,77 +2,83 @@
 #include "tests/capi/misuse.h"
 
 static void test_matmul(void) {
-  EXPECT(HANDLE, "matmul", dt_matmul((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "matmul", dt_matmul((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "matmul", dt_matmul((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "matmul", dt_matmul(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "matmul", dt_matmul((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matmul", dt_matmul((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matmul", dt_matmul((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matmul", dt_matmul(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matmul", dt_matmul(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "matmul", dt_matmul(good.tensor, good.tensor, NULL));
 }
 
 static void test_mm(void) {
-  EXPECT(HANDLE, "mm", dt_mm((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mm", dt_mm((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mm", dt_mm((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mm", dt_mm(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mm", dt_mm(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mm", dt_mm(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mm", dt_mm(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mm", dt_mm(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "mm", dt_mm((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mm", dt_mm((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mm", dt_mm((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mm", dt_mm(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mm", dt_mm(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mm", dt_mm(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mm", dt_mm(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mm", dt_mm(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "mm", dt_mm(good.tensor, good.tensor, NULL));
 }
 
 static void test_bmm(void) {
-  EXPECT(HANDLE, "bmm", dt_bmm((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bmm", dt_bmm((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bmm", dt_bmm((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bmm", dt_bmm(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "bmm", dt_bmm((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bmm", dt_bmm((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bmm", dt_bmm((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bmm", dt_bmm(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bmm", dt_bmm(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bmm", dt_bmm(good.tensor, good.tensor, NULL));
 }
 
 static void test_mv(void) {
-  EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mv", dt_mv(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mv", dt_mv(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mv", dt_mv(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mv", dt_mv(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mv", dt_mv(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mv", dt_mv(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mv", dt_mv(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mv", dt_mv(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mv", dt_mv(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mv", dt_mv(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "mv", dt_mv(good.tensor, good.tensor, NULL));
 }
 
 static void test_dot(void) {
-  EXPECT(HANDLE, "dot", dt_dot((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dot", dt_dot((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dot", dt_dot((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dot", dt_dot(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dot", dt_dot(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dot", dt_dot(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dot", dt_dot(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dot", dt_dot(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "dot", dt_dot((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dot", dt_dot((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dot", dt_dot((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dot", dt_dot(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dot", dt_dot(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dot", dt_dot(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dot", dt_dot(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dot", dt_dot(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dot", dt_dot(good.tensor, good.tensor, NULL));
 }
 
 static void test_addmm(void) {
-  EXPECT(HANDLE, "addmm", dt_addmm((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "addmm", dt_addmm((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmm", dt_addmm(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_addmm_(void) {

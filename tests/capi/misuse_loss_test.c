@@ -2,108 +2,114 @@
 #include "tests/capi/misuse.h"
 
 static void test_mse_loss(void) {
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, NULL, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, NULL, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "mse_loss", dt_mse_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, NULL));
 }
 
 static void test_l1_loss(void) {
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, NULL, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, NULL, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, NULL));
 }
 
 static void test_nll_loss(void) {
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(NULL, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, NULL, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, -1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, 0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(NULL, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, NULL, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nll_loss", dt_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nll_loss", dt_nll_loss(good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, NULL));
 }
 
 static void test_cross_entropy(void) {
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(NULL, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, NULL, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, 99, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, -1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, 0, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(NULL, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, NULL, good.tensor, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, 99, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cross_entropy", dt_cross_entropy(good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, 1, NULL));
 }
 
 static void test_binary_cross_entropy(void) {
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.released, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(NULL, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, NULL, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.released, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(NULL, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, NULL, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "binary_cross_entropy", dt_binary_cross_entropy(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL));
 }
 
 static void test_binary_cross_entropy_with_logits(void) {
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits((dt_tensor *)bad.released, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(NULL, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits((dt_tensor *)bad.released, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(NULL, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, NULL, good.tensor, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, 99, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, -1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, 0, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "binary_cross_entropy_with_logits", dt_binary_cross_entropy_with_logits(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, NULL));
 }
 
 int main(void) {

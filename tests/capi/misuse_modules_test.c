@@ -2,24 +2,26 @@
 #include "tests/capi/misuse.h"
 
 static void test_module_forward(void) {
-  EXPECT(HANDLE, "module_forward", dt_module_forward((dt_module *)bad.released, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward((dt_module *)bad.garbage, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward((dt_module *)good.tensor, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(NULL, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "module_forward", dt_module_forward((dt_module *)bad.released, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward((dt_module *)bad.garbage, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward((dt_module *)good.tensor, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(NULL, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward", dt_module_forward(good.module, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_forward", dt_module_forward(good.module, good.tensor, good.tensor, NULL));
 }
 
 static void test_module_kind(void) {
-  EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.released, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.garbage, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)good.tensor, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "module_kind", dt_module_kind(NULL, (dt_bytes **)&out.pointer));
+  EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.released, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.garbage, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)good.tensor, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_kind", dt_module_kind(NULL, (dt_bytes **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_kind", dt_module_kind(good.module, NULL));
 }
 
 static void test_module_train(void) {
@@ -38,31 +40,38 @@ static void test_module_is_training(void) {
 }
 
 static void test_module_parameters(void) {
-  EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)bad.released, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)bad.garbage, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)good.tensor, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_parameters", dt_module_parameters(NULL, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)bad.released, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)bad.garbage, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_parameters", dt_module_parameters((dt_module *)good.tensor, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_parameters", dt_module_parameters(NULL, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_parameters", dt_module_parameters(good.module, NULL));
 }
 
 static void test_module_named_parameters(void) {
-  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters((dt_module *)bad.released, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters((dt_module *)bad.garbage, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters((dt_module *)good.tensor, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters(NULL, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters((dt_module *)bad.released, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters((dt_module *)bad.garbage, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters((dt_module *)good.tensor, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_named_parameters", dt_module_named_parameters(NULL, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "module_named_parameters", dt_module_named_parameters(good.module, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "module_named_parameters", dt_module_named_parameters(good.module, (dt_string_list **)&out.pointer[0], NULL));
 }
 
 static void test_module_named_buffers(void) {
-  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers((dt_module *)bad.released, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers((dt_module *)bad.garbage, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers((dt_module *)good.tensor, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers(NULL, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers((dt_module *)bad.released, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers((dt_module *)bad.garbage, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers((dt_module *)good.tensor, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_named_buffers", dt_module_named_buffers(NULL, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "module_named_buffers", dt_module_named_buffers(good.module, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "module_named_buffers", dt_module_named_buffers(good.module, (dt_string_list **)&out.pointer[0], NULL));
 }
 
 static void test_module_state_dict(void) {
-  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict((dt_module *)bad.released, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict((dt_module *)bad.garbage, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict((dt_module *)good.tensor, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict(NULL, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict((dt_module *)bad.released, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict((dt_module *)bad.garbage, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict((dt_module *)good.tensor, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "module_state_dict", dt_module_state_dict(NULL, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "module_state_dict", dt_module_state_dict(good.module, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "module_state_dict", dt_module_state_dict(good.module, (dt_string_list **)&out.pointer[0], NULL));
 }
 
 static void test_module_load_state_dict(void) {
@@ -145,14 +154,16 @@ static void test_module_children_len(void) {
 }
 
 static void test_module_child(void) {
-  EXPECT(HANDLE, "module_child", dt_module_child((dt_module *)bad.released, 1, (dt_module **)&out.pointer));
-  EXPECT(HANDLE, "module_child", dt_module_child((dt_module *)bad.garbage, 1, (dt_module **)&out.pointer));
-  EXPECT(HANDLE, "module_child", dt_module_child((dt_module *)good.tensor, 1, (dt_module **)&out.pointer));
-  EXPECT(HANDLE, "module_child", dt_module_child(NULL, 1, (dt_module **)&out.pointer));
+  EXPECT(HANDLE, "module_child", dt_module_child((dt_module *)bad.released, 1, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_child", dt_module_child((dt_module *)bad.garbage, 1, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_child", dt_module_child((dt_module *)good.tensor, 1, (dt_module **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_child", dt_module_child(NULL, 1, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_child", dt_module_child(good.module, 1, NULL));
 }
 
 static void test_module_new(void) {
-  EXPECT(TYPE_ERROR, "module_new", dt_module_new(NULL, (dt_module **)&out.pointer));
+  EXPECT(TYPE_ERROR, "module_new", dt_module_new(NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_new", dt_module_new("text", NULL));
 }
 
 static void test_module_register_parameter(void) {
@@ -192,6 +203,7 @@ static void test_module_register_module(void) {
 }
 
 static void test_nn_sequential(void) {
+  EXPECT(TYPE_ERROR, "nn_sequential", dt_nn_sequential(NULL));
 }
 
 static void test_sequential_append(void) {

@@ -2,156 +2,183 @@
 #include "tests/capi/misuse.h"
 
 static void test_linear(void) {
-  EXPECT(HANDLE, "linear", dt_linear((dt_tensor *)bad.released, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear((dt_tensor *)bad.garbage, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear((dt_tensor *)bad.foreign, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(NULL, good.tensor, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(good.tensor, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(good.tensor, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(good.tensor, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(good.tensor, NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(good.tensor, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(good.tensor, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear", dt_linear(good.tensor, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear", dt_linear((dt_tensor *)bad.released, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear((dt_tensor *)bad.garbage, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear((dt_tensor *)bad.foreign, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(NULL, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(good.tensor, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(good.tensor, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(good.tensor, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(good.tensor, NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(good.tensor, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(good.tensor, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear", dt_linear(good.tensor, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linear", dt_linear(good.tensor, good.tensor, good.tensor, NULL));
 }
 
 static void test_linear_activation(void) {
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.released, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(NULL, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, NULL, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.released, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(NULL, good.tensor, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, NULL, good.tensor, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linear_activation", dt_linear_activation(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_ACTIVATION_RELU, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linear_activation", dt_linear_activation(good.tensor, good.tensor, good.tensor, DT_ACTIVATION_RELU, NULL));
 }
 
 static void test_conv2d(void) {
-  EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.released, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(NULL, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, (dt_tensor *)bad.released, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, NULL, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.released, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(NULL, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, (dt_tensor *)bad.released, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, NULL, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL));
+}
+
+static void test_interpolate(void) {
+  EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.released, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.garbage, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.foreign, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate", dt_interpolate(NULL, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, NULL, 2, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, -7, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, NULL, 2, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, -7, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL));
 }
 
 static void test_max_pool2d(void) {
-  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "max_pool2d", dt_max_pool2d(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL));
 }
 
 static void test_max_pool2d_with_indices(void) {
-  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], NULL));
 }
 
 static void test_avg_pool2d(void) {
-  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, 1, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, 1, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, NULL));
 }
 
 static void test_batch_norm(void) {
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm((dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(NULL, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm((dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(NULL, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "batch_norm", dt_batch_norm(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, NULL));
 }
 
 static void test_layer_norm(void) {
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.released, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.garbage, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.foreign, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm(NULL, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "layer_norm", dt_layer_norm(good.tensor, NULL, 2, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "layer_norm", dt_layer_norm(good.tensor, good.i64s, -7, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.released, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.garbage, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.foreign, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm(NULL, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "layer_norm", dt_layer_norm(good.tensor, NULL, 2, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "layer_norm", dt_layer_norm(good.tensor, good.i64s, -7, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, good.tensor, 1, NULL));
 }
 
 static void test_softmax(void) {
-  EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "softmax", dt_softmax(NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "softmax", dt_softmax(good.tensor, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "softmax", dt_softmax(good.tensor, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "softmax", dt_softmax(NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "softmax", dt_softmax(good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "softmax", dt_softmax(good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "softmax", dt_softmax(good.tensor, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
 static void test_log_softmax(void) {
-  EXPECT(HANDLE, "log_softmax", dt_log_softmax((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log_softmax", dt_log_softmax((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log_softmax", dt_log_softmax((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log_softmax", dt_log_softmax(NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "log_softmax", dt_log_softmax(good.tensor, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "log_softmax", dt_log_softmax(good.tensor, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "log_softmax", dt_log_softmax((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log_softmax", dt_log_softmax((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log_softmax", dt_log_softmax((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log_softmax", dt_log_softmax(NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "log_softmax", dt_log_softmax(good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "log_softmax", dt_log_softmax(good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "log_softmax", dt_log_softmax(good.tensor, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
 static void test_dropout(void) {
-  EXPECT(HANDLE, "dropout", dt_dropout((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dropout", dt_dropout((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dropout", dt_dropout((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "dropout", dt_dropout(NULL, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "dropout", dt_dropout((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout", dt_dropout((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout", dt_dropout((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout", dt_dropout(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dropout", dt_dropout(good.tensor, 1, 1, NULL));
 }
 
 static void test_dropout_(void) {
@@ -162,14 +189,15 @@ static void test_dropout_(void) {
 }
 
 static void test_embedding(void) {
-  EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.released, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.garbage, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.foreign, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "embedding", dt_embedding(NULL, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, (dt_tensor *)bad.released, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, (dt_tensor *)bad.garbage, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, (dt_tensor *)bad.foreign, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, NULL, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.released, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.garbage, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.foreign, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding", dt_embedding(NULL, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, (dt_tensor *)bad.released, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, (dt_tensor *)bad.garbage, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, (dt_tensor *)bad.foreign, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "embedding", dt_embedding(good.tensor, NULL, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "embedding", dt_embedding(good.tensor, good.tensor, NULL, NULL, 1, 1, 1, NULL));
 }
 
 int main(void) {
@@ -177,6 +205,7 @@ int main(void) {
   test_linear();
   test_linear_activation();
   test_conv2d();
+  test_interpolate();
   test_max_pool2d();
   test_max_pool2d_with_indices();
   test_avg_pool2d();

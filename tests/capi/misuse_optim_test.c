@@ -2,33 +2,36 @@
 #include "tests/capi/misuse.h"
 
 static void test_optim_sgd(void) {
-  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(NULL, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(good.tensors, 2, (const dt_sgd_options *)&bad.size_zero, (dt_optimizer **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "optim_sgd", dt_optim_sgd(good.tensors, 2, (const dt_sgd_options *)&bad.size_newer, (dt_optimizer **)&out.pointer));
+  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(good.tensors, 2, (const dt_sgd_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_sgd", dt_optim_sgd(good.tensors, 2, (const dt_sgd_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_sgd", dt_optim_sgd(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optim_adam(void) {
-  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(NULL, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_zero, (dt_optimizer **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_newer, (dt_optimizer **)&out.pointer));
+  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optim_adamw(void) {
-  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(NULL, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer));
-  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, 2, (const dt_adamw_options *)&bad.size_zero, (dt_optimizer **)&out.pointer));
-  EXPECT(NOT_IMPLEMENTED, "optim_adamw", dt_optim_adamw(good.tensors, 2, (const dt_adamw_options *)&bad.size_newer, (dt_optimizer **)&out.pointer));
+  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, 2, (const dt_adamw_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_adamw", dt_optim_adamw(good.tensors, 2, (const dt_adamw_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optimizer_step(void) {
@@ -83,10 +86,12 @@ static void test_optimizer_set(void) {
 }
 
 static void test_optimizer_state_dict(void) {
-  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict((dt_optimizer *)bad.released, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict((dt_optimizer *)bad.garbage, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict((dt_optimizer *)good.tensor, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict(NULL, (dt_string_list **)&out.pointer, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict((dt_optimizer *)bad.released, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict((dt_optimizer *)bad.garbage, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict((dt_optimizer *)good.tensor, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(HANDLE, "optimizer_state_dict", dt_optimizer_state_dict(NULL, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "optimizer_state_dict", dt_optimizer_state_dict(good.optimizer, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "optimizer_state_dict", dt_optimizer_state_dict(good.optimizer, (dt_string_list **)&out.pointer[0], NULL));
 }
 
 static void test_optimizer_load_state_dict(void) {
@@ -104,17 +109,19 @@ static void test_optimizer_load_state_dict(void) {
 }
 
 static void test_step_lr(void) {
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer));
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer));
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer));
-  EXPECT(HANDLE, "step_lr", dt_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer));
+  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "step_lr", dt_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "step_lr", dt_step_lr(good.optimizer, 1, 1, NULL));
 }
 
 static void test_cosine_annealing_lr(void) {
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer));
+  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cosine_annealing_lr", dt_cosine_annealing_lr(good.optimizer, 1, 1, NULL));
 }
 
 static void test_lr_scheduler_step(void) {
@@ -132,12 +139,22 @@ static void test_lr_scheduler_last_epoch(void) {
   EXPECT(TYPE_ERROR, "lr_scheduler_last_epoch", dt_lr_scheduler_last_epoch(good.lr_scheduler, NULL));
 }
 
+static void test_lr_scheduler_get_last_lr(void) {
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)bad.released, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)bad.garbage, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)good.tensor, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(NULL, out.f64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(good.lr_scheduler, NULL, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(good.lr_scheduler, out.f64s, 4, NULL));
+}
+
 static void test_clip_grad_norm_(void) {
-  EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(NULL, 2, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(good.tensors, -7, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.released_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.foreign_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.null_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(NULL, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(good.tensors, -7, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.released_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.foreign_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.null_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(good.tensors, 2, 1, 1, 1, NULL));
 }
 
 static void test_sgd_step(void) {
@@ -216,6 +233,7 @@ int main(void) {
   test_cosine_annealing_lr();
   test_lr_scheduler_step();
   test_lr_scheduler_last_epoch();
+  test_lr_scheduler_get_last_lr();
   test_clip_grad_norm_();
   test_sgd_step();
   test_adam_step();

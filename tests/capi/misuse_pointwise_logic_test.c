@@ -2,14 +2,15 @@
 #include "tests/capi/misuse.h"
 
 static void test_eq(void) {
-  EXPECT(HANDLE, "eq", dt_eq((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "eq", dt_eq((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "eq", dt_eq((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "eq", dt_eq(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "eq", dt_eq(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "eq", dt_eq(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "eq", dt_eq(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "eq", dt_eq(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "eq", dt_eq((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "eq", dt_eq((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "eq", dt_eq((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "eq", dt_eq(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "eq", dt_eq(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "eq", dt_eq(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "eq", dt_eq(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "eq", dt_eq(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "eq", dt_eq(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_eq_(void) {
@@ -24,14 +25,15 @@ static void test_eq_(void) {
 }
 
 static void test_ne(void) {
-  EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ne", dt_ne(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ne", dt_ne(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ne", dt_ne(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "ne", dt_ne(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ne", dt_ne(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ne", dt_ne(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ne", dt_ne(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ne", dt_ne(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ne", dt_ne(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ne", dt_ne(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ne", dt_ne(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_ne_(void) {
@@ -46,14 +48,15 @@ static void test_ne_(void) {
 }
 
 static void test_lt(void) {
-  EXPECT(HANDLE, "lt", dt_lt((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "lt", dt_lt((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "lt", dt_lt((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "lt", dt_lt(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "lt", dt_lt(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "lt", dt_lt(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "lt", dt_lt(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "lt", dt_lt(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "lt", dt_lt((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "lt", dt_lt((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "lt", dt_lt((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "lt", dt_lt(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "lt", dt_lt(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "lt", dt_lt(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "lt", dt_lt(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "lt", dt_lt(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "lt", dt_lt(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_lt_(void) {
@@ -68,14 +71,15 @@ static void test_lt_(void) {
 }
 
 static void test_le(void) {
-  EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "le", dt_le(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "le", dt_le(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "le", dt_le(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "le", dt_le(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "le", dt_le(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "le", dt_le(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "le", dt_le(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "le", dt_le(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "le", dt_le(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "le", dt_le(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "le", dt_le(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_le_(void) {
@@ -90,14 +94,15 @@ static void test_le_(void) {
 }
 
 static void test_gt(void) {
-  EXPECT(HANDLE, "gt", dt_gt((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gt", dt_gt((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gt", dt_gt((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gt", dt_gt(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gt", dt_gt(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gt", dt_gt(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "gt", dt_gt(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gt", dt_gt(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "gt", dt_gt((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gt", dt_gt((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gt", dt_gt((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gt", dt_gt(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gt", dt_gt(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gt", dt_gt(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gt", dt_gt(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gt", dt_gt(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gt", dt_gt(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_gt_(void) {
@@ -112,14 +117,15 @@ static void test_gt_(void) {
 }
 
 static void test_ge(void) {
-  EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ge", dt_ge(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ge", dt_ge(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ge", dt_ge(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "ge", dt_ge(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ge", dt_ge(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ge", dt_ge(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ge", dt_ge(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ge", dt_ge(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ge", dt_ge(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ge", dt_ge(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ge", dt_ge(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_ge_(void) {
@@ -134,31 +140,35 @@ static void test_ge_(void) {
 }
 
 static void test_isnan(void) {
-  EXPECT(HANDLE, "isnan", dt_isnan((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isnan", dt_isnan((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isnan", dt_isnan((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isnan", dt_isnan(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "isnan", dt_isnan((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isnan", dt_isnan((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isnan", dt_isnan((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isnan", dt_isnan(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "isnan", dt_isnan(good.tensor, NULL));
 }
 
 static void test_isinf(void) {
-  EXPECT(HANDLE, "isinf", dt_isinf((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isinf", dt_isinf((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isinf", dt_isinf((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isinf", dt_isinf(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "isinf", dt_isinf((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isinf", dt_isinf((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isinf", dt_isinf((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isinf", dt_isinf(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "isinf", dt_isinf(good.tensor, NULL));
 }
 
 static void test_isfinite(void) {
-  EXPECT(HANDLE, "isfinite", dt_isfinite((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isfinite", dt_isfinite((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isfinite", dt_isfinite((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isfinite", dt_isfinite(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "isfinite", dt_isfinite((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isfinite", dt_isfinite((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isfinite", dt_isfinite((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isfinite", dt_isfinite(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "isfinite", dt_isfinite(good.tensor, NULL));
 }
 
 static void test_logical_not(void) {
-  EXPECT(HANDLE, "logical_not", dt_logical_not((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_not", dt_logical_not((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_not", dt_logical_not((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_not", dt_logical_not(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "logical_not", dt_logical_not((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_not", dt_logical_not((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_not", dt_logical_not((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_not", dt_logical_not(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logical_not", dt_logical_not(good.tensor, NULL));
 }
 
 static void test_logical_not_(void) {
@@ -169,14 +179,15 @@ static void test_logical_not_(void) {
 }
 
 static void test_logical_and(void) {
-  EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_and", dt_logical_and(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_and", dt_logical_and(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logical_and", dt_logical_and(good.tensor, good.tensor, NULL));
 }
 
 static void test_logical_and_(void) {
@@ -191,14 +202,15 @@ static void test_logical_and_(void) {
 }
 
 static void test_logical_or(void) {
-  EXPECT(HANDLE, "logical_or", dt_logical_or((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_or", dt_logical_or((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_or", dt_logical_or((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_or", dt_logical_or(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "logical_or", dt_logical_or((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_or", dt_logical_or((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_or", dt_logical_or((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_or", dt_logical_or(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_or", dt_logical_or(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logical_or", dt_logical_or(good.tensor, good.tensor, NULL));
 }
 
 static void test_logical_or_(void) {
@@ -213,14 +225,15 @@ static void test_logical_or_(void) {
 }
 
 static void test_logical_xor(void) {
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logical_xor", dt_logical_xor(good.tensor, good.tensor, NULL));
 }
 
 static void test_logical_xor_(void) {
@@ -235,14 +248,15 @@ static void test_logical_xor_(void) {
 }
 
 static void test_bitwise_and(void) {
-  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "bitwise_and", dt_bitwise_and(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_and", dt_bitwise_and(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_and", dt_bitwise_and(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_and", dt_bitwise_and(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_bitwise_and_(void) {
@@ -257,14 +271,15 @@ static void test_bitwise_and_(void) {
 }
 
 static void test_bitwise_or(void) {
-  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "bitwise_or", dt_bitwise_or(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_or", dt_bitwise_or(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_or", dt_bitwise_or(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_or", dt_bitwise_or(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_bitwise_or_(void) {
@@ -279,14 +294,15 @@ static void test_bitwise_or_(void) {
 }
 
 static void test_bitwise_xor(void) {
-  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "bitwise_xor", dt_bitwise_xor(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_xor", dt_bitwise_xor(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_xor", dt_bitwise_xor(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_xor", dt_bitwise_xor(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_bitwise_xor_(void) {
@@ -301,40 +317,43 @@ static void test_bitwise_xor_(void) {
 }
 
 static void test_bitwise_not(void) {
-  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_not", dt_bitwise_not(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_not", dt_bitwise_not(good.tensor, NULL));
 }
 
 static void test_where(void) {
-  EXPECT(HANDLE, "where", dt_where((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where(NULL, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "where", dt_where(good.tensor, NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where(good.tensor, NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "where", dt_where((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where(NULL, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "where", dt_where(good.tensor, NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where(good.tensor, NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "where", dt_where(good.tensor, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_masked_fill(void) {
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill((dt_tensor *)bad.released, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill((dt_tensor *)bad.garbage, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill((dt_tensor *)bad.foreign, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(NULL, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, (dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "masked_fill", dt_masked_fill(good.tensor, good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill((dt_tensor *)bad.released, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill((dt_tensor *)bad.garbage, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill((dt_tensor *)bad.foreign, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(NULL, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, (dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "masked_fill", dt_masked_fill(good.tensor, good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_fill", dt_masked_fill(good.tensor, good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "masked_fill", dt_masked_fill(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_masked_fill_(void) {

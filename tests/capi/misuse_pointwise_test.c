@@ -2,10 +2,11 @@
 #include "tests/capi/misuse.h"
 
 static void test_neg(void) {
-  EXPECT(HANDLE, "neg", dt_neg((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "neg", dt_neg((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "neg", dt_neg((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "neg", dt_neg(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "neg", dt_neg((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "neg", dt_neg((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "neg", dt_neg((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "neg", dt_neg(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "neg", dt_neg(good.tensor, NULL));
 }
 
 static void test_neg_(void) {
@@ -16,10 +17,11 @@ static void test_neg_(void) {
 }
 
 static void test_abs(void) {
-  EXPECT(HANDLE, "abs", dt_abs((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "abs", dt_abs((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "abs", dt_abs((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "abs", dt_abs(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "abs", dt_abs((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "abs", dt_abs((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "abs", dt_abs((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "abs", dt_abs(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "abs", dt_abs(good.tensor, NULL));
 }
 
 static void test_abs_(void) {
@@ -30,10 +32,11 @@ static void test_abs_(void) {
 }
 
 static void test_sign(void) {
-  EXPECT(HANDLE, "sign", dt_sign((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sign", dt_sign((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sign", dt_sign((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sign", dt_sign(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "sign", dt_sign((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sign", dt_sign((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sign", dt_sign((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sign", dt_sign(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sign", dt_sign(good.tensor, NULL));
 }
 
 static void test_sign_(void) {
@@ -44,10 +47,11 @@ static void test_sign_(void) {
 }
 
 static void test_floor(void) {
-  EXPECT(HANDLE, "floor", dt_floor((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor", dt_floor((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor", dt_floor((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor", dt_floor(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "floor", dt_floor((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor", dt_floor((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor", dt_floor((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor", dt_floor(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "floor", dt_floor(good.tensor, NULL));
 }
 
 static void test_floor_(void) {
@@ -58,10 +62,11 @@ static void test_floor_(void) {
 }
 
 static void test_ceil(void) {
-  EXPECT(HANDLE, "ceil", dt_ceil((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ceil", dt_ceil((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ceil", dt_ceil((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "ceil", dt_ceil(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "ceil", dt_ceil((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ceil", dt_ceil((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ceil", dt_ceil((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ceil", dt_ceil(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ceil", dt_ceil(good.tensor, NULL));
 }
 
 static void test_ceil_(void) {
@@ -72,10 +77,11 @@ static void test_ceil_(void) {
 }
 
 static void test_round(void) {
-  EXPECT(HANDLE, "round", dt_round((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "round", dt_round((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "round", dt_round((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "round", dt_round(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "round", dt_round((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "round", dt_round((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "round", dt_round((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "round", dt_round(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "round", dt_round(good.tensor, NULL));
 }
 
 static void test_round_(void) {
@@ -86,10 +92,11 @@ static void test_round_(void) {
 }
 
 static void test_trunc(void) {
-  EXPECT(HANDLE, "trunc", dt_trunc((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "trunc", dt_trunc((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "trunc", dt_trunc((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "trunc", dt_trunc(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "trunc", dt_trunc((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trunc", dt_trunc((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trunc", dt_trunc((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trunc", dt_trunc(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "trunc", dt_trunc(good.tensor, NULL));
 }
 
 static void test_trunc_(void) {
@@ -100,10 +107,11 @@ static void test_trunc_(void) {
 }
 
 static void test_exp(void) {
-  EXPECT(HANDLE, "exp", dt_exp((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "exp", dt_exp((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "exp", dt_exp((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "exp", dt_exp(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "exp", dt_exp((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "exp", dt_exp((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "exp", dt_exp((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "exp", dt_exp(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "exp", dt_exp(good.tensor, NULL));
 }
 
 static void test_exp_(void) {
@@ -114,10 +122,11 @@ static void test_exp_(void) {
 }
 
 static void test_log(void) {
-  EXPECT(HANDLE, "log", dt_log((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log", dt_log((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log", dt_log((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log", dt_log(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "log", dt_log((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log", dt_log((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log", dt_log((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log", dt_log(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "log", dt_log(good.tensor, NULL));
 }
 
 static void test_log_(void) {
@@ -128,10 +137,11 @@ static void test_log_(void) {
 }
 
 static void test_log1p(void) {
-  EXPECT(HANDLE, "log1p", dt_log1p((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log1p", dt_log1p((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log1p", dt_log1p((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "log1p", dt_log1p(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "log1p", dt_log1p((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log1p", dt_log1p((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log1p", dt_log1p((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "log1p", dt_log1p(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "log1p", dt_log1p(good.tensor, NULL));
 }
 
 static void test_log1p_(void) {
@@ -142,10 +152,11 @@ static void test_log1p_(void) {
 }
 
 static void test_sqrt(void) {
-  EXPECT(HANDLE, "sqrt", dt_sqrt((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sqrt", dt_sqrt((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sqrt", dt_sqrt((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sqrt", dt_sqrt(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "sqrt", dt_sqrt((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sqrt", dt_sqrt((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sqrt", dt_sqrt((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sqrt", dt_sqrt(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sqrt", dt_sqrt(good.tensor, NULL));
 }
 
 static void test_sqrt_(void) {
@@ -156,10 +167,11 @@ static void test_sqrt_(void) {
 }
 
 static void test_rsqrt(void) {
-  EXPECT(HANDLE, "rsqrt", dt_rsqrt((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsqrt", dt_rsqrt((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsqrt", dt_rsqrt((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsqrt", dt_rsqrt(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "rsqrt", dt_rsqrt((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsqrt", dt_rsqrt((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsqrt", dt_rsqrt((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsqrt", dt_rsqrt(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rsqrt", dt_rsqrt(good.tensor, NULL));
 }
 
 static void test_rsqrt_(void) {
@@ -170,10 +182,11 @@ static void test_rsqrt_(void) {
 }
 
 static void test_square(void) {
-  EXPECT(HANDLE, "square", dt_square((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "square", dt_square((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "square", dt_square((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "square", dt_square(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "square", dt_square((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "square", dt_square((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "square", dt_square((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "square", dt_square(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "square", dt_square(good.tensor, NULL));
 }
 
 static void test_square_(void) {
@@ -184,10 +197,11 @@ static void test_square_(void) {
 }
 
 static void test_reciprocal(void) {
-  EXPECT(HANDLE, "reciprocal", dt_reciprocal((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reciprocal", dt_reciprocal((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reciprocal", dt_reciprocal((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reciprocal", dt_reciprocal(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "reciprocal", dt_reciprocal((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reciprocal", dt_reciprocal((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reciprocal", dt_reciprocal((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reciprocal", dt_reciprocal(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "reciprocal", dt_reciprocal(good.tensor, NULL));
 }
 
 static void test_reciprocal_(void) {
@@ -198,10 +212,11 @@ static void test_reciprocal_(void) {
 }
 
 static void test_sin(void) {
-  EXPECT(HANDLE, "sin", dt_sin((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sin", dt_sin((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sin", dt_sin((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sin", dt_sin(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "sin", dt_sin((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sin", dt_sin((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sin", dt_sin((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sin", dt_sin(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sin", dt_sin(good.tensor, NULL));
 }
 
 static void test_sin_(void) {
@@ -212,10 +227,11 @@ static void test_sin_(void) {
 }
 
 static void test_cos(void) {
-  EXPECT(HANDLE, "cos", dt_cos((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cos", dt_cos((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cos", dt_cos((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cos", dt_cos(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cos", dt_cos((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cos", dt_cos((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cos", dt_cos((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cos", dt_cos(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cos", dt_cos(good.tensor, NULL));
 }
 
 static void test_cos_(void) {
@@ -226,10 +242,11 @@ static void test_cos_(void) {
 }
 
 static void test_tanh(void) {
-  EXPECT(HANDLE, "tanh", dt_tanh((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tanh", dt_tanh((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tanh", dt_tanh((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tanh", dt_tanh(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tanh", dt_tanh((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tanh", dt_tanh((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tanh", dt_tanh((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tanh", dt_tanh(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tanh", dt_tanh(good.tensor, NULL));
 }
 
 static void test_tanh_(void) {
@@ -240,10 +257,11 @@ static void test_tanh_(void) {
 }
 
 static void test_erf(void) {
-  EXPECT(HANDLE, "erf", dt_erf((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "erf", dt_erf((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "erf", dt_erf((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "erf", dt_erf(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "erf", dt_erf((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "erf", dt_erf((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "erf", dt_erf((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "erf", dt_erf(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "erf", dt_erf(good.tensor, NULL));
 }
 
 static void test_erf_(void) {
@@ -254,10 +272,11 @@ static void test_erf_(void) {
 }
 
 static void test_sigmoid(void) {
-  EXPECT(HANDLE, "sigmoid", dt_sigmoid((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sigmoid", dt_sigmoid((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sigmoid", dt_sigmoid((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sigmoid", dt_sigmoid(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "sigmoid", dt_sigmoid((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sigmoid", dt_sigmoid((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sigmoid", dt_sigmoid((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sigmoid", dt_sigmoid(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sigmoid", dt_sigmoid(good.tensor, NULL));
 }
 
 static void test_sigmoid_(void) {
@@ -268,10 +287,11 @@ static void test_sigmoid_(void) {
 }
 
 static void test_relu(void) {
-  EXPECT(HANDLE, "relu", dt_relu((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "relu", dt_relu((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "relu", dt_relu((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "relu", dt_relu(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "relu", dt_relu((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "relu", dt_relu((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "relu", dt_relu((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "relu", dt_relu(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "relu", dt_relu(good.tensor, NULL));
 }
 
 static void test_relu_(void) {
@@ -282,12 +302,13 @@ static void test_relu_(void) {
 }
 
 static void test_leaky_relu(void) {
-  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu(NULL, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "leaky_relu", dt_leaky_relu(good.tensor, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "leaky_relu", dt_leaky_relu(good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "leaky_relu", dt_leaky_relu(NULL, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "leaky_relu", dt_leaky_relu(good.tensor, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "leaky_relu", dt_leaky_relu(good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "leaky_relu", dt_leaky_relu(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_leaky_relu_(void) {
@@ -300,12 +321,13 @@ static void test_leaky_relu_(void) {
 }
 
 static void test_elu(void) {
-  EXPECT(HANDLE, "elu", dt_elu((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "elu", dt_elu((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "elu", dt_elu((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "elu", dt_elu(NULL, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "elu", dt_elu(good.tensor, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "elu", dt_elu(good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "elu", dt_elu((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "elu", dt_elu((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "elu", dt_elu((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "elu", dt_elu(NULL, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu", dt_elu(good.tensor, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu", dt_elu(good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "elu", dt_elu(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_elu_(void) {
@@ -318,28 +340,31 @@ static void test_elu_(void) {
 }
 
 static void test_softplus(void) {
-  EXPECT(HANDLE, "softplus", dt_softplus((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "softplus", dt_softplus((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "softplus", dt_softplus((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "softplus", dt_softplus(NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "softplus", dt_softplus((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "softplus", dt_softplus((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "softplus", dt_softplus((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "softplus", dt_softplus(NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "softplus", dt_softplus(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_logsigmoid(void) {
-  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logsigmoid", dt_logsigmoid(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logsigmoid", dt_logsigmoid(good.tensor, NULL));
 }
 
 static void test_silu(void) {
-  EXPECT(HANDLE, "silu", dt_silu((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "silu", dt_silu((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "silu", dt_silu((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "silu", dt_silu(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "silu", dt_silu((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "silu", dt_silu((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "silu", dt_silu((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "silu", dt_silu(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "silu", dt_silu(good.tensor, NULL));
 }
 
 static void test_silu_(void) {
@@ -350,24 +375,26 @@ static void test_silu_(void) {
 }
 
 static void test_gelu(void) {
-  EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.released, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.garbage, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.foreign, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "gelu", dt_gelu(NULL, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "gelu", dt_gelu(good.tensor, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "gelu", dt_gelu(good.tensor, -1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "gelu", dt_gelu(good.tensor, 0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.released, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.garbage, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gelu", dt_gelu((dt_tensor *)bad.foreign, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gelu", dt_gelu(NULL, DT_APPROXIMATE_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gelu", dt_gelu(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gelu", dt_gelu(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gelu", dt_gelu(good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gelu", dt_gelu(good.tensor, DT_APPROXIMATE_NONE, NULL));
 }
 
 static void test_clamp_min(void) {
-  EXPECT(HANDLE, "clamp_min", dt_clamp_min((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_min", dt_clamp_min((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_min", dt_clamp_min((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_min", dt_clamp_min(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_min", dt_clamp_min(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_min", dt_clamp_min(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "clamp_min", dt_clamp_min(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_min", dt_clamp_min(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "clamp_min", dt_clamp_min((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_min", dt_clamp_min((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_min", dt_clamp_min((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_min", dt_clamp_min(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_min", dt_clamp_min(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_min", dt_clamp_min(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clamp_min", dt_clamp_min(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_min", dt_clamp_min(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clamp_min", dt_clamp_min(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_clamp_min_(void) {
@@ -382,14 +409,15 @@ static void test_clamp_min_(void) {
 }
 
 static void test_clamp_max(void) {
-  EXPECT(HANDLE, "clamp_max", dt_clamp_max((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_max", dt_clamp_max((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_max", dt_clamp_max((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_max", dt_clamp_max(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_max", dt_clamp_max(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_max", dt_clamp_max(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "clamp_max", dt_clamp_max(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp_max", dt_clamp_max(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "clamp_max", dt_clamp_max((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_max", dt_clamp_max((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_max", dt_clamp_max((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_max", dt_clamp_max(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_max", dt_clamp_max(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_max", dt_clamp_max(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clamp_max", dt_clamp_max(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp_max", dt_clamp_max(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clamp_max", dt_clamp_max(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_clamp_max_(void) {
@@ -404,16 +432,17 @@ static void test_clamp_max_(void) {
 }
 
 static void test_clamp(void) {
-  EXPECT(HANDLE, "clamp", dt_clamp((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp", dt_clamp((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp", dt_clamp((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp", dt_clamp(NULL, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "clamp", dt_clamp(good.tensor, NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "clamp", dt_clamp(good.tensor, good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "clamp", dt_clamp((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp", dt_clamp((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp", dt_clamp((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp", dt_clamp(NULL, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clamp", dt_clamp(good.tensor, NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "clamp", dt_clamp(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clamp", dt_clamp(good.tensor, good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "clamp", dt_clamp(good.tensor, good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_clamp_(void) {
@@ -430,16 +459,17 @@ static void test_clamp_(void) {
 }
 
 static void test_add(void) {
-  EXPECT(HANDLE, "add", dt_add((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "add", dt_add((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "add", dt_add((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "add", dt_add(NULL, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "add", dt_add(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "add", dt_add(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "add", dt_add(good.tensor, NULL, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "add", dt_add(good.tensor, NULL, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "add", dt_add(good.tensor, good.tensor, 0, 0, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "add", dt_add(good.tensor, good.tensor, 0, 0, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "add", dt_add((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "add", dt_add((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "add", dt_add((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "add", dt_add(NULL, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "add", dt_add(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "add", dt_add(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "add", dt_add(good.tensor, NULL, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "add", dt_add(good.tensor, NULL, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "add", dt_add(good.tensor, good.tensor, 0, 0, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "add", dt_add(good.tensor, good.tensor, 0, 0, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "add", dt_add(good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_add_(void) {
@@ -456,16 +486,17 @@ static void test_add_(void) {
 }
 
 static void test_sub(void) {
-  EXPECT(HANDLE, "sub", dt_sub((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sub", dt_sub((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sub", dt_sub((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sub", dt_sub(NULL, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sub", dt_sub(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sub", dt_sub(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "sub", dt_sub(good.tensor, NULL, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sub", dt_sub(good.tensor, NULL, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "sub", dt_sub(good.tensor, good.tensor, 0, 0, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "sub", dt_sub(good.tensor, good.tensor, 0, 0, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "sub", dt_sub((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sub", dt_sub((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sub", dt_sub((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sub", dt_sub(NULL, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sub", dt_sub(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sub", dt_sub(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sub", dt_sub(good.tensor, NULL, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sub", dt_sub(good.tensor, NULL, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sub", dt_sub(good.tensor, good.tensor, 0, 0, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sub", dt_sub(good.tensor, good.tensor, 0, 0, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sub", dt_sub(good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_sub_(void) {
@@ -482,27 +513,29 @@ static void test_sub_(void) {
 }
 
 static void test_rsub(void) {
-  EXPECT(HANDLE, "rsub", dt_rsub((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsub", dt_rsub((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsub", dt_rsub((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsub", dt_rsub(NULL, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsub", dt_rsub(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsub", dt_rsub(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "rsub", dt_rsub(good.tensor, NULL, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rsub", dt_rsub(good.tensor, NULL, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "rsub", dt_rsub(good.tensor, good.tensor, 0, 0, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "rsub", dt_rsub(good.tensor, good.tensor, 0, 0, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "rsub", dt_rsub((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsub", dt_rsub((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsub", dt_rsub((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsub", dt_rsub(NULL, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsub", dt_rsub(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsub", dt_rsub(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rsub", dt_rsub(good.tensor, NULL, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rsub", dt_rsub(good.tensor, NULL, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rsub", dt_rsub(good.tensor, good.tensor, 0, 0, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rsub", dt_rsub(good.tensor, good.tensor, 0, 0, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rsub", dt_rsub(good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
 static void test_mul(void) {
-  EXPECT(HANDLE, "mul", dt_mul((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mul", dt_mul((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mul", dt_mul((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mul", dt_mul(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mul", dt_mul(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mul", dt_mul(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "mul", dt_mul(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mul", dt_mul(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "mul", dt_mul((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mul", dt_mul((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mul", dt_mul((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mul", dt_mul(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mul", dt_mul(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mul", dt_mul(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "mul", dt_mul(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mul", dt_mul(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "mul", dt_mul(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_mul_(void) {
@@ -517,14 +550,15 @@ static void test_mul_(void) {
 }
 
 static void test_true_divide(void) {
-  EXPECT(HANDLE, "true_divide", dt_true_divide((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "true_divide", dt_true_divide((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "true_divide", dt_true_divide((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "true_divide", dt_true_divide(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "true_divide", dt_true_divide(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "true_divide", dt_true_divide(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "true_divide", dt_true_divide(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "true_divide", dt_true_divide(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "true_divide", dt_true_divide((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "true_divide", dt_true_divide((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "true_divide", dt_true_divide((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "true_divide", dt_true_divide(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "true_divide", dt_true_divide(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "true_divide", dt_true_divide(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "true_divide", dt_true_divide(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "true_divide", dt_true_divide(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "true_divide", dt_true_divide(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_true_divide_(void) {
@@ -539,16 +573,17 @@ static void test_true_divide_(void) {
 }
 
 static void test_div(void) {
-  EXPECT(HANDLE, "div", dt_div((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "div", dt_div((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "div", dt_div((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "div", dt_div(NULL, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "div", dt_div(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "div", dt_div(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "div", dt_div(good.tensor, NULL, 99, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "div", dt_div(good.tensor, NULL, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "div", dt_div(good.tensor, good.tensor, 0, 0, 0.0, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "div", dt_div(good.tensor, good.tensor, 0, 0, 0.0, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "div", dt_div((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "div", dt_div((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "div", dt_div((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "div", dt_div(NULL, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "div", dt_div(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "div", dt_div(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "div", dt_div(good.tensor, NULL, 99, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "div", dt_div(good.tensor, NULL, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "div", dt_div(good.tensor, good.tensor, 0, 0, 0.0, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "div", dt_div(good.tensor, good.tensor, 0, 0, 0.0, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "div", dt_div(good.tensor, good.tensor, 0, 0, 0.0, DT_ROUNDING_MODE_TRUNC, NULL));
 }
 
 static void test_div_(void) {
@@ -565,14 +600,15 @@ static void test_div_(void) {
 }
 
 static void test_floor_divide(void) {
-  EXPECT(HANDLE, "floor_divide", dt_floor_divide((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor_divide", dt_floor_divide((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor_divide", dt_floor_divide((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor_divide", dt_floor_divide(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor_divide", dt_floor_divide(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor_divide", dt_floor_divide(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "floor_divide", dt_floor_divide(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "floor_divide", dt_floor_divide(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "floor_divide", dt_floor_divide((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor_divide", dt_floor_divide((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor_divide", dt_floor_divide((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor_divide", dt_floor_divide(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor_divide", dt_floor_divide(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor_divide", dt_floor_divide(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "floor_divide", dt_floor_divide(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "floor_divide", dt_floor_divide(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "floor_divide", dt_floor_divide(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_floor_divide_(void) {
@@ -587,14 +623,15 @@ static void test_floor_divide_(void) {
 }
 
 static void test_remainder(void) {
-  EXPECT(HANDLE, "remainder", dt_remainder((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "remainder", dt_remainder((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "remainder", dt_remainder((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "remainder", dt_remainder(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "remainder", dt_remainder(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "remainder", dt_remainder(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "remainder", dt_remainder(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "remainder", dt_remainder(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "remainder", dt_remainder((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "remainder", dt_remainder((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "remainder", dt_remainder((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "remainder", dt_remainder(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "remainder", dt_remainder(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "remainder", dt_remainder(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "remainder", dt_remainder(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "remainder", dt_remainder(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "remainder", dt_remainder(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_remainder_(void) {
@@ -609,14 +646,15 @@ static void test_remainder_(void) {
 }
 
 static void test_pow(void) {
-  EXPECT(HANDLE, "pow", dt_pow((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "pow", dt_pow((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "pow", dt_pow(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "pow", dt_pow(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "pow", dt_pow(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "pow", dt_pow(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "pow", dt_pow(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "pow", dt_pow(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "pow", dt_pow((dt_tensor *)bad.released, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pow", dt_pow((dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "pow", dt_pow(NULL, 99, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pow", dt_pow(NULL, 0, 0, 0.0, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pow", dt_pow(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pow", dt_pow(good.tensor, 0, 0, 0.0, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "pow", dt_pow(good.tensor, 0, 0, 0.0, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pow", dt_pow(good.tensor, 0, 0, 0.0, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "pow", dt_pow(good.tensor, 0, 0, 0.0, good.tensor, 0, 0, 0.0, NULL));
 }
 
 static void test_pow_(void) {
@@ -631,25 +669,27 @@ static void test_pow_(void) {
 }
 
 static void test_maximum(void) {
-  EXPECT(HANDLE, "maximum", dt_maximum((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "maximum", dt_maximum((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "maximum", dt_maximum((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "maximum", dt_maximum(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "maximum", dt_maximum((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "maximum", dt_maximum((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "maximum", dt_maximum((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "maximum", dt_maximum(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "maximum", dt_maximum(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "maximum", dt_maximum(good.tensor, good.tensor, NULL));
 }
 
 static void test_minimum(void) {
-  EXPECT(HANDLE, "minimum", dt_minimum((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "minimum", dt_minimum((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "minimum", dt_minimum((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "minimum", dt_minimum(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "minimum", dt_minimum((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "minimum", dt_minimum((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "minimum", dt_minimum((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "minimum", dt_minimum(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "minimum", dt_minimum(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "minimum", dt_minimum(good.tensor, good.tensor, NULL));
 }
 
 int main(void) {

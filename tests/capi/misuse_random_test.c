@@ -2,107 +2,115 @@
 #include "tests/capi/misuse.h"
 
 static void test_rand(void) {
-  EXPECT(VALUE_ERROR, "rand", dt_rand(NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "rand", dt_rand(NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rand", dt_rand(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_randn(void) {
-  EXPECT(VALUE_ERROR, "randn", dt_randn(NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "randn", dt_randn(NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "randn", dt_randn(good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_randint(void) {
-  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "randint", dt_randint(1, 1, good.i64s, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_randperm(void) {
-  EXPECT(HANDLE, "randperm", dt_randperm(1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randperm", dt_randperm(1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randperm", dt_randperm(1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "randperm", dt_randperm(1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randperm", dt_randperm(1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randperm", dt_randperm(1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randperm", dt_randperm(1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "randperm", dt_randperm(1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_rand_like(void) {
-  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.released, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.garbage, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.foreign, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand_like", dt_rand_like(NULL, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.released, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.garbage, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like((dt_tensor *)bad.foreign, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(NULL, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rand_like", dt_rand_like(good.tensor, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rand_like", dt_rand_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_randn_like(void) {
-  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.released, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.garbage, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.foreign, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn_like", dt_randn_like(NULL, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.released, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.garbage, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like((dt_tensor *)bad.foreign, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(NULL, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randn_like", dt_randn_like(good.tensor, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "randn_like", dt_randn_like(good.tensor, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_randint_like(void) {
-  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.released, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.garbage, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.foreign, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint_like", dt_randint_like(NULL, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.released, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.garbage, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like((dt_tensor *)bad.foreign, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(NULL, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "randint_like", dt_randint_like(good.tensor, 1, 1, (dt_generator *)good.tensor, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "randint_like", dt_randint_like(good.tensor, 1, 1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_bernoulli(void) {
-  EXPECT(HANDLE, "bernoulli", dt_bernoulli((dt_tensor *)bad.released, good.generator, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bernoulli", dt_bernoulli((dt_tensor *)bad.garbage, good.generator, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bernoulli", dt_bernoulli((dt_tensor *)bad.foreign, good.generator, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bernoulli", dt_bernoulli(NULL, good.generator, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bernoulli", dt_bernoulli(good.tensor, (dt_generator *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bernoulli", dt_bernoulli(good.tensor, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "bernoulli", dt_bernoulli(good.tensor, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "bernoulli", dt_bernoulli((dt_tensor *)bad.released, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli", dt_bernoulli((dt_tensor *)bad.garbage, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli", dt_bernoulli((dt_tensor *)bad.foreign, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli", dt_bernoulli(NULL, good.generator, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli", dt_bernoulli(good.tensor, (dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli", dt_bernoulli(good.tensor, (dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bernoulli", dt_bernoulli(good.tensor, (dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bernoulli", dt_bernoulli(good.tensor, good.generator, NULL));
 }
 
 static void test_uniform_(void) {
@@ -145,17 +153,16 @@ static void test_random_(void) {
   EXPECT(HANDLE, "random_", dt_random_(good.tensor, 1, 1, (dt_generator *)good.tensor));
 }
 
-static void test_manual_seed(void) {
-}
-
 static void test_default_generator(void) {
-  EXPECT(VALUE_ERROR, "default_generator", dt_default_generator(99, 0, (dt_generator **)&out.pointer));
-  EXPECT(VALUE_ERROR, "default_generator", dt_default_generator(DT_DEVICE_TYPE_CPU, -1, (dt_generator **)&out.pointer));
+  EXPECT(VALUE_ERROR, "default_generator", dt_default_generator(99, 0, (dt_generator **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "default_generator", dt_default_generator(DT_DEVICE_TYPE_CPU, -1, (dt_generator **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "default_generator", dt_default_generator(DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
 static void test_generator_new(void) {
-  EXPECT(VALUE_ERROR, "generator_new", dt_generator_new(99, 0, (dt_generator **)&out.pointer));
-  EXPECT(VALUE_ERROR, "generator_new", dt_generator_new(DT_DEVICE_TYPE_CPU, -1, (dt_generator **)&out.pointer));
+  EXPECT(VALUE_ERROR, "generator_new", dt_generator_new(99, 0, (dt_generator **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "generator_new", dt_generator_new(DT_DEVICE_TYPE_CPU, -1, (dt_generator **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "generator_new", dt_generator_new(DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
 static void test_generator_manual_seed(void) {
@@ -174,10 +181,11 @@ static void test_generator_initial_seed(void) {
 }
 
 static void test_generator_get_state(void) {
-  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state((dt_generator *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state((dt_generator *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state((dt_generator *)good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state((dt_generator *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state((dt_generator *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state((dt_generator *)good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "generator_get_state", dt_generator_get_state(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "generator_get_state", dt_generator_get_state(good.generator, NULL));
 }
 
 static void test_generator_set_state(void) {
@@ -205,7 +213,6 @@ int main(void) {
   test_normal_();
   test_bernoulli_();
   test_random_();
-  test_manual_seed();
   test_default_generator();
   test_generator_new();
   test_generator_manual_seed();

@@ -2,163 +2,183 @@
 #include "tests/capi/misuse.h"
 
 static void test_sum(void) {
-  EXPECT(HANDLE, "sum", dt_sum((dt_tensor *)bad.released, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sum", dt_sum((dt_tensor *)bad.garbage, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sum", dt_sum((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "sum", dt_sum(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "sum", dt_sum((dt_tensor *)bad.released, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sum", dt_sum((dt_tensor *)bad.garbage, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sum", dt_sum((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sum", dt_sum(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sum", dt_sum(good.tensor, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
 static void test_mean(void) {
-  EXPECT(HANDLE, "mean", dt_mean((dt_tensor *)bad.released, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mean", dt_mean((dt_tensor *)bad.garbage, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mean", dt_mean((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "mean", dt_mean(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "mean", dt_mean((dt_tensor *)bad.released, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mean", dt_mean((dt_tensor *)bad.garbage, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mean", dt_mean((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "mean", dt_mean(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
 static void test_prod(void) {
-  EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.released, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.garbage, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.foreign, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "prod", dt_prod(NULL, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "prod", dt_prod(good.tensor, NULL, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "prod", dt_prod(good.tensor, NULL, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.released, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.garbage, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.foreign, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "prod", dt_prod(NULL, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "prod", dt_prod(good.tensor, NULL, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "prod", dt_prod(good.tensor, NULL, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "prod", dt_prod(good.tensor, NULL, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
 static void test_max(void) {
-  EXPECT(HANDLE, "max", dt_max((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max", dt_max((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max", dt_max((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max", dt_max(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "max", dt_max((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "max", dt_max((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "max", dt_max((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "max", dt_max(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "max", dt_max(good.tensor, NULL));
 }
 
 static void test_max_dim(void) {
-  EXPECT(HANDLE, "max_dim", dt_max_dim((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_dim", dt_max_dim((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_dim", dt_max_dim((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "max_dim", dt_max_dim(NULL, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "max_dim", dt_max_dim((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "max_dim", dt_max_dim((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "max_dim", dt_max_dim((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "max_dim", dt_max_dim(NULL, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "max_dim", dt_max_dim(good.tensor, 1, 1, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "max_dim", dt_max_dim(good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], NULL));
 }
 
 static void test_min(void) {
-  EXPECT(HANDLE, "min", dt_min((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "min", dt_min((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "min", dt_min((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "min", dt_min(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "min", dt_min((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "min", dt_min((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "min", dt_min((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "min", dt_min(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "min", dt_min(good.tensor, NULL));
 }
 
 static void test_min_dim(void) {
-  EXPECT(HANDLE, "min_dim", dt_min_dim((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "min_dim", dt_min_dim((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "min_dim", dt_min_dim((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "min_dim", dt_min_dim(NULL, 1, 1, (dt_tensor **)&out.pointer, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "min_dim", dt_min_dim((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "min_dim", dt_min_dim((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "min_dim", dt_min_dim((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "min_dim", dt_min_dim(NULL, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "min_dim", dt_min_dim(good.tensor, 1, 1, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "min_dim", dt_min_dim(good.tensor, 1, 1, (dt_tensor **)&out.pointer[0], NULL));
 }
 
 static void test_amax(void) {
-  EXPECT(HANDLE, "amax", dt_amax((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "amax", dt_amax((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "amax", dt_amax((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "amax", dt_amax(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "amax", dt_amax(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "amax", dt_amax(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "amax", dt_amax((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "amax", dt_amax((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "amax", dt_amax((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "amax", dt_amax(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "amax", dt_amax(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "amax", dt_amax(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "amax", dt_amax(good.tensor, good.i64s, 1, 1, NULL));
 }
 
 static void test_amin(void) {
-  EXPECT(HANDLE, "amin", dt_amin((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "amin", dt_amin((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "amin", dt_amin((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "amin", dt_amin(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "amin", dt_amin(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "amin", dt_amin(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "amin", dt_amin((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "amin", dt_amin((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "amin", dt_amin((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "amin", dt_amin(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "amin", dt_amin(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "amin", dt_amin(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "amin", dt_amin(good.tensor, good.i64s, 1, 1, NULL));
 }
 
 static void test_argmax(void) {
-  EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.released, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.garbage, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.foreign, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "argmax", dt_argmax(NULL, NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.released, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.garbage, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.foreign, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argmax", dt_argmax(NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "argmax", dt_argmax(good.tensor, NULL, 1, NULL));
 }
 
 static void test_argmin(void) {
-  EXPECT(HANDLE, "argmin", dt_argmin((dt_tensor *)bad.released, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "argmin", dt_argmin((dt_tensor *)bad.garbage, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "argmin", dt_argmin((dt_tensor *)bad.foreign, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "argmin", dt_argmin(NULL, NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "argmin", dt_argmin((dt_tensor *)bad.released, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argmin", dt_argmin((dt_tensor *)bad.garbage, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argmin", dt_argmin((dt_tensor *)bad.foreign, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argmin", dt_argmin(NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "argmin", dt_argmin(good.tensor, NULL, 1, NULL));
 }
 
 static void test_var(void) {
-  EXPECT(HANDLE, "var", dt_var((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "var", dt_var((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "var", dt_var((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "var", dt_var(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "var", dt_var(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "var", dt_var(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "var", dt_var(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "var", dt_var((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "var", dt_var((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "var", dt_var((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "var", dt_var(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "var", dt_var(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "var", dt_var(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "var", dt_var(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "var", dt_var(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
 }
 
 static void test_std(void) {
-  EXPECT(HANDLE, "std", dt_std((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "std", dt_std((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "std", dt_std((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "std", dt_std(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "std", dt_std(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "std", dt_std((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "std", dt_std((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "std", dt_std((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "std", dt_std(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "std", dt_std(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "std", dt_std(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
 }
 
 static void test_norm(void) {
-  EXPECT(HANDLE, "norm", dt_norm((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "norm", dt_norm((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "norm", dt_norm((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "norm", dt_norm(NULL, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "norm", dt_norm(good.tensor, 99, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(TYPE_ERROR, "norm", dt_norm(good.tensor, 0, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "norm", dt_norm((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "norm", dt_norm((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "norm", dt_norm((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "norm", dt_norm(NULL, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "norm", dt_norm(good.tensor, 99, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "norm", dt_norm(good.tensor, 0, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
 static void test_any(void) {
-  EXPECT(HANDLE, "any", dt_any((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "any", dt_any((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "any", dt_any((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "any", dt_any(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "any", dt_any(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "any", dt_any(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "any", dt_any((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "any", dt_any((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "any", dt_any((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "any", dt_any(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "any", dt_any(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "any", dt_any(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "any", dt_any(good.tensor, good.i64s, 1, 1, NULL));
 }
 
 static void test_all(void) {
-  EXPECT(HANDLE, "all", dt_all((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "all", dt_all((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "all", dt_all((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "all", dt_all(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "all", dt_all(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "all", dt_all(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "all", dt_all((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "all", dt_all((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "all", dt_all((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "all", dt_all(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "all", dt_all(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "all", dt_all(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "all", dt_all(good.tensor, good.i64s, 1, 1, NULL));
 }
 
 static void test_logsumexp(void) {
-  EXPECT(HANDLE, "logsumexp", dt_logsumexp((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logsumexp", dt_logsumexp((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logsumexp", dt_logsumexp((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "logsumexp", dt_logsumexp(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "logsumexp", dt_logsumexp(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "logsumexp", dt_logsumexp(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "logsumexp", dt_logsumexp((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logsumexp", dt_logsumexp((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logsumexp", dt_logsumexp((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "logsumexp", dt_logsumexp(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "logsumexp", dt_logsumexp(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "logsumexp", dt_logsumexp(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logsumexp", dt_logsumexp(good.tensor, good.i64s, 1, 1, NULL));
 }
 
 static void test_cumsum(void) {
-  EXPECT(HANDLE, "cumsum", dt_cumsum((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cumsum", dt_cumsum((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cumsum", dt_cumsum((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cumsum", dt_cumsum(NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cumsum", dt_cumsum(good.tensor, 1, 99, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cumsum", dt_cumsum(good.tensor, 1, -1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "cumsum", dt_cumsum((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumsum", dt_cumsum((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumsum", dt_cumsum((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumsum", dt_cumsum(NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cumsum", dt_cumsum(good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cumsum", dt_cumsum(good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cumsum", dt_cumsum(good.tensor, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
 static void test_cumsum_(void) {
@@ -183,14 +203,15 @@ static void test_equal(void) {
 }
 
 static void test_isclose(void) {
-  EXPECT(HANDLE, "isclose", dt_isclose((dt_tensor *)bad.released, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isclose", dt_isclose((dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isclose", dt_isclose((dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isclose", dt_isclose(NULL, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, (dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "isclose", dt_isclose((dt_tensor *)bad.released, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isclose", dt_isclose((dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isclose", dt_isclose((dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isclose", dt_isclose(NULL, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, (dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "isclose", dt_isclose(good.tensor, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "isclose", dt_isclose(good.tensor, good.tensor, 1, 1, 1, NULL));
 }
 
 static void test_allclose(void) {

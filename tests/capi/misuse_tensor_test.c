@@ -2,10 +2,11 @@
 #include "tests/capi/misuse.h"
 
 static void test_tensor_alias(void) {
-  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_alias", dt_tensor_alias(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_alias", dt_tensor_alias(good.tensor, NULL));
 }
 
 static void test_tensor_dim(void) {
@@ -29,7 +30,9 @@ static void test_tensor_shape(void) {
   EXPECT(HANDLE, "tensor_shape", dt_tensor_shape((dt_tensor *)bad.garbage, out.i64s, 4, &out.i64[0]));
   EXPECT(HANDLE, "tensor_shape", dt_tensor_shape((dt_tensor *)bad.foreign, out.i64s, 4, &out.i64[0]));
   EXPECT(HANDLE, "tensor_shape", dt_tensor_shape(NULL, out.i64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "tensor_shape", dt_tensor_shape(good.tensor, NULL, 4, &out.i64[0]));
   EXPECT(TYPE_ERROR, "tensor_shape", dt_tensor_shape(good.tensor, out.i64s, 4, NULL));
+  EXPECT(VALUE_ERROR, "tensor_shape", dt_tensor_shape(good.tensor, out.i64s, -1, &out.i64[0]));
 }
 
 static void test_tensor_stride(void) {
@@ -37,7 +40,9 @@ static void test_tensor_stride(void) {
   EXPECT(HANDLE, "tensor_stride", dt_tensor_stride((dt_tensor *)bad.garbage, out.i64s, 4, &out.i64[0]));
   EXPECT(HANDLE, "tensor_stride", dt_tensor_stride((dt_tensor *)bad.foreign, out.i64s, 4, &out.i64[0]));
   EXPECT(HANDLE, "tensor_stride", dt_tensor_stride(NULL, out.i64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "tensor_stride", dt_tensor_stride(good.tensor, NULL, 4, &out.i64[0]));
   EXPECT(TYPE_ERROR, "tensor_stride", dt_tensor_stride(good.tensor, out.i64s, 4, NULL));
+  EXPECT(VALUE_ERROR, "tensor_stride", dt_tensor_stride(good.tensor, out.i64s, -1, &out.i64[0]));
 }
 
 static void test_tensor_numel(void) {
@@ -73,11 +78,11 @@ static void test_tensor_dtype(void) {
 }
 
 static void test_tensor_device(void) {
-  EXPECT(HANDLE, "tensor_device", dt_tensor_device((dt_tensor *)bad.released, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "tensor_device", dt_tensor_device((dt_tensor *)bad.garbage, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "tensor_device", dt_tensor_device((dt_tensor *)bad.foreign, &out.i32[0], &out.i64[1]));
-  EXPECT(HANDLE, "tensor_device", dt_tensor_device(NULL, &out.i32[0], &out.i64[1]));
-  EXPECT(TYPE_ERROR, "tensor_device", dt_tensor_device(good.tensor, NULL, &out.i64[1]));
+  EXPECT(HANDLE, "tensor_device", dt_tensor_device((dt_tensor *)bad.released, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "tensor_device", dt_tensor_device((dt_tensor *)bad.garbage, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "tensor_device", dt_tensor_device((dt_tensor *)bad.foreign, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "tensor_device", dt_tensor_device(NULL, &out.i32[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "tensor_device", dt_tensor_device(good.tensor, NULL, &out.i64[0]));
   EXPECT(TYPE_ERROR, "tensor_device", dt_tensor_device(good.tensor, &out.i32[0], NULL));
 }
 
@@ -93,10 +98,10 @@ static void test_tensor_is_contiguous(void) {
 }
 
 static void test_tensor_data_ptr(void) {
-  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr((dt_tensor *)bad.released, &out.pointer));
-  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr((dt_tensor *)bad.garbage, &out.pointer));
-  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr((dt_tensor *)bad.foreign, &out.pointer));
-  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr(NULL, &out.pointer));
+  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr((dt_tensor *)bad.released, &out.pointer[0]));
+  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr((dt_tensor *)bad.garbage, &out.pointer[0]));
+  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr((dt_tensor *)bad.foreign, &out.pointer[0]));
+  EXPECT(HANDLE, "tensor_data_ptr", dt_tensor_data_ptr(NULL, &out.pointer[0]));
   EXPECT(TYPE_ERROR, "tensor_data_ptr", dt_tensor_data_ptr(good.tensor, NULL));
 }
 
@@ -133,20 +138,21 @@ static void test_tensor_version(void) {
 }
 
 static void test_tensor_item(void) {
-  EXPECT(HANDLE, "tensor_item", dt_tensor_item((dt_tensor *)bad.released, &out.i32[0], &out.i64[1], &out.f64[2]));
-  EXPECT(HANDLE, "tensor_item", dt_tensor_item((dt_tensor *)bad.garbage, &out.i32[0], &out.i64[1], &out.f64[2]));
-  EXPECT(HANDLE, "tensor_item", dt_tensor_item((dt_tensor *)bad.foreign, &out.i32[0], &out.i64[1], &out.f64[2]));
-  EXPECT(HANDLE, "tensor_item", dt_tensor_item(NULL, &out.i32[0], &out.i64[1], &out.f64[2]));
-  EXPECT(TYPE_ERROR, "tensor_item", dt_tensor_item(good.tensor, NULL, &out.i64[1], &out.f64[2]));
-  EXPECT(TYPE_ERROR, "tensor_item", dt_tensor_item(good.tensor, &out.i32[0], NULL, &out.f64[2]));
-  EXPECT(TYPE_ERROR, "tensor_item", dt_tensor_item(good.tensor, &out.i32[0], &out.i64[1], NULL));
+  EXPECT(HANDLE, "tensor_item", dt_tensor_item((dt_tensor *)bad.released, &out.i32[0], &out.i64[0], &out.f64[0]));
+  EXPECT(HANDLE, "tensor_item", dt_tensor_item((dt_tensor *)bad.garbage, &out.i32[0], &out.i64[0], &out.f64[0]));
+  EXPECT(HANDLE, "tensor_item", dt_tensor_item((dt_tensor *)bad.foreign, &out.i32[0], &out.i64[0], &out.f64[0]));
+  EXPECT(HANDLE, "tensor_item", dt_tensor_item(NULL, &out.i32[0], &out.i64[0], &out.f64[0]));
+  EXPECT(TYPE_ERROR, "tensor_item", dt_tensor_item(good.tensor, NULL, &out.i64[0], &out.f64[0]));
+  EXPECT(TYPE_ERROR, "tensor_item", dt_tensor_item(good.tensor, &out.i32[0], NULL, &out.f64[0]));
+  EXPECT(TYPE_ERROR, "tensor_item", dt_tensor_item(good.tensor, &out.i32[0], &out.i64[0], NULL));
 }
 
 static void test_tensor_to_string(void) {
-  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string((dt_tensor *)bad.released, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string((dt_tensor *)bad.garbage, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string((dt_tensor *)bad.foreign, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string(NULL, (dt_bytes **)&out.pointer));
+  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string((dt_tensor *)bad.released, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string((dt_tensor *)bad.garbage, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string((dt_tensor *)bad.foreign, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_to_string", dt_tensor_to_string(NULL, (dt_bytes **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_to_string", dt_tensor_to_string(good.tensor, NULL));
 }
 
 static void test_tensor_requires_grad(void) {
@@ -173,10 +179,11 @@ static void test_tensor_is_leaf(void) {
 }
 
 static void test_tensor_grad(void) {
-  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_grad", dt_tensor_grad(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_grad", dt_tensor_grad(good.tensor, NULL));
 }
 
 static void test_tensor_set_grad(void) {
@@ -197,17 +204,19 @@ static void test_tensor_retain_grad(void) {
 }
 
 static void test_tensor_grad_fn_name(void) {
-  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.released, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.garbage, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.foreign, (dt_bytes **)&out.pointer));
-  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name(NULL, (dt_bytes **)&out.pointer));
+  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.released, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.garbage, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.foreign, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name(NULL, (dt_bytes **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_grad_fn_name", dt_tensor_grad_fn_name(good.tensor, NULL));
 }
 
 static void test_tensor_data(void) {
-  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "tensor_data", dt_tensor_data(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_data", dt_tensor_data(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_data", dt_tensor_data(good.tensor, NULL));
 }
 
 static void test_tensor_set_data(void) {
@@ -222,10 +231,11 @@ static void test_tensor_set_data(void) {
 }
 
 static void test_detach(void) {
-  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "detach", dt_detach(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "detach", dt_detach(good.tensor, NULL));
 }
 
 static void test_detach_(void) {

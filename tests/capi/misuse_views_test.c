@@ -2,241 +2,269 @@
 #include "tests/capi/misuse.h"
 
 static void test_view(void) {
-  EXPECT(HANDLE, "view", dt_view((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view", dt_view((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view", dt_view((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view", dt_view(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "view", dt_view(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "view", dt_view(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "view", dt_view((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view", dt_view((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view", dt_view((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view", dt_view(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "view", dt_view(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "view", dt_view(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "view", dt_view(good.tensor, good.i64s, 1, NULL));
 }
 
 static void test_view_as(void) {
-  EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view_as", dt_view_as(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_as", dt_view_as(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_as", dt_view_as(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "view_as", dt_view_as(good.tensor, good.tensor, NULL));
 }
 
 static void test_reshape(void) {
-  EXPECT(HANDLE, "reshape", dt_reshape((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape", dt_reshape((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape", dt_reshape((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape", dt_reshape(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "reshape", dt_reshape(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "reshape", dt_reshape(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "reshape", dt_reshape((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape", dt_reshape((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape", dt_reshape((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape", dt_reshape(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "reshape", dt_reshape(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "reshape", dt_reshape(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "reshape", dt_reshape(good.tensor, good.i64s, 1, NULL));
 }
 
 static void test_reshape_as(void) {
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "reshape_as", dt_reshape_as(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "reshape_as", dt_reshape_as(good.tensor, good.tensor, NULL));
 }
 
 static void test_flatten(void) {
-  EXPECT(HANDLE, "flatten", dt_flatten((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "flatten", dt_flatten((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "flatten", dt_flatten((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "flatten", dt_flatten(NULL, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "flatten", dt_flatten((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "flatten", dt_flatten((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "flatten", dt_flatten((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "flatten", dt_flatten(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "flatten", dt_flatten(good.tensor, 1, 1, NULL));
 }
 
 static void test_unflatten(void) {
-  EXPECT(HANDLE, "unflatten", dt_unflatten((dt_tensor *)bad.released, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "unflatten", dt_unflatten((dt_tensor *)bad.garbage, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "unflatten", dt_unflatten((dt_tensor *)bad.foreign, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "unflatten", dt_unflatten(NULL, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "unflatten", dt_unflatten((dt_tensor *)bad.released, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unflatten", dt_unflatten((dt_tensor *)bad.garbage, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unflatten", dt_unflatten((dt_tensor *)bad.foreign, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unflatten", dt_unflatten(NULL, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, good.i64s, 1, NULL));
 }
 
 static void test_transpose(void) {
-  EXPECT(HANDLE, "transpose", dt_transpose((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "transpose", dt_transpose((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "transpose", dt_transpose((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "transpose", dt_transpose(NULL, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "transpose", dt_transpose((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "transpose", dt_transpose((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "transpose", dt_transpose((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "transpose", dt_transpose(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "transpose", dt_transpose(good.tensor, 1, 1, NULL));
 }
 
 static void test_permute(void) {
-  EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "permute", dt_permute(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "permute", dt_permute(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "permute", dt_permute(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "permute", dt_permute(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "permute", dt_permute(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "permute", dt_permute(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "permute", dt_permute(good.tensor, good.i64s, 1, NULL));
 }
 
 static void test_movedim(void) {
-  EXPECT(HANDLE, "movedim", dt_movedim((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "movedim", dt_movedim((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "movedim", dt_movedim((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "movedim", dt_movedim(NULL, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, NULL, 2, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, -7, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "movedim", dt_movedim((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "movedim", dt_movedim((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "movedim", dt_movedim((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "movedim", dt_movedim(NULL, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, NULL, 2, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, -7, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, good.i64s, 1, NULL));
 }
 
 static void test_t(void) {
-  EXPECT(HANDLE, "t", dt_t((dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "t", dt_t((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "t", dt_t((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "t", dt_t(NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "t", dt_t((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "t", dt_t((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "t", dt_t((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "t", dt_t(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "t", dt_t(good.tensor, NULL));
 }
 
 static void test_squeeze(void) {
-  EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "squeeze", dt_squeeze(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "squeeze", dt_squeeze(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "squeeze", dt_squeeze(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "squeeze", dt_squeeze(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "squeeze", dt_squeeze(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "squeeze", dt_squeeze(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "squeeze", dt_squeeze(good.tensor, good.i64s, 1, NULL));
 }
 
 static void test_unsqueeze(void) {
-  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze(NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unsqueeze", dt_unsqueeze(NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "unsqueeze", dt_unsqueeze(good.tensor, 1, NULL));
 }
 
 static void test_expand(void) {
-  EXPECT(HANDLE, "expand", dt_expand((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand", dt_expand((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand", dt_expand((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand", dt_expand(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "expand", dt_expand(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "expand", dt_expand(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "expand", dt_expand((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand", dt_expand((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand", dt_expand((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand", dt_expand(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "expand", dt_expand(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "expand", dt_expand(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "expand", dt_expand(good.tensor, good.i64s, 1, NULL));
 }
 
 static void test_expand_as(void) {
-  EXPECT(HANDLE, "expand_as", dt_expand_as((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand_as", dt_expand_as((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand_as", dt_expand_as((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand_as", dt_expand_as(NULL, good.tensor, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "expand_as", dt_expand_as((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand_as", dt_expand_as((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand_as", dt_expand_as((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand_as", dt_expand_as(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "expand_as", dt_expand_as(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "expand_as", dt_expand_as(good.tensor, good.tensor, NULL));
 }
 
 static void test_broadcast_to(void) {
-  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "broadcast_to", dt_broadcast_to(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, good.i64s, 1, NULL));
 }
 
 static void test_select(void) {
-  EXPECT(HANDLE, "select", dt_select((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "select", dt_select((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "select", dt_select((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "select", dt_select(NULL, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "select", dt_select((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "select", dt_select((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "select", dt_select((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "select", dt_select(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "select", dt_select(good.tensor, 1, 1, NULL));
 }
 
 static void test_narrow(void) {
-  EXPECT(HANDLE, "narrow", dt_narrow((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "narrow", dt_narrow((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "narrow", dt_narrow((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "narrow", dt_narrow(NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "narrow", dt_narrow((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "narrow", dt_narrow((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "narrow", dt_narrow((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "narrow", dt_narrow(NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "narrow", dt_narrow(good.tensor, 1, 1, 1, NULL));
 }
 
 static void test_slice(void) {
-  EXPECT(HANDLE, "slice", dt_slice((dt_tensor *)bad.released, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "slice", dt_slice((dt_tensor *)bad.garbage, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "slice", dt_slice((dt_tensor *)bad.foreign, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "slice", dt_slice(NULL, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "slice", dt_slice((dt_tensor *)bad.released, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "slice", dt_slice((dt_tensor *)bad.garbage, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "slice", dt_slice((dt_tensor *)bad.foreign, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "slice", dt_slice(NULL, 1, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "slice", dt_slice(good.tensor, 1, NULL, NULL, 1, NULL));
 }
 
 static void test_as_strided(void) {
-  EXPECT(HANDLE, "as_strided", dt_as_strided((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "as_strided", dt_as_strided((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "as_strided", dt_as_strided((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "as_strided", dt_as_strided(NULL, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, NULL, 2, good.i64s, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, -7, good.i64s, 1, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, NULL, 2, NULL, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, good.i64s, -7, NULL, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "as_strided", dt_as_strided((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "as_strided", dt_as_strided((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "as_strided", dt_as_strided((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "as_strided", dt_as_strided(NULL, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, NULL, 2, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, -7, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, NULL, 2, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, good.i64s, -7, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, good.i64s, 1, NULL, NULL));
 }
 
 static void test_diagonal(void) {
-  EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "diagonal", dt_diagonal(NULL, 1, 1, 1, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diagonal", dt_diagonal(NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "diagonal", dt_diagonal(good.tensor, 1, 1, 1, NULL));
 }
 
 static void test_chunk(void) {
-  EXPECT(HANDLE, "chunk", dt_chunk((dt_tensor *)bad.released, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "chunk", dt_chunk((dt_tensor *)bad.garbage, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "chunk", dt_chunk((dt_tensor *)bad.foreign, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "chunk", dt_chunk(NULL, 1, 1, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "chunk", dt_chunk((dt_tensor *)bad.released, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "chunk", dt_chunk((dt_tensor *)bad.garbage, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "chunk", dt_chunk((dt_tensor *)bad.foreign, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "chunk", dt_chunk(NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chunk", dt_chunk(good.tensor, 1, 1, NULL));
 }
 
 static void test_split(void) {
-  EXPECT(HANDLE, "split", dt_split((dt_tensor *)bad.released, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "split", dt_split((dt_tensor *)bad.garbage, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "split", dt_split((dt_tensor *)bad.foreign, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "split", dt_split(NULL, 1, 1, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "split", dt_split((dt_tensor *)bad.released, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split", dt_split((dt_tensor *)bad.garbage, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split", dt_split((dt_tensor *)bad.foreign, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split", dt_split(NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "split", dt_split(good.tensor, 1, 1, NULL));
 }
 
 static void test_split_with_sizes(void) {
-  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes(NULL, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, NULL, 2, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, good.i64s, -7, 1, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes(NULL, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, NULL, 2, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, good.i64s, -7, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, good.i64s, 1, 1, NULL));
 }
 
 static void test_unbind(void) {
-  EXPECT(HANDLE, "unbind", dt_unbind((dt_tensor *)bad.released, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "unbind", dt_unbind((dt_tensor *)bad.garbage, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "unbind", dt_unbind((dt_tensor *)bad.foreign, 1, (dt_tensor_list **)&out.pointer));
-  EXPECT(HANDLE, "unbind", dt_unbind(NULL, 1, (dt_tensor_list **)&out.pointer));
+  EXPECT(HANDLE, "unbind", dt_unbind((dt_tensor *)bad.released, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unbind", dt_unbind((dt_tensor *)bad.garbage, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unbind", dt_unbind((dt_tensor *)bad.foreign, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "unbind", dt_unbind(NULL, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "unbind", dt_unbind(good.tensor, 1, NULL));
 }
 
 static void test_cat(void) {
-  EXPECT(VALUE_ERROR, "cat", dt_cat(NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "cat", dt_cat(good.tensors, -7, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cat", dt_cat(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cat", dt_cat(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "cat", dt_cat(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "cat", dt_cat(NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cat", dt_cat(good.tensors, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cat", dt_cat(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cat", dt_cat(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cat", dt_cat(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cat", dt_cat(good.tensors, 2, 1, NULL));
 }
 
 static void test_stack(void) {
-  EXPECT(VALUE_ERROR, "stack", dt_stack(NULL, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "stack", dt_stack(good.tensors, -7, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "stack", dt_stack(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "stack", dt_stack(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "stack", dt_stack(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer));
+  EXPECT(VALUE_ERROR, "stack", dt_stack(NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "stack", dt_stack(good.tensors, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stack", dt_stack(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stack", dt_stack(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "stack", dt_stack(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "stack", dt_stack(good.tensors, 2, 1, NULL));
 }
 
 static void test_repeat(void) {
-  EXPECT(HANDLE, "repeat", dt_repeat((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "repeat", dt_repeat((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "repeat", dt_repeat((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "repeat", dt_repeat(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "repeat", dt_repeat(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "repeat", dt_repeat(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "repeat", dt_repeat((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "repeat", dt_repeat((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "repeat", dt_repeat((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "repeat", dt_repeat(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "repeat", dt_repeat(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "repeat", dt_repeat(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "repeat", dt_repeat(good.tensor, good.i64s, 1, NULL));
 }
 
 static void test_flip(void) {
-  EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(HANDLE, "flip", dt_flip(NULL, good.i64s, 1, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, NULL, 2, (dt_tensor **)&out.pointer));
-  EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer));
+  EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "flip", dt_flip(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "flip", dt_flip(good.tensor, good.i64s, 1, NULL));
 }
 
 int main(void) {

@@ -277,6 +277,8 @@ def record_networks(record: Recorder) -> None:
     )
     record("softmax", input=numbers(3, 4), dim=1, grad=("input",))
     record("log_softmax", input=numbers(3, 4), dim=0, dtype=torch.float64)
+    record("interpolate", input=images, scale_factor=[2.0, 0.5], grad=("input",))
+    record("interpolate", input=images, size=[4, 9], mode="nearest-exact", grad=("input",))
     record("dropout", input=numbers(3), p=0.5, training=False)
     record("embedding", input=integers(2, 3), weight=numbers(5, 2), padding_idx=0, grad=("weight",))
 
@@ -362,6 +364,8 @@ def record_creation(record: Recorder) -> None:
     record("full", size=[2, 2], fill_value=1.5)
     record("full", size=[2], fill_value=3)
     record("full", size=[], fill_value=True)
+    table = lambda data, size: torch.tensor(data).reshape(size)  # noqa: E731
+    record("from_bools", table, data=[True, False, False, True], size=[2, 2])
     record("arange", start=1, end=7, step=2)
     record("arange", start=0, end=1, step=0.25)
     record("linspace", start=-1, end=1, steps=5)

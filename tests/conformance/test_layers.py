@@ -74,6 +74,8 @@ LAYERS = [
     ("MaxPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True}, [IMAGES]),
     ("AvgPool2d", ((3, 2),), {"padding": (1, 0), "count_include_pad": False}, [IMAGES]),
     ("AvgPool2d", (2,), {"stride": 1, "divisor_override": 3}, [IMAGES]),
+    ("Upsample", (), {"scale_factor": 2.0}, [IMAGES]),
+    ("Upsample", ((3, 7),), {"mode": "nearest-exact"}, [IMAGES]),
     ("BatchNorm1d", (4,), {}, [ROWS]),
     ("BatchNorm1d", (4,), {"momentum": None, "eps": 0.1}, [numbers(2, 4, 3)]),
     ("BatchNorm2d", (4,), {"momentum": 0.3}, [IMAGES]),

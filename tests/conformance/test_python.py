@@ -5,6 +5,7 @@ import pathlib
 
 import dumbtorch as torch
 import pytest
+from dumbtorch import _ops
 from dumbtorch.nn import functional as F
 
 CALLS = json.loads(pathlib.Path(__file__).with_name("calls.json").read_text())
@@ -27,6 +28,8 @@ def run(name: str, args: dict):
     name = name.removesuffix("_dim")
     if name == "split":  # PyTorch's own names for its arguments are others
         return torch.split(*args.values())
+    if name == "from_bools":  # other languages' torch.tensor
+        return _ops.from_bools(**args)
     for place in (torch, F):
         if hasattr(place, name):
             return getattr(place, name)(**args)

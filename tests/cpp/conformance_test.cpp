@@ -33,32 +33,38 @@ void case_4() {
   expect(result, dt::DType::kBool, {}, {1});
 }
 
-// arange
+// from_bools
 void case_5() {
+  const auto result = dt::from_bools(dt::Flags({true, false, false, true}), dt::Ints({2, 2}));
+  expect(result, dt::DType::kBool, {2, 2}, {1, 0, 0, 1});
+}
+
+// arange
+void case_6() {
   const auto result = dt::arange(1, 7, 2);
   expect(result, dt::DType::kInt64, {3}, {1, 3, 5});
 }
 
 // arange
-void case_6() {
+void case_7() {
   const auto result = dt::arange(0, 1, 0.25);
   expect(result, dt::DType::kFloat32, {4}, {0.0, 0.25, 0.5, 0.75});
 }
 
 // linspace
-void case_7() {
+void case_8() {
   const auto result = dt::linspace(-1, 1, 5);
   expect(result, dt::DType::kFloat32, {5}, {-1.0, -0.5, 0.0, 0.5, 1.0});
 }
 
 // eye
-void case_8() {
+void case_9() {
   const auto result = dt::eye(2, 3);
   expect(result, dt::DType::kFloat32, {2, 3}, {1.0, 0.0, 0.0, 0.0, 1.0, 0.0});
 }
 
 // zeros_like
-void case_9() {
+void case_10() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::zeros_like(a_input, dt::DType::kFloat64);
@@ -66,14 +72,14 @@ void case_9() {
 }
 
 // full_like
-void case_10() {
+void case_11() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
   const auto result = dt::full_like(a_input, 4);
   expect(result, dt::DType::kFloat32, {2}, {4.0, 4.0});
 }
 
 // neg
-void case_11() {
+void case_12() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::neg(a_input);
@@ -83,7 +89,7 @@ void case_11() {
 }
 
 // abs
-void case_12() {
+void case_13() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::abs(a_input);
@@ -93,7 +99,7 @@ void case_12() {
 }
 
 // exp
-void case_13() {
+void case_14() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::exp(a_input);
@@ -107,7 +113,7 @@ void case_13() {
 }
 
 // square
-void case_14() {
+void case_15() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::square(a_input);
@@ -117,7 +123,7 @@ void case_14() {
 }
 
 // sin
-void case_15() {
+void case_16() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::sin(a_input);
@@ -131,7 +137,7 @@ void case_15() {
 }
 
 // cos
-void case_16() {
+void case_17() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::cos(a_input);
@@ -145,7 +151,7 @@ void case_16() {
 }
 
 // tanh
-void case_17() {
+void case_18() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::tanh(a_input);
@@ -159,7 +165,7 @@ void case_17() {
 }
 
 // sigmoid
-void case_18() {
+void case_19() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::sigmoid(a_input);
@@ -173,7 +179,7 @@ void case_18() {
 }
 
 // relu
-void case_19() {
+void case_20() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::relu(a_input);
@@ -183,7 +189,7 @@ void case_19() {
 }
 
 // silu
-void case_20() {
+void case_21() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::functional::silu(a_input);
@@ -197,7 +203,7 @@ void case_20() {
 }
 
 // log
-void case_21() {
+void case_22() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
   const auto result = dt::log(a_input);
@@ -211,7 +217,7 @@ void case_21() {
 }
 
 // sqrt
-void case_22() {
+void case_23() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
   const auto result = dt::sqrt(a_input);
@@ -225,7 +231,7 @@ void case_22() {
 }
 
 // rsqrt
-void case_23() {
+void case_24() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
   const auto result = dt::rsqrt(a_input);
@@ -239,7 +245,7 @@ void case_23() {
 }
 
 // reciprocal
-void case_24() {
+void case_25() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
   const auto result = dt::reciprocal(a_input);
@@ -253,7 +259,7 @@ void case_24() {
 }
 
 // gelu
-void case_25() {
+void case_26() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::functional::gelu(a_input);
@@ -267,7 +273,7 @@ void case_25() {
 }
 
 // gelu
-void case_26() {
+void case_27() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::functional::gelu(a_input, dt::Approximate::kTanh);
@@ -281,7 +287,7 @@ void case_26() {
 }
 
 // clamp
-void case_27() {
+void case_28() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::clamp(a_input, -0.5, 1.0);
@@ -291,7 +297,7 @@ void case_27() {
 }
 
 // clamp
-void case_28() {
+void case_29() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::clamp(a_input, std::nullopt, 0.5);
@@ -301,7 +307,7 @@ void case_28() {
 }
 
 // clamp
-void case_29() {
+void case_30() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_min = make(dt::DType::kFloat32, {3}, {-0.5, 3.0, 1.0}, false);
@@ -312,7 +318,7 @@ void case_29() {
 }
 
 // add
-void case_30() {
+void case_31() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
@@ -324,7 +330,7 @@ void case_30() {
 }
 
 // add
-void case_31() {
+void case_32() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::add(a_input, 2);
@@ -332,14 +338,14 @@ void case_31() {
 }
 
 // add
-void case_32() {
+void case_33() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
   const auto result = dt::add(a_input, 2);
   expect(result, dt::DType::kInt64, {2, 3}, {2, 5, 3, 6, 4, 2});
 }
 
 // sub
-void case_33() {
+void case_34() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
@@ -351,7 +357,7 @@ void case_33() {
 }
 
 // sub
-void case_34() {
+void case_35() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::sub(a_input, 2);
@@ -359,14 +365,14 @@ void case_34() {
 }
 
 // sub
-void case_35() {
+void case_36() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
   const auto result = dt::sub(a_input, 2);
   expect(result, dt::DType::kInt64, {2, 3}, {-2, 1, -1, 2, 0, -2});
 }
 
 // mul
-void case_36() {
+void case_37() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
@@ -378,7 +384,7 @@ void case_36() {
 }
 
 // mul
-void case_37() {
+void case_38() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::mul(a_input, 2);
@@ -386,14 +392,14 @@ void case_37() {
 }
 
 // mul
-void case_38() {
+void case_39() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
   const auto result = dt::mul(a_input, 2);
   expect(result, dt::DType::kInt64, {2, 3}, {0, 6, 2, 8, 4, 0});
 }
 
 // div
-void case_39() {
+void case_40() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
@@ -405,7 +411,7 @@ void case_39() {
 }
 
 // div
-void case_40() {
+void case_41() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::div(a_input, 2);
@@ -413,14 +419,14 @@ void case_40() {
 }
 
 // div
-void case_41() {
+void case_42() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
   const auto result = dt::div(a_input, 2);
   expect(result, dt::DType::kFloat32, {2, 3}, {0.0, 1.5, 0.5, 2.0, 1.0, 0.0});
 }
 
 // add
-void case_42() {
+void case_43() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
@@ -432,14 +438,14 @@ void case_42() {
 }
 
 // sub
-void case_43() {
+void case_44() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
   const auto result = dt::sub(a_input, 3, 2);
   expect(result, dt::DType::kInt64, {4}, {-6, -3, -5, -2});
 }
 
 // rsub
-void case_44() {
+void case_45() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::rsub(a_input, 1.5);
@@ -447,7 +453,7 @@ void case_44() {
 }
 
 // div
-void case_45() {
+void case_46() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::div(a_input, 0.75, dt::RoundingMode::kFloor);
@@ -455,7 +461,7 @@ void case_45() {
 }
 
 // pow
-void case_46() {
+void case_47() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
   const auto result = dt::pow(a_input, 2.5);
@@ -469,7 +475,7 @@ void case_46() {
 }
 
 // pow
-void case_47() {
+void case_48() {
   const dt::Tensor a_exponent = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::pow(2, a_exponent);
@@ -483,7 +489,7 @@ void case_47() {
 }
 
 // maximum
-void case_48() {
+void case_49() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
@@ -495,7 +501,7 @@ void case_48() {
 }
 
 // minimum
-void case_49() {
+void case_50() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
@@ -504,7 +510,7 @@ void case_49() {
 }
 
 // eq
-void case_50() {
+void case_51() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::eq(a_input, 0.25);
@@ -512,7 +518,7 @@ void case_50() {
 }
 
 // ne
-void case_51() {
+void case_52() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::ne(a_input, 0.25);
@@ -520,7 +526,7 @@ void case_51() {
 }
 
 // lt
-void case_52() {
+void case_53() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::lt(a_input, 0.25);
@@ -528,7 +534,7 @@ void case_52() {
 }
 
 // le
-void case_53() {
+void case_54() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::le(a_input, 0.25);
@@ -536,7 +542,7 @@ void case_53() {
 }
 
 // gt
-void case_54() {
+void case_55() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::gt(a_input, 0.25);
@@ -544,7 +550,7 @@ void case_54() {
 }
 
 // ge
-void case_55() {
+void case_56() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::ge(a_input, 0.25);
@@ -552,7 +558,7 @@ void case_55() {
 }
 
 // logical_and
-void case_56() {
+void case_57() {
   const dt::Tensor a_input = make(dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0}, false);
   const dt::Tensor a_other = make(dt::DType::kBool, {2, 3}, {1, 0, 1, 0, 0, 1}, false);
   const auto result = dt::logical_and(a_input, a_other);
@@ -560,14 +566,14 @@ void case_56() {
 }
 
 // bitwise_xor
-void case_57() {
+void case_58() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
   const auto result = dt::bitwise_xor(a_input, 6);
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // where
-void case_58() {
+void case_59() {
   const dt::Tensor a_condition = make(dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0}, false);
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
@@ -578,7 +584,7 @@ void case_58() {
 }
 
 // masked_fill
-void case_59() {
+void case_60() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_mask = make(dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0}, false);
@@ -589,7 +595,7 @@ void case_59() {
 }
 
 // add_
-void case_60() {
+void case_61() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
@@ -598,7 +604,7 @@ void case_60() {
 }
 
 // mul_
-void case_61() {
+void case_62() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
@@ -607,7 +613,7 @@ void case_61() {
 }
 
 // view
-void case_62() {
+void case_63() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -619,7 +625,7 @@ void case_62() {
 }
 
 // reshape
-void case_63() {
+void case_64() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -631,7 +637,7 @@ void case_63() {
 }
 
 // flatten
-void case_64() {
+void case_65() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -643,7 +649,7 @@ void case_64() {
 }
 
 // flatten
-void case_65() {
+void case_66() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -659,7 +665,7 @@ void case_65() {
 }
 
 // transpose
-void case_66() {
+void case_67() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -675,7 +681,7 @@ void case_66() {
 }
 
 // permute
-void case_67() {
+void case_68() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -687,7 +693,7 @@ void case_67() {
 }
 
 // t
-void case_68() {
+void case_69() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const auto result = dt::t(a_input);
@@ -695,21 +701,21 @@ void case_68() {
 }
 
 // squeeze
-void case_69() {
+void case_70() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {1, 3, 1}, {-1.25, 2.25, 0.25}, false);
   const auto result = dt::squeeze(a_input);
   expect(result, dt::DType::kFloat32, {3}, {-1.25, 2.25, 0.25});
 }
 
 // squeeze
-void case_70() {
+void case_71() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {1, 3, 1}, {-1.25, 2.25, 0.25}, false);
   const auto result = dt::squeeze(a_input, dt::Ints({0}));
   expect(result, dt::DType::kFloat32, {3, 1}, {-1.25, 2.25, 0.25});
 }
 
 // unsqueeze
-void case_71() {
+void case_72() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -721,7 +727,7 @@ void case_71() {
 }
 
 // expand
-void case_72() {
+void case_73() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {3, 1}, {-1.25, 2.25, 0.25}, true);
   const auto result = a_input.expand(dt::Ints({2, 3, 4}));
   expect(
@@ -732,7 +738,7 @@ void case_72() {
 }
 
 // select
-void case_73() {
+void case_74() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -746,7 +752,7 @@ void case_73() {
 }
 
 // narrow
-void case_74() {
+void case_75() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -762,7 +768,7 @@ void case_74() {
 }
 
 // slice
-void case_75() {
+void case_76() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -774,7 +780,7 @@ void case_75() {
 }
 
 // slice
-void case_76() {
+void case_77() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -786,7 +792,7 @@ void case_76() {
 }
 
 // as_strided
-void case_77() {
+void case_78() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -796,7 +802,7 @@ void case_77() {
 }
 
 // chunk
-void case_78() {
+void case_79() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -811,7 +817,7 @@ void case_78() {
 }
 
 // split
-void case_79() {
+void case_80() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -825,7 +831,7 @@ void case_79() {
 }
 
 // unbind
-void case_80() {
+void case_81() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -838,7 +844,7 @@ void case_80() {
 }
 
 // cat
-void case_81() {
+void case_82() {
   const dt::Tensor a_tensors0 = make(dt::DType::kFloat32, {2, 2}, {-1.25, 2.25, 0.25, 3.75}, false);
   const dt::Tensor a_tensors1 = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
@@ -849,7 +855,7 @@ void case_81() {
 }
 
 // stack
-void case_82() {
+void case_83() {
   const dt::Tensor a_tensors0 = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
   const dt::Tensor a_tensors1 = make(dt::DType::kFloat32, {2}, {3.0, 6.5}, false);
   const auto result = dt::stack({a_tensors0, a_tensors1});
@@ -857,7 +863,7 @@ void case_82() {
 }
 
 // flip
-void case_83() {
+void case_84() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -869,7 +875,7 @@ void case_83() {
 }
 
 // repeat
-void case_84() {
+void case_85() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
   const auto result = a_input.repeat(dt::Ints({2, 3}));
   expect(
@@ -878,7 +884,7 @@ void case_84() {
 }
 
 // sum
-void case_85() {
+void case_86() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -892,7 +898,7 @@ void case_85() {
 }
 
 // sum
-void case_86() {
+void case_87() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -906,7 +912,7 @@ void case_86() {
 }
 
 // sum
-void case_87() {
+void case_88() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -916,7 +922,7 @@ void case_87() {
 }
 
 // mean
-void case_88() {
+void case_89() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -930,7 +936,7 @@ void case_88() {
 }
 
 // mean
-void case_89() {
+void case_90() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -944,7 +950,7 @@ void case_89() {
 }
 
 // mean
-void case_90() {
+void case_91() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -956,14 +962,14 @@ void case_90() {
 }
 
 // sum
-void case_91() {
+void case_92() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
   const auto result = dt::sum(a_input);
   expect(result, dt::DType::kInt64, {}, {10});
 }
 
 // sum
-void case_92() {
+void case_93() {
   const dt::Tensor a_input = make(
     dt::DType::kBool, {2, 3, 4},
     {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1}, false);
@@ -972,7 +978,7 @@ void case_92() {
 }
 
 // sum
-void case_93() {
+void case_94() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -982,7 +988,7 @@ void case_93() {
 }
 
 // prod
-void case_94() {
+void case_95() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const auto result = dt::prod(a_input, 1);
@@ -994,7 +1000,7 @@ void case_94() {
 }
 
 // max
-void case_95() {
+void case_96() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1008,7 +1014,7 @@ void case_95() {
 }
 
 // max_dim
-void case_96() {
+void case_97() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1025,7 +1031,7 @@ void case_96() {
 }
 
 // min
-void case_97() {
+void case_98() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1039,7 +1045,7 @@ void case_97() {
 }
 
 // min_dim
-void case_98() {
+void case_99() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1056,7 +1062,7 @@ void case_98() {
 }
 
 // argmax
-void case_99() {
+void case_100() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1066,7 +1072,7 @@ void case_99() {
 }
 
 // argmin
-void case_100() {
+void case_101() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1076,7 +1082,7 @@ void case_100() {
 }
 
 // var
-void case_101() {
+void case_102() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1092,7 +1098,7 @@ void case_101() {
 }
 
 // std
-void case_102() {
+void case_103() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1102,7 +1108,7 @@ void case_102() {
 }
 
 // norm
-void case_103() {
+void case_104() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1116,7 +1122,7 @@ void case_103() {
 }
 
 // norm
-void case_104() {
+void case_105() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1126,7 +1132,7 @@ void case_104() {
 }
 
 // any
-void case_105() {
+void case_106() {
   const dt::Tensor a_input = make(
     dt::DType::kBool, {2, 3, 4},
     {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1}, false);
@@ -1135,7 +1141,7 @@ void case_105() {
 }
 
 // all
-void case_106() {
+void case_107() {
   const dt::Tensor a_input = make(
     dt::DType::kBool, {2, 3, 4},
     {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, false);
@@ -1144,7 +1150,7 @@ void case_106() {
 }
 
 // cumsum
-void case_107() {
+void case_108() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1160,7 +1166,7 @@ void case_107() {
 }
 
 // logsumexp
-void case_108() {
+void case_109() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1176,7 +1182,7 @@ void case_108() {
 }
 
 // equal
-void case_109() {
+void case_110() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1190,7 +1196,7 @@ void case_109() {
 }
 
 // allclose
-void case_110() {
+void case_111() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1204,7 +1210,7 @@ void case_110() {
 }
 
 // matmul
-void case_111() {
+void case_112() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_other = make(
@@ -1220,7 +1226,7 @@ void case_111() {
 }
 
 // matmul
-void case_112() {
+void case_113() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1241,7 +1247,7 @@ void case_112() {
 }
 
 // mm
-void case_113() {
+void case_114() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_mat2 = make(
@@ -1252,7 +1258,7 @@ void case_113() {
 }
 
 // bmm
-void case_114() {
+void case_115() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1273,7 +1279,7 @@ void case_114() {
 }
 
 // mv
-void case_115() {
+void case_116() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
     false);
@@ -1283,7 +1289,7 @@ void case_115() {
 }
 
 // dot
-void case_116() {
+void case_117() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
   const dt::Tensor a_tensor = make(dt::DType::kFloat32, {4}, {1.0, 4.5, 2.5, 6.0}, true);
   const auto result = dt::dot(a_input, a_tensor);
@@ -1294,7 +1300,7 @@ void case_116() {
 }
 
 // addmm
-void case_117() {
+void case_118() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
   const dt::Tensor a_mat1 = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
@@ -1314,7 +1320,7 @@ void case_117() {
 }
 
 // linear
-void case_118() {
+void case_119() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_weight = make(
@@ -1335,7 +1341,7 @@ void case_118() {
 }
 
 // linear
-void case_119() {
+void case_120() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_weight = make(
@@ -1349,7 +1355,7 @@ void case_119() {
 }
 
 // linear_activation
-void case_120() {
+void case_121() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_weight = make(
@@ -1371,7 +1377,7 @@ void case_120() {
 }
 
 // linear_activation
-void case_121() {
+void case_122() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_weight = make(
@@ -1397,7 +1403,7 @@ void case_121() {
 }
 
 // linear_activation
-void case_122() {
+void case_123() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_weight = make(
@@ -1423,7 +1429,7 @@ void case_122() {
 }
 
 // conv2d
-void case_123() {
+void case_124() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1448,7 +1454,7 @@ void case_123() {
 }
 
 // conv2d
-void case_124() {
+void case_125() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1474,7 +1480,7 @@ void case_124() {
 }
 
 // conv2d
-void case_125() {
+void case_126() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1498,7 +1504,7 @@ void case_125() {
 }
 
 // max_pool2d
-void case_126() {
+void case_127() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1514,7 +1520,7 @@ void case_126() {
 }
 
 // max_pool2d
-void case_127() {
+void case_128() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1527,7 +1533,7 @@ void case_127() {
 }
 
 // avg_pool2d
-void case_128() {
+void case_129() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1543,7 +1549,7 @@ void case_128() {
 }
 
 // batch_norm
-void case_129() {
+void case_130() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1566,7 +1572,7 @@ void case_129() {
 }
 
 // batch_norm
-void case_130() {
+void case_131() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1580,7 +1586,7 @@ void case_130() {
 }
 
 // layer_norm
-void case_131() {
+void case_132() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1601,7 +1607,7 @@ void case_131() {
 }
 
 // softmax
-void case_132() {
+void case_133() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1616,7 +1622,7 @@ void case_132() {
 }
 
 // log_softmax
-void case_133() {
+void case_134() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
@@ -1626,15 +1632,48 @@ void case_133() {
     {-3.1238729583693674, -1.0045969023422834, -3.1238729583693674, -0.08509724636430994, -0.12387295836936733, -3.5045969023422834, -0.12387295836936733, -2.58509724636431, -2.6238729583693674, -0.5045969023422835, -2.6238729583693674, -5.08509724636431});
 }
 
+// interpolate
+void case_135() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {2, 2, 5, 6},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
+    true);
+  const auto result = dt::functional::interpolate(a_input, std::nullopt, dt::Reals({2.0, 0.5}));
+  expect(
+    result, dt::DType::kFloat32, {2, 2, 10, 3},
+    {-1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75, 0.75, 2.25, 3.75, 0.75, 2.25, 3.75, -0.25, 1.25, 2.75, -0.25, 1.25, 2.75, -1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75});
+  result.sum().backward();
+  expect(
+    a_input.grad(), dt::DType::kFloat32, {2, 2, 5, 6},
+    {2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0});
+}
+
+// interpolate
+void case_136() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {2, 2, 5, 6},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
+    true);
+  const auto result = dt::functional::interpolate(
+    a_input, dt::Ints({4, 9}), std::nullopt, dt::Interpolation::kNearestExact);
+  expect(
+    result, dt::DType::kFloat32, {2, 2, 4, 9},
+    {-1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75});
+  result.sum().backward();
+  expect(
+    a_input.grad(), dt::DType::kFloat32, {2, 2, 5, 6},
+    {1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0});
+}
+
 // dropout
-void case_134() {
+void case_137() {
   const dt::Tensor a_input = make(dt::DType::kFloat32, {3}, {-1.25, 2.25, 0.25}, false);
   const auto result = dt::functional::dropout(a_input, 0.5, false);
   expect(result, dt::DType::kFloat32, {3}, {-1.25, 2.25, 0.25});
 }
 
 // embedding
-void case_135() {
+void case_138() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
   const dt::Tensor a_weight = make(
     dt::DType::kFloat32, {5, 2}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1650,7 +1689,7 @@ void case_135() {
 }
 
 // mse_loss
-void case_136() {
+void case_139() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1666,7 +1705,7 @@ void case_136() {
 }
 
 // cross_entropy
-void case_137() {
+void case_140() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1681,7 +1720,7 @@ void case_137() {
 }
 
 // mse_loss
-void case_138() {
+void case_141() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1697,7 +1736,7 @@ void case_138() {
 }
 
 // cross_entropy
-void case_139() {
+void case_142() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1711,7 +1750,7 @@ void case_139() {
 }
 
 // mse_loss
-void case_140() {
+void case_143() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1729,7 +1768,7 @@ void case_140() {
 }
 
 // cross_entropy
-void case_141() {
+void case_144() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1746,7 +1785,7 @@ void case_141() {
 }
 
 // l1_loss
-void case_142() {
+void case_145() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1762,7 +1801,7 @@ void case_142() {
 }
 
 // cross_entropy
-void case_143() {
+void case_146() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1778,7 +1817,7 @@ void case_143() {
 }
 
 // nll_loss
-void case_144() {
+void case_147() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {4, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1792,7 +1831,7 @@ void case_144() {
 }
 
 // binary_cross_entropy
-void case_145() {
+void case_148() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, true);
   const dt::Tensor a_target = make(
@@ -1806,7 +1845,7 @@ void case_145() {
 }
 
 // binary_cross_entropy_with_logits
-void case_146() {
+void case_149() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
   const dt::Tensor a_target = make(
@@ -1822,7 +1861,7 @@ void case_146() {
 }
 
 // index
-void case_147() {
+void case_150() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1837,7 +1876,7 @@ void case_147() {
 }
 
 // index_select
-void case_148() {
+void case_151() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1853,7 +1892,7 @@ void case_148() {
 }
 
 // gather
-void case_149() {
+void case_152() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1867,7 +1906,7 @@ void case_149() {
 }
 
 // scatter
-void case_150() {
+void case_153() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
@@ -1879,7 +1918,7 @@ void case_150() {
 }
 
 // scatter_add
-void case_151() {
+void case_154() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1897,7 +1936,7 @@ void case_151() {
 }
 
 // masked_select
-void case_152() {
+void case_155() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1912,7 +1951,7 @@ void case_152() {
 }
 
 // nonzero
-void case_153() {
+void case_156() {
   const dt::Tensor a_input = make(
     dt::DType::kBool, {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false);
   const auto result = dt::nonzero(a_input);
@@ -1920,14 +1959,14 @@ void case_153() {
 }
 
 // one_hot
-void case_154() {
+void case_157() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {3}, {0, 3, 1}, false);
   const auto result = dt::functional::one_hot(a_input, 5);
   expect(result, dt::DType::kInt64, {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0});
 }
 
 // tril
-void case_155() {
+void case_158() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1942,7 +1981,7 @@ void case_155() {
 }
 
 // triu
-void case_156() {
+void case_159() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
@@ -1953,7 +1992,7 @@ void case_156() {
 }
 
 // matmul
-void case_157() {
+void case_160() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_other = make(
@@ -1962,21 +2001,21 @@ void case_157() {
 }
 
 // sum
-void case_158() {
+void case_161() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", [&] { dt::sum(a_input, dt::Ints({3})); });
 }
 
 // reshape
-void case_159() {
+void case_162() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("shape '[4, 2]' is invalid for input of size 6", [&] { dt::reshape(a_input, dt::Ints({4, 2})); });
 }
 
 // add
-void case_160() {
+void case_163() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, false);
@@ -1984,21 +2023,21 @@ void case_160() {
 }
 
 // narrow
-void case_161() {
+void case_164() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("start (0) + length (9) exceeds dimension size (2).", [&] { dt::narrow(a_input, 0, 0, 9); });
 }
 
 // view
-void case_162() {
+void case_165() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("shape '[5]' is invalid for input of size 6", [&] { a_input.view(dt::Ints({5})); });
 }
 
 // softmax
-void case_163() {
+void case_166() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", [&] { dt::softmax(a_input, 2); });
@@ -2021,7 +2060,8 @@ const std::vector<void (*)()> cases = {
     case_128, case_129, case_130, case_131, case_132, case_133, case_134, case_135, case_136,
     case_137, case_138, case_139, case_140, case_141, case_142, case_143, case_144, case_145,
     case_146, case_147, case_148, case_149, case_150, case_151, case_152, case_153, case_154,
-    case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163};
+    case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163,
+    case_164, case_165, case_166};
 
 }  // namespace
 

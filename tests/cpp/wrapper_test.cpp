@@ -4,6 +4,8 @@
 #include <dumbtorch.hpp>
 #include <sstream>
 
+#include <unistd.h>
+
 namespace dt = dumbtorch;
 
 namespace {
@@ -177,6 +179,61 @@ void test_data() {
   CHECK(!dt::build_info().empty());
 }
 
+void test_lists() {
+  const std::vector<bool> flags = {true, false, true};
+  CHECK(dt::to_vector<bool>(dt::tensor(flags)) == flags);
+  CHECK(dt::tensor(flags, {1, 3}).dtype() == dt::kBool);
+  CHECK(total(dt::from_bools({true, false, false, true}, {2, 2})) == 2);
+  const dt::Tensor x = dt::arange(0, 6).to(std::nullopt, dt::kFloat32).reshape({1, 1, 2, 3});
+  namespace F = dt::functional;
+  CHECK(F::interpolate(x, std::nullopt, {2, 1}).shape() == (std::vector<int64_t>{1, 1, 4, 3}));
+  CHECK(F::interpolate(x, 4, std::nullopt, dt::Interpolation::kNearestExact).numel() == 16);
+  dt::NnUpsampleOptions larger;
+  larger.scale_factor = {2.0};
+  CHECK(dt::nn::Upsample(larger)(x).numel() == 24);
+  dt::NnMaxPool2dOptions pool;
+  pool.stride = {1, 1};
+  CHECK(dt::nn::MaxPool2d({2, 2}, pool)(x).shape() == (std::vector<int64_t>{1, 1, 1, 2}));
+  const dt::Optimizer sgd = dt::optim::SGD({x});
+  for (int64_t group = 1; group < 20; ++group) {  // more than the first buffer has room for
+    sgd.add_param_group({dt::ones({1})});
+    sgd.set("lr", static_cast<double>(group), group);
+  }
+  const dt::LrScheduler schedule = dt::optim::lr_scheduler::StepLR(sgd, 1);
+  schedule.step();
+  const std::vector<double> rates = schedule.get_last_lr();
+  CHECK(rates.size() == 20 && rates[19] == 19 * 0.1);
+}
+
+void test_safetensors() {
+  char name[] = P_tmpdir "/dt-wrapper-XXXXXX";
+  const int file = mkstemp(name);
+  CHECK(file >= 0);
+  const std::string path = name;
+  dt::save_safetensors(path, {"a", "b"}, {dt::ones({2}), dt::full({3}, 2.0)});
+  CHECK(total(dt::load_safetensors(path, {"b"}).tensors[0]) == 6);
+  CHECK(dt::safetensors_names(path) == (std::vector<std::string>{"a", "b"}));
+  CHECK(error_of([&] { dt::load_safetensors(path, {"c"}); }) == DT_STATUS_INDEX_ERROR);
+  const auto token = std::make_shared<int>(0);
+  const dt::Progress watch = [token](int64_t done, int64_t total) {
+    ++*token;
+    CHECK(total == 20 && (done == 0 || done == 20));
+    return done == 20;
+  };
+  CHECK(error_of([&] { dt::load_safetensors(path, std::nullopt, watch); }) == DT_STATUS_CANCELLED);
+  CHECK(*token == 2 && token.use_count() == 2);
+  struct Mine {};
+  try {
+    dt::save_safetensors(path, {"a"}, {dt::ones({1})},
+                         [](int64_t, int64_t) -> bool { throw Mine(); });
+    CHECK(false);
+  } catch (const Mine&) {
+    CHECK(dt::load_safetensors(path).names.size() == 2);  // the old file
+  }
+  close(file);
+  std::remove(name);
+}
+
 void test_contexts_and_logs() {
   const dt::Tensor x = dt::ones({3});
   const dt::Tensor same = dt::from_dlpack(dt::to_dlpack(x));
@@ -243,6 +300,8 @@ int main() {
   test_callbacks();
   test_custom_function();
   test_data();
+  test_lists();
+  test_safetensors();
   test_contexts_and_logs();
   test_indexing();
   test_modules();

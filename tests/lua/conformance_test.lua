@@ -27,39 +27,44 @@ check.case("4 full", function()
   check.tensor(result, "bool", {}, {1})
 end)
 
-check.case("5 arange", function()
+check.case("5 from_bools", function()
+  local result = dt.from_bools({true, false, false, true}, {size = {2, 2}})
+  check.tensor(result, "bool", {2, 2}, {1, 0, 0, 1})
+end)
+
+check.case("6 arange", function()
   local result = dt.arange(1, 7, {step = 2})
   check.tensor(result, "int64", {3}, {1, 3, 5})
 end)
 
-check.case("6 arange", function()
+check.case("7 arange", function()
   local result = dt.arange(0, 1, {step = 0.25})
   check.tensor(result, "float32", {4}, {0.0, 0.25, 0.5, 0.75})
 end)
 
-check.case("7 linspace", function()
+check.case("8 linspace", function()
   local result = dt.linspace(-1, 1, 5)
   check.tensor(result, "float32", {5}, {-1.0, -0.5, 0.0, 0.5, 1.0})
 end)
 
-check.case("8 eye", function()
+check.case("9 eye", function()
   local result = dt.eye(2, {m = 3})
   check.tensor(result, "float32", {2, 3}, {1.0, 0.0, 0.0, 0.0, 1.0, 0.0})
 end)
 
-check.case("9 zeros_like", function()
+check.case("10 zeros_like", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.zeros_like(input, {dtype = "float64"})
   check.tensor(result, "float64", {2, 3}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 end)
 
-check.case("10 full_like", function()
+check.case("11 full_like", function()
   local input = check.make("float32", {2}, {-1.25, 2.25}, false)
   local result = dt.full_like(input, 4)
   check.tensor(result, "float32", {2}, {4.0, 4.0})
 end)
 
-check.case("11 neg", function()
+check.case("12 neg", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.neg(input)
   check.tensor(result, "float32", {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25})
@@ -67,7 +72,7 @@ check.case("11 neg", function()
   check.tensor(input.grad, "float32", {2, 3}, {-1.0, -1.0, -1.0, -1.0, -1.0, -1.0})
 end)
 
-check.case("12 abs", function()
+check.case("13 abs", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.abs(input)
   check.tensor(result, "float32", {2, 3}, {1.25, 2.25, 0.25, 3.75, 1.75, 0.25})
@@ -75,7 +80,7 @@ check.case("12 abs", function()
   check.tensor(input.grad, "float32", {2, 3}, {-1.0, 1.0, 1.0, 1.0, 1.0, -1.0})
 end)
 
-check.case("13 exp", function()
+check.case("14 exp", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.exp(input)
   check.tensor(
@@ -87,7 +92,7 @@ check.case("13 exp", function()
     {0.2865048050880432, 9.487735748291016, 1.2840254306793213, 42.52108383178711, 5.754602909088135, 0.7788007855415344})
 end)
 
-check.case("14 square", function()
+check.case("15 square", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.square(input)
   check.tensor(result, "float32", {2, 3}, {1.5625, 5.0625, 0.0625, 14.0625, 3.0625, 0.0625})
@@ -95,7 +100,7 @@ check.case("14 square", function()
   check.tensor(input.grad, "float32", {2, 3}, {-2.5, 4.5, 0.5, 7.5, 3.5, -0.5})
 end)
 
-check.case("15 sin", function()
+check.case("16 sin", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.sin(input)
   check.tensor(
@@ -107,7 +112,7 @@ check.case("15 sin", function()
     {0.3153223693370819, -0.6281736493110657, 0.9689124226570129, -0.8205593228340149, -0.17824605107307434, 0.9689124226570129})
 end)
 
-check.case("16 cos", function()
+check.case("17 cos", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.cos(input)
   check.tensor(
@@ -119,7 +124,7 @@ check.case("16 cos", function()
     {0.9489846229553223, -0.7780731916427612, -0.24740396440029144, 0.571561336517334, -0.983985960483551, 0.24740396440029144})
 end)
 
-check.case("17 tanh", function()
+check.case("18 tanh", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.tanh(input)
   check.tensor(
@@ -131,7 +136,7 @@ check.case("17 tanh", function()
     {0.2804148495197296, 0.043464962393045425, 0.9400148391723633, 0.0022098717745393515, 0.11381206661462784, 0.9400148391723633})
 end)
 
-check.case("18 sigmoid", function()
+check.case("19 sigmoid", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.sigmoid(input)
   check.tensor(
@@ -143,7 +148,7 @@ check.case("18 sigmoid", function()
     {0.17310479283332825, 0.08625796437263489, 0.24613407254219055, 0.022449392825365067, 0.12612926959991455, 0.24613407254219055})
 end)
 
-check.case("19 relu", function()
+check.case("20 relu", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.relu(input)
   check.tensor(result, "float32", {2, 3}, {0.0, 2.25, 0.25, 3.75, 1.75, 0.0})
@@ -151,7 +156,7 @@ check.case("19 relu", function()
   check.tensor(input.grad, "float32", {2, 3}, {0.0, 1.0, 1.0, 1.0, 1.0, 0.0})
 end)
 
-check.case("20 silu", function()
+check.case("21 silu", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.functional.silu(input)
   check.tensor(
@@ -163,7 +168,7 @@ check.case("20 silu", function()
     {0.006319149397313595, 1.0987309217453003, 0.623710036277771, 1.061207890510559, 1.0726789236068726, 0.3762899935245514})
 end)
 
-check.case("21 log", function()
+check.case("22 log", function()
   local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
   local result = dt.log(input)
   check.tensor(
@@ -175,7 +180,7 @@ check.case("21 log", function()
     {4.0, 0.2666666805744171, 0.5714285969734192, 0.190476194024086, 0.3076923191547394, 0.800000011920929})
 end)
 
-check.case("22 sqrt", function()
+check.case("23 sqrt", function()
   local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
   local result = dt.sqrt(input)
   check.tensor(
@@ -187,7 +192,7 @@ check.case("22 sqrt", function()
     {1.0, 0.25819888710975647, 0.37796449661254883, 0.2182178795337677, 0.2773500978946686, 0.4472135901451111})
 end)
 
-check.case("23 rsqrt", function()
+check.case("24 rsqrt", function()
   local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
   local result = dt.rsqrt(input)
   check.tensor(
@@ -199,7 +204,7 @@ check.case("23 rsqrt", function()
     {-4.0, -0.06885303556919098, -0.21597974002361298, -0.04156530648469925, -0.08533849567174911, -0.3577708601951599})
 end)
 
-check.case("24 reciprocal", function()
+check.case("25 reciprocal", function()
   local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
   local result = dt.reciprocal(input)
   check.tensor(
@@ -211,7 +216,7 @@ check.case("24 reciprocal", function()
     {-16.0, -0.07111112028360367, -0.3265306353569031, -0.03628117963671684, -0.09467456489801407, -0.64000004529953})
 end)
 
-check.case("25 gelu", function()
+check.case("26 gelu", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.functional.gelu(input)
   check.tensor(
@@ -223,7 +228,7 @@ check.case("25 gelu", function()
     {-0.12266147136688232, 1.059189796447754, 0.6953732967376709, 1.0012338161468506, 1.1109261512756348, 0.3046267032623291})
 end)
 
-check.case("26 gelu", function()
+check.case("27 gelu", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.functional.gelu(input, {approximate = "tanh"})
   check.tensor(
@@ -235,7 +240,7 @@ check.case("26 gelu", function()
     {-0.12249262630939484, 1.0599145889282227, 0.6953541040420532, 1.0009514093399048, 1.111596941947937, 0.3046458959579468})
 end)
 
-check.case("27 clamp", function()
+check.case("28 clamp", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.clamp(input, {min = -0.5, max = 1.0})
   check.tensor(result, "float32", {2, 3}, {-0.5, 1.0, 0.25, 1.0, 1.0, -0.25})
@@ -243,7 +248,7 @@ check.case("27 clamp", function()
   check.tensor(input.grad, "float32", {2, 3}, {0.0, 0.0, 1.0, 0.0, 0.0, 1.0})
 end)
 
-check.case("28 clamp", function()
+check.case("29 clamp", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.clamp(input, {max = 0.5})
   check.tensor(result, "float32", {2, 3}, {-1.25, 0.5, 0.25, 0.5, 0.5, -0.25})
@@ -251,7 +256,7 @@ check.case("28 clamp", function()
   check.tensor(input.grad, "float32", {2, 3}, {1.0, 0.0, 1.0, 0.0, 0.0, 1.0})
 end)
 
-check.case("29 clamp", function()
+check.case("30 clamp", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local min = check.make("float32", {3}, {-0.5, 3.0, 1.0}, false)
   local result = dt.clamp(input, {min = min})
@@ -260,7 +265,7 @@ check.case("29 clamp", function()
   check.tensor(input.grad, "float32", {2, 3}, {0.0, 0.0, 0.0, 1.0, 0.0, 0.0})
 end)
 
-check.case("30 add", function()
+check.case("31 add", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
   local result = dt.add(input, other)
@@ -270,19 +275,19 @@ check.case("30 add", function()
   check.tensor(other.grad, "float32", {3}, {2.0, 2.0, 2.0})
 end)
 
-check.case("31 add", function()
+check.case("32 add", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.add(input, 2)
   check.tensor(result, "float32", {2, 3}, {0.75, 4.25, 2.25, 5.75, 3.75, 1.75})
 end)
 
-check.case("32 add", function()
+check.case("33 add", function()
   local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
   local result = dt.add(input, 2)
   check.tensor(result, "int64", {2, 3}, {2, 5, 3, 6, 4, 2})
 end)
 
-check.case("33 sub", function()
+check.case("34 sub", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
   local result = dt.sub(input, other)
@@ -292,19 +297,19 @@ check.case("33 sub", function()
   check.tensor(other.grad, "float32", {3}, {-2.0, -2.0, -2.0})
 end)
 
-check.case("34 sub", function()
+check.case("35 sub", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.sub(input, 2)
   check.tensor(result, "float32", {2, 3}, {-3.25, 0.25, -1.75, 1.75, -0.25, -2.25})
 end)
 
-check.case("35 sub", function()
+check.case("36 sub", function()
   local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
   local result = dt.sub(input, 2)
   check.tensor(result, "int64", {2, 3}, {-2, 1, -1, 2, 0, -2})
 end)
 
-check.case("36 mul", function()
+check.case("37 mul", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
   local result = dt.mul(input, other)
@@ -314,19 +319,19 @@ check.case("36 mul", function()
   check.tensor(other.grad, "float32", {3}, {2.5, 4.0, 0.0})
 end)
 
-check.case("37 mul", function()
+check.case("38 mul", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.mul(input, 2)
   check.tensor(result, "float32", {2, 3}, {-2.5, 4.5, 0.5, 7.5, 3.5, -0.5})
 end)
 
-check.case("38 mul", function()
+check.case("39 mul", function()
   local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
   local result = dt.mul(input, 2)
   check.tensor(result, "int64", {2, 3}, {0, 6, 2, 8, 4, 0})
 end)
 
-check.case("39 div", function()
+check.case("40 div", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
   local result = dt.div(input, other)
@@ -336,19 +341,19 @@ check.case("39 div", function()
   check.tensor(other.grad, "float32", {3}, {-10.0, -0.25, 0.0})
 end)
 
-check.case("40 div", function()
+check.case("41 div", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.div(input, 2)
   check.tensor(result, "float32", {2, 3}, {-0.625, 1.125, 0.125, 1.875, 0.875, -0.125})
 end)
 
-check.case("41 div", function()
+check.case("42 div", function()
   local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
   local result = dt.div(input, 2)
   check.tensor(result, "float32", {2, 3}, {0.0, 1.5, 0.5, 2.0, 1.0, 0.0})
 end)
 
-check.case("42 add", function()
+check.case("43 add", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
   local result = dt.add(input, other, {alpha = 0.5})
@@ -358,25 +363,25 @@ check.case("42 add", function()
   check.tensor(other.grad, "float32", {3}, {1.0, 1.0, 1.0})
 end)
 
-check.case("43 sub", function()
+check.case("44 sub", function()
   local input = check.make("int64", {4}, {0, 3, 1, 4}, false)
   local result = dt.sub(input, 3, {alpha = 2})
   check.tensor(result, "int64", {4}, {-6, -3, -5, -2})
 end)
 
-check.case("44 rsub", function()
+check.case("45 rsub", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.rsub(input, 1.5)
   check.tensor(result, "float32", {2, 3}, {2.75, -0.75, 1.25, -2.25, -0.25, 1.75})
 end)
 
-check.case("45 div", function()
+check.case("46 div", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.div(input, 0.75, {rounding_mode = "floor"})
   check.tensor(result, "float32", {2, 3}, {-2.0, 3.0, 0.0, 5.0, 2.0, -1.0})
 end)
 
-check.case("46 pow", function()
+check.case("47 pow", function()
   local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
   local result = dt.pow(input, 2.5)
   check.tensor(
@@ -388,7 +393,7 @@ check.case("46 pow", function()
     {0.3125, 18.15460968017578, 5.787581443786621, 30.07315444946289, 14.647551536560059, 3.493856191635132})
 end)
 
-check.case("47 pow", function()
+check.case("48 pow", function()
   local exponent = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.pow(2, exponent)
   check.tensor(
@@ -400,7 +405,7 @@ check.case("47 pow", function()
     {0.2914324998855591, 3.297182083129883, 0.8242955207824707, 9.32583999633789, 2.3314599990844727, 0.5828649997711182})
 end)
 
-check.case("48 maximum", function()
+check.case("49 maximum", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
   local result = dt.maximum(input, other)
@@ -410,63 +415,63 @@ check.case("48 maximum", function()
   check.tensor(other.grad, "float32", {3}, {1.0, 2.0, 2.0})
 end)
 
-check.case("49 minimum", function()
+check.case("50 minimum", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
   local result = dt.minimum(input, other)
   check.tensor(result, "float32", {2, 3}, {-1.25, 2.25, 0.25, 0.5, 1.75, -0.25})
 end)
 
-check.case("50 eq", function()
+check.case("51 eq", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.eq(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {0, 0, 1, 0, 0, 0})
 end)
 
-check.case("51 ne", function()
+check.case("52 ne", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.ne(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {1, 1, 0, 1, 1, 1})
 end)
 
-check.case("52 lt", function()
+check.case("53 lt", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.lt(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {1, 0, 0, 0, 0, 1})
 end)
 
-check.case("53 le", function()
+check.case("54 le", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.le(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {1, 0, 1, 0, 0, 1})
 end)
 
-check.case("54 gt", function()
+check.case("55 gt", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.gt(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {0, 1, 0, 1, 1, 0})
 end)
 
-check.case("55 ge", function()
+check.case("56 ge", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.ge(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {0, 1, 1, 1, 1, 0})
 end)
 
-check.case("56 logical_and", function()
+check.case("57 logical_and", function()
   local input = check.make("bool", {2, 3}, {0, 1, 1, 1, 1, 0}, false)
   local other = check.make("bool", {2, 3}, {1, 0, 1, 0, 0, 1}, false)
   local result = dt.logical_and(input, other)
   check.tensor(result, "bool", {2, 3}, {0, 0, 1, 0, 0, 0})
 end)
 
-check.case("57 bitwise_xor", function()
+check.case("58 bitwise_xor", function()
   local input = check.make("int64", {4}, {0, 3, 1, 4}, false)
   local result = dt.bitwise_xor(input, 6)
   check.tensor(result, "int64", {4}, {6, 5, 7, 2})
 end)
 
-check.case("58 where", function()
+check.case("59 where", function()
   local condition = check.make("bool", {2, 3}, {0, 1, 1, 1, 1, 0}, false)
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.where(condition, input, 0.5)
@@ -475,7 +480,7 @@ check.case("58 where", function()
   check.tensor(input.grad, "float32", {2, 3}, {0.0, 1.0, 1.0, 1.0, 1.0, 0.0})
 end)
 
-check.case("59 masked_fill", function()
+check.case("60 masked_fill", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local mask = check.make("bool", {2, 3}, {0, 1, 1, 1, 1, 0}, false)
   local result = dt.masked_fill(input, mask, 9.0)
@@ -484,21 +489,21 @@ check.case("59 masked_fill", function()
   check.tensor(input.grad, "float32", {2, 3}, {1.0, 0.0, 0.0, 0.0, 0.0, 1.0})
 end)
 
-check.case("60 add_", function()
+check.case("61 add_", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
   local result = input:add_(other)
   check.tensor(result, "float32", {2, 3}, {-0.75, 6.25, 2.25, 4.25, 5.75, 1.75})
 end)
 
-check.case("61 mul_", function()
+check.case("62 mul_", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
   local result = input:mul_(other)
   check.tensor(result, "float32", {2, 3}, {-0.625, 9.0, 0.5, 1.875, 7.0, -0.5})
 end)
 
-check.case("62 view", function()
+check.case("63 view", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -509,7 +514,7 @@ check.case("62 view", function()
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)
 
-check.case("63 reshape", function()
+check.case("64 reshape", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -520,7 +525,7 @@ check.case("63 reshape", function()
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)
 
-check.case("64 flatten", function()
+check.case("65 flatten", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -531,7 +536,7 @@ check.case("64 flatten", function()
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)
 
-check.case("65 flatten", function()
+check.case("66 flatten", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -546,7 +551,7 @@ check.case("65 flatten", function()
     {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("66 transpose", function()
+check.case("67 transpose", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -561,7 +566,7 @@ check.case("66 transpose", function()
     {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("67 permute", function()
+check.case("68 permute", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -572,25 +577,25 @@ check.case("67 permute", function()
     {-1.25, 1.75, -0.75, 2.25, -0.25, 2.75, 2.25, -0.25, 2.75, 0.25, 3.25, 0.75, 0.25, 3.25, 0.75, 3.75, 1.25, -1.25, 3.75, 1.25, -1.25, 1.75, -0.75, 2.25})
 end)
 
-check.case("68 t", function()
+check.case("69 t", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local result = dt.t(input)
   check.tensor(result, "float32", {3, 2}, {-1.25, 3.75, 2.25, 1.75, 0.25, -0.25})
 end)
 
-check.case("69 squeeze", function()
+check.case("70 squeeze", function()
   local input = check.make("float32", {1, 3, 1}, {-1.25, 2.25, 0.25}, false)
   local result = dt.squeeze(input)
   check.tensor(result, "float32", {3}, {-1.25, 2.25, 0.25})
 end)
 
-check.case("70 squeeze", function()
+check.case("71 squeeze", function()
   local input = check.make("float32", {1, 3, 1}, {-1.25, 2.25, 0.25}, false)
   local result = dt.squeeze(input, {dim = {0}})
   check.tensor(result, "float32", {3, 1}, {-1.25, 2.25, 0.25})
 end)
 
-check.case("71 unsqueeze", function()
+check.case("72 unsqueeze", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -601,7 +606,7 @@ check.case("71 unsqueeze", function()
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)
 
-check.case("72 expand", function()
+check.case("73 expand", function()
   local input = check.make("float32", {3, 1}, {-1.25, 2.25, 0.25}, true)
   local result = input:expand({2, 3, 4})
   check.tensor(
@@ -611,7 +616,7 @@ check.case("72 expand", function()
   check.tensor(input.grad, "float32", {3, 1}, {8.0, 8.0, 8.0})
 end)
 
-check.case("73 select", function()
+check.case("74 select", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -624,7 +629,7 @@ check.case("73 select", function()
     {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("74 narrow", function()
+check.case("75 narrow", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -639,7 +644,7 @@ check.case("74 narrow", function()
     {0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0})
 end)
 
-check.case("75 slice", function()
+check.case("76 slice", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -650,7 +655,7 @@ check.case("75 slice", function()
     {2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25})
 end)
 
-check.case("76 slice", function()
+check.case("77 slice", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -661,7 +666,7 @@ check.case("76 slice", function()
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75})
 end)
 
-check.case("77 as_strided", function()
+check.case("78 as_strided", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -670,7 +675,7 @@ check.case("77 as_strided", function()
   check.tensor(result, "float32", {2, 2}, {3.75, -0.75, 1.75, 2.75})
 end)
 
-check.case("78 chunk", function()
+check.case("79 chunk", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -683,7 +688,7 @@ check.case("78 chunk", function()
   check.tensor(result[2], "float32", {2, 1, 4}, {-0.75, 2.75, 0.75, -1.25, 2.75, 0.75, -1.25, 2.25})
 end)
 
-check.case("79 split", function()
+check.case("80 split", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -696,7 +701,7 @@ check.case("79 split", function()
   check.tensor(result[2], "float32", {2, 3, 1}, {3.75, 1.25, -1.25, 1.75, -0.75, 2.25})
 end)
 
-check.case("80 unbind", function()
+check.case("81 unbind", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -708,7 +713,7 @@ check.case("80 unbind", function()
   check.tensor(result[3], "float32", {2, 4}, {-0.75, 2.75, 0.75, -1.25, 2.75, 0.75, -1.25, 2.25})
 end)
 
-check.case("81 cat", function()
+check.case("82 cat", function()
   local result = dt.cat(
     {check.make("float32", {2, 2}, {-1.25, 2.25, 0.25, 3.75}, false), check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)},
     {dim = 1})
@@ -716,13 +721,13 @@ check.case("81 cat", function()
     result, "float32", {2, 5}, {-1.25, 2.25, -1.25, 2.25, 0.25, 0.25, 3.75, 3.75, 1.75, -0.25})
 end)
 
-check.case("82 stack", function()
+check.case("83 stack", function()
   local result = dt.stack(
     {check.make("float32", {2}, {-1.25, 2.25}, false), check.make("float32", {2}, {3.0, 6.5}, false)})
   check.tensor(result, "float32", {2, 2}, {-1.25, 2.25, 3.0, 6.5})
 end)
 
-check.case("83 flip", function()
+check.case("84 flip", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -733,7 +738,7 @@ check.case("83 flip", function()
     {1.75, 3.75, 0.25, 2.25, -0.75, 1.25, 3.25, -0.25, 2.25, -1.25, 0.75, 2.75, 3.75, 0.25, 2.25, -1.25, 1.25, 3.25, -0.25, 1.75, -1.25, 0.75, 2.75, -0.75})
 end)
 
-check.case("84 repeat", function()
+check.case("85 repeat", function()
   local input = check.make("float32", {2}, {-1.25, 2.25}, false)
   local result = input:repeat_({2, 3})
   check.tensor(
@@ -741,7 +746,7 @@ check.case("84 repeat", function()
     {-1.25, 2.25, -1.25, 2.25, -1.25, 2.25, -1.25, 2.25, -1.25, 2.25, -1.25, 2.25})
 end)
 
-check.case("85 sum", function()
+check.case("86 sum", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -754,7 +759,7 @@ check.case("85 sum", function()
     {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("86 sum", function()
+check.case("87 sum", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -767,7 +772,7 @@ check.case("86 sum", function()
     {1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("87 sum", function()
+check.case("88 sum", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -776,7 +781,7 @@ check.case("87 sum", function()
   check.tensor(result, "float32", {2, 1, 4}, {-0.25, 4.75, 4.25, 3.75, 4.75, 4.25, 3.75, 3.25})
 end)
 
-check.case("88 mean", function()
+check.case("89 mean", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -789,7 +794,7 @@ check.case("88 mean", function()
     {0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301, 0.0416666679084301})
 end)
 
-check.case("89 mean", function()
+check.case("90 mean", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -802,7 +807,7 @@ check.case("89 mean", function()
     {0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125})
 end)
 
-check.case("90 mean", function()
+check.case("91 mean", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -813,13 +818,13 @@ check.case("90 mean", function()
     {-0.0833333358168602, 1.5833333730697632, 1.4166666269302368, 1.25, 1.5833333730697632, 1.4166666269302368, 1.25, 1.0833333730697632})
 end)
 
-check.case("91 sum", function()
+check.case("92 sum", function()
   local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
   local result = dt.sum(input)
   check.tensor(result, "int64", {}, {10})
 end)
 
-check.case("92 sum", function()
+check.case("93 sum", function()
   local input = check.make(
     "bool", {2, 3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1},
     false)
@@ -827,7 +832,7 @@ check.case("92 sum", function()
   check.tensor(result, "int64", {3, 4}, {1, 2, 2, 2, 1, 1, 2, 1, 1, 2, 1, 1})
 end)
 
-check.case("93 sum", function()
+check.case("94 sum", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -836,7 +841,7 @@ check.case("93 sum", function()
   check.tensor(result, "float64", {}, {28.5})
 end)
 
-check.case("94 prod", function()
+check.case("95 prod", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local result = dt.prod(input, {dim = 1})
   check.tensor(result, "float32", {2}, {-0.703125, -1.640625})
@@ -844,7 +849,7 @@ check.case("94 prod", function()
   check.tensor(input.grad, "float32", {2, 3}, {0.5625, -0.3125, -2.8125, -0.4375, -0.9375, 6.5625})
 end)
 
-check.case("95 max", function()
+check.case("96 max", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -857,7 +862,7 @@ check.case("95 max", function()
     {0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 end)
 
-check.case("96 max_dim", function()
+check.case("97 max_dim", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -871,7 +876,7 @@ check.case("96 max_dim", function()
     {0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0})
 end)
 
-check.case("97 min", function()
+check.case("98 min", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -884,7 +889,7 @@ check.case("97 min", function()
     {0.3333333432674408, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.3333333432674408, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.3333333432674408, 0.0})
 end)
 
-check.case("98 min_dim", function()
+check.case("99 min_dim", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -898,7 +903,7 @@ check.case("98 min_dim", function()
     {1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0})
 end)
 
-check.case("99 argmax", function()
+check.case("100 argmax", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -907,7 +912,7 @@ check.case("99 argmax", function()
   check.tensor(result, "int64", {}, {3})
 end)
 
-check.case("100 argmin", function()
+check.case("101 argmin", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -916,7 +921,7 @@ check.case("100 argmin", function()
   check.tensor(result, "int64", {2, 3}, {0, 1, 3, 1, 3, 2})
 end)
 
-check.case("101 var", function()
+check.case("102 var", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -931,7 +936,7 @@ check.case("101 var", function()
     {-1.1666666269302368, 0.6666666269302368, -1.1666666269302368, 2.5, 1.8333333730697632, -1.8333333730697632, 1.8333333730697632, 0.0, -0.6666666865348816, 1.1666666269302368, -0.6666666269302368, -2.5, 0.6666666269302368, -1.1666666269302368, 2.5, 0.6666666269302368, -1.8333333730697632, 1.8333333730697632, 0.0, -1.8333333730697632, 1.1666666269302368, -0.6666666269302368, -2.5, 1.1666666269302368})
 end)
 
-check.case("102 std", function()
+check.case("103 std", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -940,7 +945,7 @@ check.case("102 std", function()
   check.tensor(result, "float32", {1, 1, 1}, {1.6092991828918457})
 end)
 
-check.case("103 norm", function()
+check.case("104 norm", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -953,7 +958,7 @@ check.case("103 norm", function()
     {-0.12757758796215057, 0.22963964939117432, 0.025515517219901085, 0.3827327489852905, 0.17860862612724304, -0.025515517219901085, 0.33170172572135925, 0.12757758796215057, -0.0765465497970581, 0.280670702457428, 0.0765465497970581, -0.12757758796215057, 0.22963964939117432, 0.025515517219901085, 0.3827327489852905, 0.17860862612724304, -0.025515517219901085, 0.33170172572135925, 0.12757758796215057, -0.0765465497970581, 0.280670702457428, 0.0765465497970581, -0.12757758796215057, 0.22963964939117432})
 end)
 
-check.case("104 norm", function()
+check.case("105 norm", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -962,7 +967,7 @@ check.case("104 norm", function()
   check.tensor(result, "float32", {2, 3}, {7.5, 6.5, 5.5, 8.0, 5.5, 7.0})
 end)
 
-check.case("105 any", function()
+check.case("106 any", function()
   local input = check.make(
     "bool", {2, 3, 4}, {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1},
     false)
@@ -970,7 +975,7 @@ check.case("105 any", function()
   check.tensor(result, "bool", {}, {1})
 end)
 
-check.case("106 all", function()
+check.case("107 all", function()
   local input = check.make(
     "bool", {2, 3, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
     false)
@@ -978,7 +983,7 @@ check.case("106 all", function()
   check.tensor(result, "bool", {3, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
 end)
 
-check.case("107 cumsum", function()
+check.case("108 cumsum", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -993,7 +998,7 @@ check.case("107 cumsum", function()
     {3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("108 logsumexp", function()
+check.case("109 logsumexp", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1008,7 +1013,7 @@ check.case("108 logsumexp", function()
     {0.043986476957798004, 0.36619219183921814, 0.043986476957798004, 0.9184228777885437, 0.8834920525550842, 0.030058886855840683, 0.8834920525550842, 0.07538874447345734, 0.07252144068479538, 0.6037488579750061, 0.07252144068479538, 0.006188285071402788, 0.36619219183921814, 0.043986476957798004, 0.9184228777885437, 0.36619219183921814, 0.030058886855840683, 0.8834920525550842, 0.07538874447345734, 0.030058886855840683, 0.6037488579750061, 0.07252144068479538, 0.006188285071402788, 0.6037488579750061})
 end)
 
-check.case("109 equal", function()
+check.case("110 equal", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1021,7 +1026,7 @@ check.case("109 equal", function()
   check.same(result, true)
 end)
 
-check.case("110 allclose", function()
+check.case("111 allclose", function()
   local input = check.make(
     "float32", {2, 3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
@@ -1034,7 +1039,7 @@ check.case("110 allclose", function()
   check.same(result, true)
 end)
 
-check.case("111 matmul", function()
+check.case("112 matmul", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local other = check.make(
     "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, true)
@@ -1046,7 +1051,7 @@ check.case("111 matmul", function()
     other.grad, "float32", {3, 4}, {2.5, 2.5, 2.5, 2.5, 4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0})
 end)
 
-check.case("112 matmul", function()
+check.case("113 matmul", function()
   local input = check.make(
     "float32", {2, 2, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
@@ -1064,7 +1069,7 @@ check.case("112 matmul", function()
     other.grad, "float32", {3, 4}, {8.5, 8.5, 8.5, 8.5, 6.0, 6.0, 6.0, 6.0, -2.0, -2.0, -2.0, -2.0})
 end)
 
-check.case("113 mm", function()
+check.case("114 mm", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local mat2 = check.make(
     "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, false)
@@ -1072,7 +1077,7 @@ check.case("113 mm", function()
   check.tensor(result, "float32", {2, 4}, {7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75})
 end)
 
-check.case("114 bmm", function()
+check.case("115 bmm", function()
   local input = check.make(
     "float32", {2, 2, 3},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
@@ -1091,7 +1096,7 @@ check.case("114 bmm", function()
     mat2.grad, "float32", {2, 3, 2}, {2.5, 2.5, 4.0, 4.0, 0.0, 0.0, 6.0, 6.0, 2.0, 2.0, -2.0, -2.0})
 end)
 
-check.case("115 mv", function()
+check.case("116 mv", function()
   local input = check.make(
     "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, false)
   local vec = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, false)
@@ -1099,7 +1104,7 @@ check.case("115 mv", function()
   check.tensor(result, "float32", {3}, {29.5, 11.5, 11.375})
 end)
 
-check.case("116 dot", function()
+check.case("117 dot", function()
   local input = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
   local tensor = check.make("float32", {4}, {1.0, 4.5, 2.5, 6.0}, true)
   local result = dt.dot(input, tensor)
@@ -1109,7 +1114,7 @@ check.case("116 dot", function()
   check.tensor(tensor.grad, "float32", {4}, {-1.25, 2.25, 0.25, 3.75})
 end)
 
-check.case("117 addmm", function()
+check.case("118 addmm", function()
   local input = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
   local mat1 = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local mat2 = check.make(
@@ -1124,7 +1129,7 @@ check.case("117 addmm", function()
     mat2.grad, "float32", {3, 4}, {5.0, 5.0, 5.0, 5.0, 8.0, 8.0, 8.0, 8.0, 0.0, 0.0, 0.0, 0.0})
 end)
 
-check.case("118 linear", function()
+check.case("119 linear", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local weight = check.make(
     "float32", {5, 3},
@@ -1143,7 +1148,7 @@ check.case("118 linear", function()
   check.tensor(bias.grad, "float32", {5}, {2.0, 2.0, 2.0, 2.0, 2.0})
 end)
 
-check.case("119 linear", function()
+check.case("120 linear", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local weight = check.make(
     "float32", {5, 3},
@@ -1155,7 +1160,7 @@ check.case("119 linear", function()
     {6.6875, -0.8125, -1.4375, -2.0625, -1.3125, -0.8125, 17.1875, 14.5625, 11.9375, 7.9375})
 end)
 
-check.case("120 linear_activation", function()
+check.case("121 linear_activation", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local weight = check.make(
     "float32", {5, 3},
@@ -1174,7 +1179,7 @@ check.case("120 linear_activation", function()
   check.tensor(bias.grad, "float32", {5}, {1.0, 2.0, 1.0, 2.0, 2.0})
 end)
 
-check.case("121 linear_activation", function()
+check.case("122 linear_activation", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local weight = check.make(
     "float32", {5, 3},
@@ -1197,7 +1202,7 @@ check.case("121 linear_activation", function()
     {0.10438530892133713, 0.15509459376335144, 0.1790880709886551, 0.13173624873161316, 0.23847073316574097})
 end)
 
-check.case("122 linear_activation", function()
+check.case("123 linear_activation", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local weight = check.make(
     "float32", {5, 3},
@@ -1220,7 +1225,7 @@ check.case("122 linear_activation", function()
     {0.06268921494483948, 0.2022056132555008, 0.3114287853240967, 0.12796516716480255, 0.8306100964546204})
 end)
 
-check.case("123 conv2d", function()
+check.case("124 conv2d", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1244,7 +1249,7 @@ check.case("123 conv2d", function()
   check.tensor(bias.grad, "float32", {4}, {60.0, 60.0, 60.0, 60.0})
 end)
 
-check.case("124 conv2d", function()
+check.case("125 conv2d", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1268,7 +1273,7 @@ check.case("124 conv2d", function()
   check.tensor(bias.grad, "float32", {4}, {32.0, 32.0, 32.0, 32.0})
 end)
 
-check.case("125 conv2d", function()
+check.case("126 conv2d", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1290,7 +1295,7 @@ check.case("125 conv2d", function()
     {34.5, 26.5, 36.0, 33.5, 34.5, 26.5, 36.0, 33.5, 30.0, 22.0, 31.5, 34.5, 30.0, 22.0, 31.5, 34.5})
 end)
 
-check.case("126 max_pool2d", function()
+check.case("127 max_pool2d", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1305,7 +1310,7 @@ check.case("126 max_pool2d", function()
     {0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 end)
 
-check.case("127 max_pool2d", function()
+check.case("128 max_pool2d", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1317,7 +1322,7 @@ check.case("127 max_pool2d", function()
     {3.25, 2.25, 3.75, -0.25, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 3.25, 3.25, 1.25, 3.75, 3.25, 2.25, 3.75, 2.75, 3.25, 0.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 3.75, 3.75, 1.75, 3.25, 3.75, 2.75, -0.25, 3.25, 3.75, 0.75, 3.25, 3.25, 3.75, 0.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 1.75, 3.25, 0.25, 3.75, 3.25, 1.25, 3.75, 3.75, 3.25, 1.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75})
 end)
 
-check.case("128 avg_pool2d", function()
+check.case("129 avg_pool2d", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1333,7 +1338,7 @@ check.case("128 avg_pool2d", function()
     {2.25, 1.5, 1.5, 1.5, 1.5, 2.25, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 2.25, 1.5, 1.5, 1.5, 1.5, 2.25, 2.25, 1.5, 1.5, 1.5, 1.5, 2.25, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 2.25, 1.5, 1.5, 1.5, 1.5, 2.25, 2.25, 1.5, 1.5, 1.5, 1.5, 2.25, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 2.25, 1.5, 1.5, 1.5, 1.5, 2.25, 2.25, 1.5, 1.5, 1.5, 1.5, 2.25, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 1.0, 1.0, 1.5, 2.25, 1.5, 1.5, 1.5, 1.5, 2.25})
 end)
 
-check.case("129 batch_norm", function()
+check.case("130 batch_norm", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1356,7 +1361,7 @@ check.case("129 batch_norm", function()
   check.tensor(bias.grad, "float32", {2}, {60.0, 60.0})
 end)
 
-check.case("130 batch_norm", function()
+check.case("131 batch_norm", function()
   local input = check.make(
     "float32", {2, 2, 5, 6},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
@@ -1369,7 +1374,7 @@ check.case("130 batch_norm", function()
     {0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374})
 end)
 
-check.case("131 layer_norm", function()
+check.case("132 layer_norm", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1389,7 +1394,7 @@ check.case("131 layer_norm", function()
   check.tensor(bias.grad, "float32", {4}, {3.0, 3.0, 3.0, 3.0})
 end)
 
-check.case("132 softmax", function()
+check.case("133 softmax", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1403,7 +1408,7 @@ check.case("132 softmax", function()
     {3.187238528656877e-10, 1.0554684237717993e-08, 1.4284211591331086e-09, 4.730281233378264e-08, 1.9154532182596995e-08, 2.592283943059215e-09, 8.584465405192532e-08, 1.161781071346013e-08, 1.5203841519095818e-09, 5.0348209157391466e-08, 6.813889008583374e-09, 9.221596264374909e-10})
 end)
 
-check.case("133 log_softmax", function()
+check.case("134 log_softmax", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     false)
@@ -1413,13 +1418,43 @@ check.case("133 log_softmax", function()
     {-3.1238729583693674, -1.0045969023422834, -3.1238729583693674, -0.08509724636430994, -0.12387295836936733, -3.5045969023422834, -0.12387295836936733, -2.58509724636431, -2.6238729583693674, -0.5045969023422835, -2.6238729583693674, -5.08509724636431})
 end)
 
-check.case("134 dropout", function()
+check.case("135 interpolate", function()
+  local input = check.make(
+    "float32", {2, 2, 5, 6},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
+    true)
+  local result = dt.functional.interpolate(input, {scale_factor = {2.0, 0.5}})
+  check.tensor(
+    result, "float32", {2, 2, 10, 3},
+    {-1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75, 0.75, 2.25, 3.75, 0.75, 2.25, 3.75, -0.25, 1.25, 2.75, -0.25, 1.25, 2.75, -1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75})
+  result:sum():backward()
+  check.tensor(
+    input.grad, "float32", {2, 2, 5, 6},
+    {2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0, 2.0, 0.0})
+end)
+
+check.case("136 interpolate", function()
+  local input = check.make(
+    "float32", {2, 2, 5, 6},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
+    true)
+  local result = dt.functional.interpolate(input, {size = {4, 9}, mode = "nearest-exact"})
+  check.tensor(
+    result, "float32", {2, 2, 4, 9},
+    {-1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75})
+  result:sum():backward()
+  check.tensor(
+    input.grad, "float32", {2, 2, 5, 6},
+    {1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0})
+end)
+
+check.case("137 dropout", function()
   local input = check.make("float32", {3}, {-1.25, 2.25, 0.25}, false)
   local result = dt.functional.dropout(input, {p = 0.5, training = false})
   check.tensor(result, "float32", {3}, {-1.25, 2.25, 0.25})
 end)
 
-check.case("135 embedding", function()
+check.case("138 embedding", function()
   local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
   local weight = check.make(
     "float32", {5, 2}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
@@ -1431,7 +1466,7 @@ check.case("135 embedding", function()
   check.tensor(weight.grad, "float32", {5, 2}, {0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("136 mse_loss", function()
+check.case("139 mse_loss", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1445,7 +1480,7 @@ check.case("136 mse_loss", function()
     {-0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408, -0.2083333432674408})
 end)
 
-check.case("137 cross_entropy", function()
+check.case("140 cross_entropy", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1458,7 +1493,7 @@ check.case("137 cross_entropy", function()
     {-0.24352283775806427, 0.21449419856071472, 0.0290286336094141, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355, -0.033296674489974976, 0.029327604919672012, 0.003969058860093355})
 end)
 
-check.case("138 mse_loss", function()
+check.case("141 mse_loss", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1472,7 +1507,7 @@ check.case("138 mse_loss", function()
     {-2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5})
 end)
 
-check.case("139 cross_entropy", function()
+check.case("142 cross_entropy", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1485,7 +1520,7 @@ check.case("139 cross_entropy", function()
     {-0.9740913510322571, 0.8579767942428589, 0.1161145344376564, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342})
 end)
 
-check.case("140 mse_loss", function()
+check.case("143 mse_loss", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1501,7 +1536,7 @@ check.case("140 mse_loss", function()
     {-2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5, -2.5})
 end)
 
-check.case("141 cross_entropy", function()
+check.case("144 cross_entropy", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1516,7 +1551,7 @@ check.case("141 cross_entropy", function()
     {-0.9740913510322571, 0.8579767942428589, 0.1161145344376564, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342, -0.1331866979598999, 0.11731041967868805, 0.01587623544037342})
 end)
 
-check.case("142 l1_loss", function()
+check.case("145 l1_loss", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1531,7 +1566,7 @@ check.case("142 l1_loss", function()
     {-0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602, -0.0833333358168602})
 end)
 
-check.case("143 cross_entropy", function()
+check.case("146 cross_entropy", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1546,7 +1581,7 @@ check.case("143 cross_entropy", function()
     {-0.21999068558216095, 0.22053343057632446, -0.0005427714204415679, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124, 0.07782969623804092, -0.04178589582443237, -0.03604383394122124})
 end)
 
-check.case("144 nll_loss", function()
+check.case("147 nll_loss", function()
   local input = check.make(
     "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1559,7 +1594,7 @@ check.case("144 nll_loss", function()
     {-0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.25, 0.0, 0.0})
 end)
 
-check.case("145 binary_cross_entropy", function()
+check.case("148 binary_cross_entropy", function()
   local input = check.make(
     "float32", {2, 3}, {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, true)
   local target = check.make("float32", {2, 3}, {0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false)
@@ -1571,7 +1606,7 @@ check.case("145 binary_cross_entropy", function()
     {0.21333332359790802, 0.9195402264595032, 0.2539682686328888, 3.8941800594329834, 0.6680135130882263, 0.21164022386074066})
 end)
 
-check.case("146 binary_cross_entropy_with_logits", function()
+check.case("149 binary_cross_entropy_with_logits", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
   local target = check.make("float32", {2, 3}, {0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false)
   local pos_weight = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
@@ -1584,7 +1619,7 @@ check.case("146 binary_cross_entropy_with_logits", function()
     {0.03711668774485588, 0.05700071528553963, 0.048764098435640335, 0.05986718460917473, 0.05173325538635254, 0.040425240993499756})
 end)
 
-check.case("147 index", function()
+check.case("150 index", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1596,7 +1631,7 @@ check.case("147 index", function()
     input.grad, "float32", {3, 4}, {0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0})
 end)
 
-check.case("148 index_select", function()
+check.case("151 index_select", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1608,7 +1643,7 @@ check.case("148 index_select", function()
     input.grad, "float32", {3, 4}, {1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 2.0})
 end)
 
-check.case("149 gather", function()
+check.case("152 gather", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1620,7 +1655,7 @@ check.case("149 gather", function()
     input.grad, "float32", {3, 4}, {1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0, 0.0, 0.0})
 end)
 
-check.case("150 scatter", function()
+check.case("153 scatter", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     false)
@@ -1631,7 +1666,7 @@ check.case("150 scatter", function()
     {7.0, 7.0, 0.25, 3.75, 1.75, 7.0, 3.25, 1.25, 7.0, 2.75, 0.75, -1.25})
 end)
 
-check.case("151 scatter_add", function()
+check.case("154 scatter_add", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1647,7 +1682,7 @@ check.case("151 scatter_add", function()
   check.tensor(src.grad, "float32", {2, 2}, {1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("152 masked_select", function()
+check.case("155 masked_select", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1659,19 +1694,19 @@ check.case("152 masked_select", function()
     input.grad, "float32", {3, 4}, {0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0})
 end)
 
-check.case("153 nonzero", function()
+check.case("156 nonzero", function()
   local input = check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
   local result = dt.nonzero(input)
   check.tensor(result, "int64", {8, 2}, {0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2})
 end)
 
-check.case("154 one_hot", function()
+check.case("157 one_hot", function()
   local input = check.make("int64", {3}, {0, 3, 1}, false)
   local result = dt.functional.one_hot(input, {num_classes = 5})
   check.tensor(result, "int64", {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0})
 end)
 
-check.case("155 tril", function()
+check.case("158 tril", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1684,7 +1719,7 @@ check.case("155 tril", function()
     input.grad, "float32", {3, 4}, {1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("156 triu", function()
+check.case("159 triu", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     false)
@@ -1694,39 +1729,39 @@ check.case("156 triu", function()
     {-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25})
 end)
 
-check.case("157 matmul", function()
+check.case("160 matmul", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local other = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(input, other) end)
 end)
 
-check.case("158 sum", function()
+check.case("161 sum", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", function() dt.sum(input, {dim = {3}}) end)
 end)
 
-check.case("159 reshape", function()
+check.case("162 reshape", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("shape '[4, 2]' is invalid for input of size 6", function() dt.reshape(input, {4, 2}) end)
 end)
 
-check.case("160 add", function()
+check.case("163 add", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local other = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, false)
   check.error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", function() dt.add(input, other) end)
 end)
 
-check.case("161 narrow", function()
+check.case("164 narrow", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("start (0) + length (9) exceeds dimension size (2).", function() dt.narrow(input, 0, 0, 9) end)
 end)
 
-check.case("162 view", function()
+check.case("165 view", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("shape '[5]' is invalid for input of size 6", function() input:view({5}) end)
 end)
 
-check.case("163 softmax", function()
+check.case("166 softmax", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", function() dt.softmax(input, 2) end)
 end)

@@ -195,6 +195,53 @@ check.case("modules as files", function()
   os.remove(path)
 end)
 
+check.case("safetensors, some tensors only, and progress", function()
+  local path = os.tmpname()
+  dt.save_safetensors(path, {"a", "b"}, {dt.ones({2}), dt.ones({3}) * 2})
+  local names, tensors = dt.load_safetensors(path, {only = {"b"}})
+  check.same(#names, 1)
+  check.same(total(tensors[1]), 6)
+  check.same(#dt.safetensors_names(path), 2)
+  check.error("does not contain tensor 'c'", dt.load_safetensors, path, {"c"})
+  local seen = {}
+  local watch = function(done, all) seen[#seen + 1] = done .. "/" .. all end
+  dt.load_safetensors(path, {progress = watch})
+  check.same(table.concat(seen, " "), "0/20 20/20")
+  local stop = function(done) return done > 0 end
+  local other = {dt.ones({1})}
+  check.error("stop after 4 of 4 bytes", dt.save_safetensors, path, {"c"}, other, stop)
+  local problem = {}
+  local fail = function() error(problem) end
+  local ok, got = pcall(dt.save_safetensors, path, {"c"}, other, fail)
+  check.same(ok, false)
+  check.same(got, problem)
+  check.same(#dt.safetensors_names(path), 2) -- the old file
+  check.error("'progress' must be a function", dt.load_safetensors, path, {progress = 1})
+  os.remove(path)
+end)
+
+check.case("lists of truth values and real numbers", function()
+  check.same(dt.from_bools({true, false}, {2, 1}):tolist()[2][1], false)
+  check.error("'data' must be a list of booleans", dt.from_bools, {1, 0})
+  local x = dt.ones({1, 1, 2, 3})
+  check.same(nn.functional.interpolate(x, {scale_factor = 2}):numel(), 24)
+  check.same(nn.functional.interpolate(x, {scale_factor = {2, 1}}):numel(), 12)
+  check.same(nn.functional.interpolate(x, 4, {mode = "nearest-exact"}):numel(), 16)
+  check.same(nn.Upsample({size = {4, 5}})(x):numel(), 20)
+  check.error("'scale_factor' must be a list of numbers", nn.functional.interpolate, x,
+              {scale_factor = {"2"}})
+  local sgd = dt.optim.SGD({x}, {lr = 0.5})
+  local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
+  check.same(schedule:get_last_lr()[1], 0.5)
+  for group = 1, 19 do -- more than the first buffer has room for
+    sgd:add_param_group({dt.ones({1})})
+    sgd:set("lr", group, group)
+  end
+  schedule:step()
+  check.same(#schedule:get_last_lr(), 20)
+  check.same(schedule:get_last_lr()[20], 19 * 0.1)
+end)
+
 check.case("absent where that is not the default", function()
   local function running_mean(momentum)
     local norm = nn.BatchNorm1d(1, {momentum = momentum})

@@ -98,6 +98,15 @@ def test_refused_inputs(kind, shape, message, both):
     both(run)
 
 
+@pytest.mark.parametrize("shape", [(1, 0), (1, 0, 1)])
+def test_one_value_for_each_of_no_channels(shape, both):
+    def run(t):
+        with pytest.raises(ValueError, match="more than 1 value per channel"):
+            t.nn.functional.batch_norm(t.zeros(shape), None, None, training=True)
+
+    both(run)
+
+
 def test_repr(both, same):
     def run(t):
         return "momentum=None" in repr(t.nn.BatchNorm2d(3, momentum=None))

@@ -182,7 +182,7 @@ def test_copies():
     target.copy_(x)
     assert target.tolist() == x.tolist()
     assert (x.cuda() + x[0, 0, 1]).tolist() == (x + 1).tolist()  # a 0-dim CPU tensor is a number
-    with pytest.raises(RuntimeError, match="add: expected all tensors to be on the same device"):
+    with pytest.raises(RuntimeError, match="add: Expected all tensors to be on the same device"):
         x.cuda() + x
     with pytest.raises(TypeError, match="Use Tensor.cpu"):
         x.cuda().numpy()
@@ -223,6 +223,16 @@ def test_a_bad_index_is_reported_and_the_device_goes_on():
 
 
 @needs_gpu
+def test_indices_may_lie_on_the_cpu():
+    x = dt.arange(10.0, device="cuda")
+    mask = dt.arange(10) > 7
+    assert x[dt.tensor([3, -1])].tolist() == [3.0, 9.0] and x[mask].tolist() == [8.0, 9.0]
+    x[dt.tensor([0, 1])] = 5.0
+    x[mask] = 6.0
+    assert x.tolist() == [5.0, 5.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 6.0, 6.0]
+
+
+@needs_gpu
 def test_memory():
     dt.cuda.empty_cache()
     before = dt.cuda.memory_allocated()
@@ -258,6 +268,22 @@ def test_two_streams():
     end.record()
     end.synchronize()
     assert start.elapsed_time(end) > 0
+
+
+@needs_gpu
+def test_a_backward_follows_the_streams_of_its_forward():
+    side = dt.cuda.Stream()
+    x = dt.full((1 << 22,), 2.0, device="cuda", requires_grad=True)
+    ready = dt.cuda.Event()
+    ready.record()
+    side.wait_event(ready)
+    with dt.cuda.stream(side):
+        y = x
+        for _ in range(50):  # late, so that a backward that does not wait reads too early
+            y = y * 1.0
+        loss = (y * y).sum()
+    loss.backward()
+    assert x.grad.amin().item() == x.grad.amax().item() == 4.0
 
 
 @needs_gpu

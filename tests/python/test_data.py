@@ -8,6 +8,8 @@ import threading
 
 import dumbtorch as dt
 import pytest
+from dumbtorch import _ops
+from dumbtorch._runtime import CALLBACKS
 from dumbtorch.utils.data import (
     BatchSampler,
     ConcatDataset,
@@ -191,6 +193,76 @@ def test_safetensors_both_ways(tmp_path, torch):
         [0, 1, 2],
         [3, 4, 5],
     ]
+
+
+def test_some_tensors_of_a_file(tmp_path):
+    path = tmp_path / "x.safetensors"
+    dt.safetensors.save_file({"a": dt.ones(2), "b": dt.full((3,), 2.0)}, path)
+    with dt.safetensors.safe_open(path, framework="pt", device="cpu") as file:
+        assert file.keys() == ["a", "b"]
+        assert file.get_tensor("b").tolist() == [2, 2, 2]
+        with pytest.raises(KeyError, match="File does not contain tensor nobody"):
+            file.get_tensor("nobody")
+    names, tensors = _ops.load_safetensors(str(path), ["b", "a"])
+    assert names == ["b", "a"] and [len(t) for t in tensors] == [3, 2]
+    with pytest.raises(IndexError, match="does not contain tensor 'nobody'"):
+        _ops.load_safetensors(str(path), ["a", "nobody"])
+    with pytest.raises(TypeError, match="'only' .* must be tuple of strs, but found .* int at pos"):
+        _ops.load_safetensors(str(path), ["a", 1])
+
+
+LARGE = 5 << 20  # float32 elements: more than one piece of 16 MiB
+
+
+def test_progress_of_files(tmp_path):
+    path, seen = tmp_path / "x.safetensors", []
+    watch = lambda done, total: seen.append((done, total))  # noqa: E731
+    dt.safetensors.save_file({"x": dt.zeros(LARGE)}, path, progress=watch)
+    dt.safetensors.load_file(path, progress=watch)
+    assert seen == 2 * [(0, 4 * LARGE), (16 << 20, 4 * LARGE), (4 * LARGE, 4 * LARGE)]
+
+
+class Unhappy(BaseException):
+    """Not even an Exception."""
+
+
+@pytest.mark.parametrize("how", ["stop", "raise"])
+@pytest.mark.parametrize("after", [0, 16 << 20, 4 * LARGE])
+def test_work_that_is_stopped(tmp_path, how, after):
+    """The old file stays, nothing is left beside it, and a Python exception comes back as it is."""
+    path, problem = tmp_path / "x.safetensors", Unhappy()
+
+    def watch(done, total):
+        if how == "raise" and done >= after:
+            raise problem
+        return done >= after
+
+    dt.safetensors.save_file({"x": dt.zeros(LARGE)}, path)
+    old, kept = path.read_bytes(), len(CALLBACKS)
+    kind = Unhappy if how == "raise" else dt.safetensors.CancelledError
+    with pytest.raises(kind) as caught:
+        dt.safetensors.save_file({"y": dt.ones(LARGE)}, path, progress=watch)
+    assert how == "stop" or caught.value is problem
+    with pytest.raises(kind) as caught:
+        dt.safetensors.load_file(path, progress=watch)
+    assert how == "stop" or caught.value is problem
+    assert path.read_bytes() == old and os.listdir(tmp_path) == ["x.safetensors"]
+    assert len(CALLBACKS) == kept  # the function has been dropped
+
+
+def test_a_progress_function_may_use_the_library(tmp_path):
+    model, modes = dt.nn.Linear(2, 2), []
+
+    def watch(done, total):
+        modes.append(dt.is_grad_enabled())
+        model(dt.ones(1, 2)).sum().backward()
+        dt.safetensors.save_file({"inner": dt.ones(1)}, tmp_path / "inner")
+
+    dt.safetensors.save_file(model.state_dict(), tmp_path / "x", progress=watch)
+    assert modes == [True, True] and model.weight.grad.tolist() == [[2, 2], [2, 2]]
+    assert sorted(dt.safetensors.load_file(tmp_path / "x")) == ["bias", "weight"]
+    with pytest.raises(TypeError, match="'progress' .* must be a function, not int"):
+        dt.safetensors.save_file({}, tmp_path / "x", progress=1)
 
 
 def test_models_in_safetensors(tmp_path):

@@ -85,6 +85,9 @@ LAYERS = {
     "Conv2d same": (lambda n: n.Conv2d(2, 3, (3, 1), padding="same", bias=False), (2, 4, 5)),
     "MaxPool2d": (lambda n: n.MaxPool2d(2), (1, 2, 4, 6)),
     "AvgPool2d": (lambda n: n.AvgPool2d(3, stride=1, padding=1), (1, 2, 4, 6)),
+    "Upsample": (lambda n: n.Upsample(scale_factor=2), (1, 2, 4, 6)),
+    "Upsample factors": (lambda n: n.Upsample(scale_factor=(2, 0.5)), (1, 2, 4, 6)),
+    "Upsample size": (lambda n: n.Upsample((3, 7), mode="nearest-exact"), (1, 2, 4, 6)),
     "BatchNorm1d": (lambda n: n.BatchNorm1d(3), (4, 3)),
     "BatchNorm2d": (lambda n: n.BatchNorm2d(3, affine=False), (4, 3, 2, 2)),
     "LayerNorm": (lambda n: n.LayerNorm(4), (2, 3, 4)),
@@ -357,11 +360,11 @@ def test_sequential(torch):
 
 
 def layers_in_a_row(t, activation):
-    net = t.nn.Sequential(t.nn.Linear(3, 4), activation(t.nn), t.nn.Linear(4, 2))
+    net = t.nn.Sequential(t.nn.Linear(3, 4), activation(t.nn), t.nn.Linear(4, 2)).double()
     with t.no_grad():
         for p in net.parameters():
-            p.copy_((t.arange(0, p.numel(), dtype=t.float32) * 0.7).sin().reshape(p.shape))
-    return net, t.arange(0, 6, dtype=t.float32).reshape(2, 3) - 2
+            p.copy_((t.arange(0, p.numel(), dtype=t.float64) * 0.7).sin().reshape(p.shape))
+    return net, t.arange(0, 6, dtype=t.float64).reshape(2, 3) - 2
 
 
 @pytest.mark.parametrize("name", ["ReLU", "Sigmoid", "Tanh", "GELU"])
@@ -401,7 +404,7 @@ def test_layers_with_a_forward_of_their_own_keep_it(both, same):
                 return super().forward(input) + 1
 
         net, x = layers_in_a_row(t, lambda nn: Shifted())
-        first = Doubled(3, 4)
+        first = Doubled(3, 4).double()
         first.load_state_dict(net[0].state_dict())
         by_class = t.nn.Sequential(first, t.nn.ReLU())
         plain, _ = layers_in_a_row(t, lambda nn: nn.Tanh())

@@ -4,6 +4,7 @@ import copy
 
 import dumbtorch as dt
 import pytest
+from dumbtorch import _ops
 
 NAN = float("nan")
 
@@ -181,6 +182,35 @@ def test_schedules(name, both):
     ours, theirs = both(run)
     for a, b in zip(ours, theirs, strict=True):
         assert a == pytest.approx(b, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name, arguments", [("step_lr", (3, 0.5)), ("cosine_annealing_lr", (4, 0.01))]
+)
+def test_schedules_of_the_core(name, arguments, both):
+    """Those of C, C++ and Lua give the same rates as Python's and PyTorch's."""
+    weight = dt.ones(1, requires_grad=True)
+    optimizer = _ops.optim_sgd([weight], lr=0.1)
+    for group in range(1, 20):  # more than the first buffer has room for
+        optimizer.add_param_group([dt.ones(1, requires_grad=True)])
+        optimizer.set("lr", 0.1 * (group + 1), group)
+    schedule = getattr(_ops, name)(optimizer, *arguments)
+
+    def run(t):
+        groups = [
+            {"params": [t.ones(1, requires_grad=True)], "lr": 0.1 * (g + 1)} for g in range(20)
+        ]
+        kind = {"step_lr": "StepLR", "cosine_annealing_lr": "CosineAnnealingLR"}[name]
+        return getattr(t.optim.lr_scheduler, kind)(t.optim.SGD(groups), *arguments)
+
+    ours, theirs = both(run)
+    for _ in range(10):
+        rates = list(schedule.get_last_lr())
+        for other in (ours, theirs):
+            assert rates == pytest.approx(other.get_last_lr(), rel=1e-12)
+            other.optimizer.step()
+            other.step()
+        schedule.step()
 
 
 def test_schedule_state():

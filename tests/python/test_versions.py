@@ -158,3 +158,83 @@ def test_what_is_kept_for_the_gradient(name, twice, both, same):
             return "changed"
 
     same(*both(run))
+
+
+def changed_output(t):
+    y = t.ones(2, requires_grad=True).exp()
+    y.add_(1)
+    return y
+
+
+def changed_input(t):
+    y = t.ones(2, 3, requires_grad=True, dtype=t.float64) * 2
+    z = y * y
+    y.add_(1).add_(1)
+    return z
+
+
+def changed_second_output(t):
+    x = t.ones(4, 3, requires_grad=True)
+    y, _ = x.max(dim=1)
+    z = y * y
+    y.mul_(2)
+    return z
+
+
+def changed_constant(t):
+    w = t.ones(3)
+    y = t.ones(3, requires_grad=True) * w
+    w.add_(1)
+    return y
+
+
+def changed_number(t):
+    y = t.tensor(2.0, requires_grad=True) * 3
+    z = y * y
+    y.detach().add_(1)
+    return z
+
+
+def changed_weight(t):
+    w = t.ones(3, 5, requires_grad=True)
+    y = t.ones(4, 3, requires_grad=True) @ w
+    with t.no_grad():
+        w.add_(1)
+    return y
+
+
+def changed_index(t):
+    i = t.zeros(1, 3, dtype=t.int64)
+    y = t.gather(t.ones(5, 3, requires_grad=True), 0, i)
+    i.add_(1)
+    return y
+
+
+def changed_mask(t):
+    m = t.tensor([True, False])
+    y = t.where(m, t.ones(2, requires_grad=True), 0.0)
+    m.fill_(True)
+    return y
+
+
+CHANGES = [v for k, v in list(globals().items()) if k.startswith("changed_")]
+
+
+@pytest.mark.parametrize("make", CHANGES)
+def test_whole_sentence(make, both):
+    """The type, the function that made it, the versions and the hint are PyTorch's."""
+
+    def run(t):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as error:
+            make(t).sum().backward()
+        return str(error.value)
+
+    ours, theirs = both(run)
+    assert ours.removeprefix("backward: ") == theirs
+
+
+def test_no_hint_at_what_is_on_already():
+    with dt.autograd.set_detect_anomaly(True):
+        y = changed_output(dt)
+        with pytest.raises(RuntimeError, match=r"expected version 0 instead\.$"):
+            y.sum().backward()

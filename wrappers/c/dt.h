@@ -163,6 +163,17 @@ static inline T_MemoryHook T_MEMORY_HOOK(
   return c;
 }
 
+typedef struct T_Progress {
+  dt_progress fn;
+  void *user_data;
+  void (*drop)(void *user_data);
+} T_Progress;
+static inline T_Progress T_PROGRESS(
+    dt_progress fn, void *user_data, void (*drop)(void *user_data)) {
+  T_Progress c = {fn, user_data, drop};
+  return c;
+}
+
 /** T_nn_linear(in_features: i64, out_features: i64, .bias: bool = true, .device: device? = absent,
  *     .dtype: dtype? = absent)
  * input @ weight.T + bias over the last dimension. The module. */
@@ -329,6 +340,36 @@ static inline dt_module *T_do_nn_avg_pool2d(
 #define T_nn_avg_pool2d_with_(kernel_size, ...) \
   T_OPTIONS_(nn_avg_pool2d, \
     T_do_nn_avg_pool2d(kernel_size, &T_nn_avg_pool2d_o), __VA_ARGS__)
+
+/** T_nn_upsample(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode: interpolation =
+ *     nearest)
+ * Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
+ * functional.interpolate. The module. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+  dt_interpolation mode;
+} T_nn_upsample_options;
+static inline T_nn_upsample_options T_nn_upsample_defaults(void) {
+  T_nn_upsample_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, DT_INTERPOLATION_NEAREST};
+  return options;
+}
+static inline dt_module *T_do_nn_upsample(const T_nn_upsample_options *options) {
+  dt_module *result = NULL;
+  dt_nn_upsample_options c_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  c_options.size = options->size.p;
+  c_options.size_n = options->size.n;
+  c_options.scale_factor = options->scale_factor.p;
+  c_options.scale_factor_n = options->scale_factor.n;
+  c_options.mode = options->mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_upsample(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_upsample(...) T_nn_upsample_with_(__VA_ARGS__, )
+#define T_nn_upsample_with_(...) \
+  T_OPTIONS_(nn_upsample, \
+    T_do_nn_upsample(&T_nn_upsample_o), __VA_ARGS__)
 
 /** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
  *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
@@ -1448,6 +1489,29 @@ static inline dt_tensor *T_do_from_numbers(T_Reals data, const T_from_numbers_op
   T_OPTIONS_(from_numbers, \
     T_do_from_numbers(data, &T_from_numbers_o), __VA_ARGS__)
 
+/** T_from_bools(data: bool[], .size: i64[]? = absent, .device: device? = absent)
+ * A bool tensor with the given truth values. */
+typedef struct {
+  T_Dims size;
+  T_Device device;
+} T_from_bools_options;
+static inline T_from_bools_options T_from_bools_defaults(void) {
+  T_from_bools_options options = {{NULL, DT_ABSENT}, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_from_bools(T_Flags data, const T_from_bools_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_from_bools(
+    data.p, data.n, options->size.p, options->size.n, options->device.type, options->device.index,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_from_bools(...) T_from_bools_with_(__VA_ARGS__, )
+#define T_from_bools_with_(data, ...) \
+  T_OPTIONS_(from_bools, \
+    T_do_from_bools(data, &T_from_bools_o), __VA_ARGS__)
+
 /** T_clone(input: tensor, .memory_format: memory_format? = absent)
  * A differentiable copy. */
 typedef struct {
@@ -1639,13 +1703,28 @@ static inline dt_tensor *T_read_idx(const char *path) {
   return T_own_tensor_(result);
 }
 
-/** T_save_safetensors(path: str, names: str[], tensors: tensor[])
+/** T_save_safetensors(path: str, names: str[], tensors: tensor[], .progress: callback? = absent)
  * Writes tensors in the safetensors format. */
-static inline dt_status T_save_safetensors(const char *path, T_Strings names, T_Tensors tensors) {
-  if (T_stopped_()) return T_status();
-  T_check(dt_save_safetensors(path, names.p, names.n, tensors.p, tensors.n));
+typedef struct {
+  T_Progress progress;
+} T_save_safetensors_options;
+static inline T_save_safetensors_options T_save_safetensors_defaults(void) {
+  T_save_safetensors_options options = {{NULL, NULL, NULL}};
+  return options;
+}
+static inline dt_status T_do_save_safetensors(
+    const char *path, T_Strings names, T_Tensors tensors,
+    const T_save_safetensors_options *options) {
+  if (T_stopped_()) { if (options->progress.drop) options->progress.drop(options->progress.user_data); return T_status(); }
+  T_check(dt_save_safetensors(
+    path, names.p, names.n, tensors.p, tensors.n, options->progress.fn, options->progress.user_data,
+    options->progress.drop));
   return T_status();
 }
+#define T_save_safetensors(...) T_save_safetensors_with_(__VA_ARGS__, )
+#define T_save_safetensors_with_(path, names, tensors, ...) \
+  T_OPTIONS_(save_safetensors, \
+    T_do_save_safetensors(path, names, tensors, &T_save_safetensors_o), __VA_ARGS__)
 
 /** T_load_safetensors_bytes(data: bytes, .tensors: where this result goes)
  * Reads all tensors from memory in the safetensors format: weights that are part of a program,
@@ -1671,20 +1750,26 @@ static inline dt_string_list *T_do_load_safetensors_bytes(
   T_OPTIONS_(load_safetensors_bytes, \
     T_do_load_safetensors_bytes(data, &T_load_safetensors_bytes_o), __VA_ARGS__)
 
-/** T_load_safetensors(path: str, .tensors: where this result goes)
- * Reads all tensors of a safetensors file. */
+/** T_load_safetensors(path: str, .only: str[]? = absent, .progress: callback? = absent, .tensors:
+ *     where this result goes)
+ * Reads tensors of a safetensors file, in the order of the file or of the names in `only`. */
 typedef struct {
+  T_Strings only;
+  T_Progress progress;
   dt_tensor_list **tensors;
 } T_load_safetensors_options;
 static inline T_load_safetensors_options T_load_safetensors_defaults(void) {
-  T_load_safetensors_options options = {NULL};
+  T_load_safetensors_options options = {{NULL, DT_ABSENT}, {NULL, NULL, NULL}, NULL};
   return options;
 }
 static inline dt_string_list *T_do_load_safetensors(
     const char *path, const T_load_safetensors_options *options) {
   dt_string_list *result = NULL;
   dt_tensor_list *tensors = NULL;
-  if (!T_stopped_()) T_check(dt_load_safetensors(path, &result, &tensors));
+  if (!T_stopped_()) T_check(dt_load_safetensors(
+    path, options->only.p, options->only.n, options->progress.fn, options->progress.user_data,
+    options->progress.drop, &result, &tensors));
+  else { if (options->progress.drop) options->progress.drop(options->progress.user_data); }
   if (options->tensors) *options->tensors = T_own_tensor_list_(tensors);
   else if (tensors) dt_tensor_list_release(tensors);
   return T_own_string_list_(result);
@@ -1693,6 +1778,15 @@ static inline dt_string_list *T_do_load_safetensors(
 #define T_load_safetensors_with_(path, ...) \
   T_OPTIONS_(load_safetensors, \
     T_do_load_safetensors(path, &T_load_safetensors_o), __VA_ARGS__)
+
+/** T_safetensors_names(path: str)
+ * The names of the tensors in a safetensors file. */
+static inline dt_string_list *T_safetensors_names(const char *path) {
+  dt_string_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_safetensors_names(path, &result));
+  return T_own_string_list_(result);
+}
 
 /** T_cuda_device_count()
  * How many CUDA devices there are. */
@@ -3158,6 +3252,31 @@ static inline dt_tensor *T_do_conv2d(
   T_OPTIONS_(conv2d, \
     T_do_conv2d(input, weight, &T_conv2d_o), __VA_ARGS__)
 
+/** T_interpolate(input: tensor, .size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode:
+ *     interpolation = nearest)
+ * Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+  dt_interpolation mode;
+} T_interpolate_options;
+static inline T_interpolate_options T_interpolate_defaults(void) {
+  T_interpolate_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, DT_INTERPOLATION_NEAREST};
+  return options;
+}
+static inline dt_tensor *T_do_interpolate(dt_tensor *input, const T_interpolate_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_interpolate(
+    input, options->size.p, options->size.n, options->scale_factor.p, options->scale_factor.n,
+    options->mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_interpolate(...) T_interpolate_with_(__VA_ARGS__, )
+#define T_interpolate_with_(input, ...) \
+  T_OPTIONS_(interpolate, \
+    T_do_interpolate(input, &T_interpolate_o), __VA_ARGS__)
+
 /** T_max_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
  *     [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
  * Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1)
@@ -3729,6 +3848,19 @@ static inline int64_t T_lr_scheduler_last_epoch(dt_lr_scheduler *self) {
   int64_t result = 0;
   if (T_stopped_()) return result;
   T_check(dt_lr_scheduler_last_epoch(self, &result));
+  return result;
+}
+
+/** T_lr_scheduler_get_last_lr(self: lr_scheduler)
+ * The learning rates that the schedule has set last. One rate per parameter group. */
+static inline T_Doubles T_lr_scheduler_get_last_lr(dt_lr_scheduler *self) {
+  T_Doubles result = {0, {0}};
+  if (T_stopped_()) return result;
+  T_check(dt_lr_scheduler_get_last_lr(self, result.v, T_MAX_SIZES, &result.n));
+  if (result.n > T_MAX_SIZES) {
+    T_fail_(DT_STATUS_RUNTIME_ERROR, "lr_scheduler_get_last_lr: more numbers than fit");
+    result.n = 0;
+  }
   return result;
 }
 

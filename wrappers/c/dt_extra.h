@@ -25,6 +25,9 @@ static inline dt_tensor* T_from_data(const void* data, int64_t bytes, T_Dims siz
   T_from_data((const int64_t[]){__VA_ARGS__}, (int64_t)sizeof((int64_t[]){__VA_ARGS__}), size, \
               DT_DTYPE_INT64)
 
+/* T_BOOLS(T_DIMS(2), 1, 0): a bool tensor of these truth values. */
+#define T_BOOLS(dims, ...) T_from_bools(T_FLAGS(__VA_ARGS__), .size = dims)
+
 /* A tensor that looks at memory of the caller's, which must outlive it. Row-major. */
 static inline dt_tensor* T_from_blob(void* data, int64_t bytes, T_Dims size, dt_dtype dtype) {
   dt_tensor* result = NULL;

@@ -27,6 +27,10 @@ typedef struct T_Reals {
   const double* p;
   int64_t n;
 } T_Reals;
+typedef struct T_Flags {
+  const int32_t* p;
+  int64_t n;
+} T_Flags;
 typedef struct T_Tensors {
   dt_tensor* const* p;
   int64_t n;
@@ -66,18 +70,23 @@ typedef struct T_Flag {
   int32_t value;
 } T_Flag;
 
-/* A list that a function gives back, like a shape: v[0] to v[n - 1]. */
+/* Lists that functions give back, like a shape: v[0] to v[n - 1]. */
 #define T_MAX_SIZES 16
 typedef struct T_Sizes {
   int64_t n;
   int64_t v[T_MAX_SIZES];
 } T_Sizes;
+typedef struct T_Doubles {
+  int64_t n;
+  double v[T_MAX_SIZES];
+} T_Doubles;
 
 /* Lists: T_DIMS(2, 3), T_LIST(a, b). An array of the surrounding block is behind them, so they live
  * as long as that block. T_NO_DIMS is the empty list, the shape of a 0-d tensor. */
 #define T_COUNT_(type, ...) ((int64_t)(sizeof((type[]){__VA_ARGS__}) / sizeof(type)))
 #define T_DIMS(...) T_dims_((const int64_t[]){__VA_ARGS__}, T_COUNT_(int64_t, __VA_ARGS__))
 #define T_REALS(...) T_reals_((const double[]){__VA_ARGS__}, T_COUNT_(double, __VA_ARGS__))
+#define T_FLAGS(...) T_flags_((const int32_t[]){__VA_ARGS__}, T_COUNT_(int32_t, __VA_ARGS__))
 #define T_LIST(...) T_tensors_((dt_tensor* const[]){__VA_ARGS__}, T_COUNT_(dt_tensor*, __VA_ARGS__))
 #define T_STRINGS(...) \
   T_strings_((const char* const[]){__VA_ARGS__}, T_COUNT_(const char*, __VA_ARGS__))
@@ -89,6 +98,10 @@ static inline T_Dims T_dims_(const int64_t* p, int64_t n) {
 static inline T_Reals T_reals_(const double* p, int64_t n) {
   T_Reals r = {p, n};
   return r;
+}
+static inline T_Flags T_flags_(const int32_t* p, int64_t n) {
+  T_Flags f = {p, n};
+  return f;
 }
 static inline T_Tensors T_tensors_(dt_tensor* const* p, int64_t n) {
   T_Tensors t = {p, n};

@@ -29,7 +29,7 @@ enum class Status : int32_t {
   kHandle = 7,  // A handle is NULL, released, stale or of another kind.
   kIo = 8,  // A file cannot be read or written, or its contents are wrong (OSError).
   kCallback = 9,  // A function of the caller's reported an error.
-  kCancelled = 10,  // A progress callback asked to stop.
+  kCancelled = 10,  // A progress callback asked to stop (dumbtorch.safetensors.CancelledError).
   kInternal = 11,  // A fault of the library's.
 };
 
@@ -89,6 +89,12 @@ enum class Activation : int32_t {
   kTanh = 3,  // The hyperbolic tangent.
 };
 
+// Which element of the input interpolate takes.
+enum class Interpolation : int32_t {
+  kNearest = 1,  // The one at or before the place, for an element's place is its left edge.
+  kNearestExact = 2,  // The nearest one, for an element's place is its middle.
+};
+
 // How serious a log message is.
 enum class LogLevel : int32_t {
   kTrace = 1,  // What was asked for by DT_TRACE=1: every kernel call.
@@ -140,6 +146,9 @@ using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tenso
 // whether that makes another try worth while. It may release handles and make small calls; it must
 // not use what the failing call works on.
 using MemoryHook = std::function<bool(int64_t bytes)>;
+// Called while a long piece of work goes on. If it gives true, the work stops and the call fails
+// with DT_STATUS_CANCELLED.
+using Progress = std::function<bool(int64_t done, int64_t total)>;
 
 // A device: DeviceType::kCpu, or with an index.
 struct Device {
@@ -825,6 +834,8 @@ class LrScheduler : public detail::Shared<dt_lr_scheduler, dt_lr_scheduler_relea
   void step() const;
   // How many epochs have passed.
   int64_t last_epoch() const;
+  // The learning rates that the schedule has set last. One rate per parameter group.
+  std::vector<double> get_last_lr() const;
 };
 
 class TensorList : public detail::Shared<dt_tensor_list, dt_tensor_list_release> {
@@ -974,7 +985,7 @@ struct NnConv2dOptions {
 // Named arguments of dt_nn_max_pool2d.
 struct NnMaxPool2dOptions {
   // Step of the window; absent means its size.
-  const Ints& stride = std::nullopt;
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
   // Rows and columns added on each side: height, width.
   std::vector<int64_t> padding = {0, 0};
   // Step between the window's points: height, width.
@@ -986,7 +997,7 @@ struct NnMaxPool2dOptions {
 // Named arguments of dt_nn_avg_pool2d.
 struct NnAvgPool2dOptions {
   // Step of the window; absent means its size.
-  const Ints& stride = std::nullopt;
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
   // Rows and columns added on each side: height, width.
   std::vector<int64_t> padding = {0, 0};
   // Whether windows may hang over the end.
@@ -995,6 +1006,16 @@ struct NnAvgPool2dOptions {
   bool count_include_pad = true;
   // The divisor to use instead of the window's size.
   std::optional<int64_t> divisor_override = std::nullopt;
+};
+
+// Named arguments of dt_nn_upsample.
+struct NnUpsampleOptions {
+  // The new spatial sizes; one number stands for all of them.
+  std::optional<std::vector<int64_t>> size = std::nullopt;
+  // Factors of the spatial sizes instead; one number stands for all of them.
+  std::optional<std::vector<double>> scale_factor = std::nullopt;
+  // Which element of the input stands for one of the output.
+  Interpolation mode = Interpolation::kNearest;
 };
 
 // Named arguments of dt_nn_batch_norm1d.
@@ -1297,6 +1318,13 @@ inline dt_status call_memory_hook(void *user_data, int64_t bytes, int32_t *out) 
   return guarded([&] {
     auto r = (*static_cast<MemoryHook*>(user_data))(bytes);
     *out = r;
+  });
+}
+
+inline dt_status call_progress(void *user_data, int64_t done, int64_t total, int32_t *stop) {
+  return guarded([&] {
+    auto r = (*static_cast<Progress*>(user_data))(done, total);
+    *stop = r;
   });
 }
 
@@ -1879,6 +1907,12 @@ inline int64_t LrScheduler::last_epoch() const {
   int64_t out = 0;
   detail::check(dt_lr_scheduler_last_epoch(handle(), &out));
   return out;
+}
+
+inline std::vector<double> LrScheduler::get_last_lr() const {
+  return detail::numbers<double>([&](double* values, int64_t capacity, int64_t* n) {
+    return dt_lr_scheduler_get_last_lr(handle(), values, capacity, n);
+  });
 }
 
 inline Tensor Tensor::neg() const {
@@ -2675,13 +2709,13 @@ inline int64_t Tensor::size(int64_t dim) const {
 }
 
 inline std::vector<int64_t> Tensor::shape() const {
-  return detail::numbers([&](int64_t* values, int64_t capacity, int64_t* n) {
+  return detail::numbers<int64_t>([&](int64_t* values, int64_t capacity, int64_t* n) {
     return dt_tensor_shape(handle(), values, capacity, n);
   });
 }
 
 inline std::vector<int64_t> Tensor::stride() const {
-  return detail::numbers([&](int64_t* values, int64_t capacity, int64_t* n) {
+  return detail::numbers<int64_t>([&](int64_t* values, int64_t capacity, int64_t* n) {
     return dt_tensor_stride(handle(), values, capacity, n);
   });
 }
@@ -3047,7 +3081,7 @@ inline Module Conv2d(
 inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& options = {}) {
   const Ints kernel_size_all = Ints(kernel_size).repeated(2);
   dt_nn_max_pool2d_options options_c = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  const auto stride_all = Ints(options.stride).repeated(2);
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
   options_c.stride = stride_all.data();
   options_c.stride_n = stride_all.size();
   const auto padding_all = Ints(options.padding).repeated(2);
@@ -3067,7 +3101,7 @@ inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& optio
 inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& options = {}) {
   const Ints kernel_size_all = Ints(kernel_size).repeated(2);
   dt_nn_avg_pool2d_options options_c = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  const auto stride_all = Ints(options.stride).repeated(2);
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
   options_c.stride = stride_all.data();
   options_c.stride_n = stride_all.size();
   const auto padding_all = Ints(options.padding).repeated(2);
@@ -3078,6 +3112,22 @@ inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& optio
   options_c.divisor_override = detail::pointer(options.divisor_override);
   dt_module* out = nullptr;
   detail::check(dt_nn_avg_pool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
+// functional.interpolate. The module.
+inline Module Upsample(const NnUpsampleOptions& options = {}) {
+  dt_nn_upsample_options options_c = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
+  options_c.size = size_all.data();
+  options_c.size_n = size_all.size();
+  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
+  options_c.scale_factor = scale_factor_all.data();
+  options_c.scale_factor_n = scale_factor_all.size();
+  options_c.mode = static_cast<dt_interpolation>(options.mode);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_upsample(&options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -3552,15 +3602,30 @@ inline Tensor from_numbers(
   return Tensor(out);
 }
 
+// A bool tensor with the given truth values.
+inline Tensor from_bools(
+    const Flags& data, const Ints& size = std::nullopt,
+    std::optional<Device> device = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_from_bools(
+    data.data(), data.size(), size.data(), size.size(),
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
+  return Tensor(out);
+}
+
 inline Tensor clone(const Tensor& input, std::optional<MemoryFormat> memory_format = std::nullopt) {
   return input.clone(memory_format);
 }
 
 // Writes tensors in the safetensors format.
 inline void save_safetensors(
-    const std::string& path, const Strings& names, const TensorRefs& tensors) {
+    const std::string& path, const Strings& names, const TensorRefs& tensors,
+    Progress progress = {}) {
+  const bool progress_given = static_cast<bool>(progress);
   detail::check(dt_save_safetensors(
-    path.c_str(), names.data(), names.size(), tensors.data(), tensors.size()));
+    path.c_str(), names.data(), names.size(), tensors.data(), tensors.size(),
+    progress_given ? detail::call_progress : nullptr, detail::box(std::move(progress)),
+    detail::drop<Progress>));
 }
 
 // Reads all tensors from memory in the safetensors format: weights that are part of a program, or
@@ -3573,12 +3638,23 @@ inline LoadSafetensorsBytesResult load_safetensors_bytes(std::string_view data) 
   return {detail::take_strings(names), detail::take_tensors(tensors)};
 }
 
-// Reads all tensors of a safetensors file.
-inline LoadSafetensorsResult load_safetensors(const std::string& path) {
+// Reads tensors of a safetensors file, in the order of the file or of the names in `only`.
+inline LoadSafetensorsResult load_safetensors(
+    const std::string& path, const Strings& only = std::nullopt, Progress progress = {}) {
+  const bool progress_given = static_cast<bool>(progress);
   dt_string_list* names = nullptr;
   dt_tensor_list* tensors = nullptr;
-  detail::check(dt_load_safetensors(path.c_str(), &names, &tensors));
+  detail::check(dt_load_safetensors(
+    path.c_str(), only.data(), only.size(), progress_given ? detail::call_progress : nullptr,
+    detail::box(std::move(progress)), detail::drop<Progress>, &names, &tensors));
   return {detail::take_strings(names), detail::take_tensors(tensors)};
+}
+
+// The names of the tensors in a safetensors file.
+inline std::vector<std::string> safetensors_names(const std::string& path) {
+  dt_string_list* out = nullptr;
+  detail::check(dt_safetensors_names(path.c_str(), &out));
+  return detail::take_strings(out);
 }
 
 // How many CUDA devices there are.
@@ -4671,6 +4747,17 @@ inline Tensor conv2d(
     input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
     padding_all.data(), padding_all.size(), dilation_all.data(), dilation_all.size(), groups,
     &out));
+  return Tensor(out);
+}
+
+// Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+inline Tensor interpolate(
+    const Tensor& input, const Ints& size = std::nullopt, const Reals& scale_factor = std::nullopt,
+    Interpolation mode = Interpolation::kNearest) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_interpolate(
+    input.handle(), size.data(), size.size(), scale_factor.data(), scale_factor.size(),
+    static_cast<dt_interpolation>(mode), &out));
   return Tensor(out);
 }
 

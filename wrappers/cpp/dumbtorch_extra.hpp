@@ -60,6 +60,11 @@ Tensor tensor(const std::vector<T>& values, const Ints& size) {
   return tensor(values.data(), static_cast<int64_t>(values.size()), size);
 }
 
+// std::vector<bool> has no array inside.
+inline Tensor tensor(const std::vector<bool>& values, const Ints& size) {
+  return from_bools(values, size);
+}
+
 template <class T>
 Tensor tensor(const std::vector<T>& values) {
   return tensor(values, {static_cast<int64_t>(values.size())});

@@ -141,17 +141,32 @@ class List {
 using Ints = List<int64_t>;
 using Reals = List<double>;
 
+// Truth values: {true, false} or a vector.
+class Flags {
+ public:
+  Flags(std::initializer_list<bool> values) : values_(values.begin(), values.end()) {}
+  Flags(const std::vector<bool>& values) : values_(values.begin(), values.end()) {}
+  const int32_t* data() const { return values_.data(); }
+  int64_t size() const { return static_cast<int64_t>(values_.size()); }
+
+ private:
+  std::vector<int32_t> values_;
+};
+
+// Several strings: {"a", "b"} or a vector. std::nullopt where the list may be absent.
 class Strings {
  public:
+  Strings(std::nullopt_t) : absent_(true) {}
   Strings(std::initializer_list<const char*> values) : pointers_(values) {}
   Strings(const std::vector<std::string>& values) {
     for (const std::string& value : values) pointers_.push_back(value.c_str());
   }
   const char* const* data() const { return pointers_.data(); }
-  int64_t size() const { return static_cast<int64_t>(pointers_.size()); }
+  int64_t size() const { return absent_ ? DT_ABSENT : static_cast<int64_t>(pointers_.size()); }
 
  private:
   std::vector<const char*> pointers_;
+  bool absent_ = false;
 };
 
 // A number with its kind. std::nullopt where it may be absent.
@@ -277,9 +292,9 @@ inline std::vector<std::string> take_strings(dt_string_list* list) {
 inline std::vector<Tensor> take_tensors(dt_tensor_list* list);
 
 // Numbers that the C API writes into a buffer: asks again with a larger one if they did not fit.
-template <class Call>
-std::vector<int64_t> numbers(Call call) {
-  std::vector<int64_t> values(16);
+template <class Number, class Call>
+std::vector<Number> numbers(Call call) {
+  std::vector<Number> values(16);
   int64_t n = 0;
   check(call(values.data(), static_cast<int64_t>(values.size()), &n));
   const bool fits = n <= static_cast<int64_t>(values.size());

@@ -208,6 +208,7 @@ dtl_device dtl_read_device(dtl_call* c, int slot) {
     }
   }
   if (!device.type) luaL_error(c->L, "%s: '%s' is not a device", c->function, text);
+  dtl_note_device(c->L, device);
   return device;
 }
 
@@ -280,15 +281,38 @@ dtl_ints dtl_int_list(dtl_call* c, int slot, int count_of_one) {
   return list;
 }
 
-dtl_reals dtl_real_list(dtl_call* c, int slot) {
+dtl_reals dtl_real_list(dtl_call* c, int slot, int count_of_one) {
   lua_State* L = c->L;
   dtl_reals list;
-  int64_t i, n = list_length(c, slot, "a list of numbers");
-  double* values = (double*)room(L, n, sizeof *values);
+  double* values;
+  int64_t i, n = count_of_one;
+  if (count_of_one && is_number(L, slot)) {
+    values = (double*)room(L, n, sizeof *values);
+    for (i = 0; i < n; i++) values[i] = lua_tonumber(L, slot);
+  } else {
+    n = list_length(c, slot, "a list of numbers");
+    values = (double*)room(L, n, sizeof *values);
+    for (i = 0; i < n; i++) {
+      lua_rawgeti(L, slot, (int)i + 1);
+      if (!is_number(L, -1)) refuse(c, slot, "a list of numbers");
+      values[i] = lua_tonumber(L, -1);
+      lua_pop(L, 1);
+    }
+  }
+  list.p = values;
+  list.n = n;
+  return list;
+}
+
+dtl_flags dtl_flag_list(dtl_call* c, int slot) {
+  lua_State* L = c->L;
+  dtl_flags list;
+  int64_t i, n = list_length(c, slot, "a list of booleans");
+  int32_t* values = (int32_t*)room(L, n, sizeof *values);
   for (i = 0; i < n; i++) {
     lua_rawgeti(L, slot, (int)i + 1);
-    if (!is_number(L, -1)) refuse(c, slot, "a list of numbers");
-    values[i] = lua_tonumber(L, -1);
+    if (!lua_isboolean(L, -1)) refuse(c, slot, "a list of booleans");
+    values[i] = lua_toboolean(L, -1);
     lua_pop(L, 1);
   }
   list.p = values;

@@ -24,6 +24,8 @@ __attribute__((unused)) static const dtl_enum dtl_enum_approximate[] = {
     {"none", 1}, {"tanh", 2}, {NULL, 0}};
 __attribute__((unused)) static const dtl_enum dtl_enum_activation[] = {
     {"relu", 1}, {"sigmoid", 2}, {"tanh", 3}, {NULL, 0}};
+__attribute__((unused)) static const dtl_enum dtl_enum_interpolation[] = {
+    {"nearest", 1}, {"nearest-exact", 2}, {NULL, 0}};
 __attribute__((unused)) static const dtl_enum dtl_enum_log_level[] = {
     {"trace", 1}, {"info", 2}, {"warning", 3}, {NULL, 0}};
 
@@ -168,6 +170,28 @@ static dt_status call_memory_hook(void *user_data, int64_t bytes, int32_t *out) 
   return dtl_protected(f.callback, body_memory_hook, &f);
 }
 
+typedef struct frame_progress {
+  dtl_callback *callback;
+  int64_t done;
+  int64_t total;
+  int32_t *stop;
+} frame_progress;
+
+static int body_progress(lua_State *L) {
+  frame_progress *f = (frame_progress *)lua_touserdata(L, 1);
+  dtl_push_function(L, f->callback);
+  lua_pushinteger(L, (lua_Integer)f->done);
+  lua_pushinteger(L, (lua_Integer)f->total);
+  lua_call(L, 2, 1);
+  *f->stop = lua_toboolean(L, -1);
+  return 0;
+}
+
+static dt_status call_progress(void *user_data, int64_t done, int64_t total, int32_t *stop) {
+  frame_progress f = {(dtl_callback *)user_data, done, total, stop};
+  return dtl_protected(f.callback, body_progress, &f);
+}
+
 static int fn_nn_linear(lua_State *L) {
   static const char *const names[] = {
     "in_features", "out_features", "bias", "device", "dtype", NULL};
@@ -305,6 +329,28 @@ static int fn_nn_avg_pool2d(lua_State *L) {
   o_options.divisor_override = dtl_absent(&c, 6) ? NULL : &a_divisor_override;
   r_out = dtl_new(L, &dtl_kind_module);
   dtl_check(L, dt_nn_avg_pool2d(a_kernel_size.p, a_kernel_size.n, &o_options, (dt_module **)r_out));
+  return 1;
+}
+
+static int fn_nn_upsample(lua_State *L) {
+  static const char *const names[] = {"size", "scale_factor", "mode", NULL};
+  dtl_call c = {L, "Upsample", names};
+  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_reals a_scale_factor = {NULL, DT_ABSENT};
+  dt_interpolation a_mode = DT_INTERPOLATION_NEAREST;
+  dt_nn_upsample_options o_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  if (!dtl_absent(&c, 1)) a_size = dtl_int_list(&c, 1, 1);
+  if (!dtl_absent(&c, 2)) a_scale_factor = dtl_real_list(&c, 2, 1);
+  if (!dtl_absent(&c, 3)) a_mode = dtl_enum_value(&c, 3, dtl_enum_interpolation);
+  o_options.size = a_size.p;
+  o_options.size_n = a_size.n;
+  o_options.scale_factor = a_scale_factor.p;
+  o_options.scale_factor_n = a_scale_factor.n;
+  o_options.mode = a_mode;
+  r_out = dtl_new(L, &dtl_kind_module);
+  dtl_check(L, dt_nn_upsample(&o_options, (dt_module **)r_out));
   return 1;
 }
 
@@ -1249,7 +1295,7 @@ static int fn_from_numbers(lua_State *L) {
   int32_t a_requires_grad = 0;
   void *r_out;
   dtl_arguments(&c);
-  a_data = dtl_real_list(&c, 1);
+  a_data = dtl_real_list(&c, 1, 0);
   if (!dtl_absent(&c, 2)) a_size = dtl_int_list(&c, 2, 0);
   if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
   if (!dtl_absent(&c, 4)) a_device = dtl_read_device(&c, 4);
@@ -1258,6 +1304,23 @@ static int fn_from_numbers(lua_State *L) {
   dtl_check(L, dt_from_numbers(
     a_data.p, a_data.n, a_size.p, a_size.n, a_dtype, a_device.type, a_device.index, a_requires_grad,
     (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_from_bools(lua_State *L) {
+  static const char *const names[] = {"data", "size", "device", NULL};
+  dtl_call c = {L, "from_bools", names};
+  dtl_flags a_data = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_device a_device = {0, 0};
+  void *r_out;
+  dtl_arguments(&c);
+  a_data = dtl_flag_list(&c, 1);
+  if (!dtl_absent(&c, 2)) a_size = dtl_int_list(&c, 2, 0);
+  if (!dtl_absent(&c, 3)) a_device = dtl_read_device(&c, 3);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_from_bools(
+    a_data.p, a_data.n, a_size.p, a_size.n, a_device.type, a_device.index, (dt_tensor **)r_out));
   return 1;
 }
 
@@ -1458,16 +1521,20 @@ static int fn_read_idx(lua_State *L) {
 }
 
 static int fn_save_safetensors(lua_State *L) {
-  static const char *const names[] = {"path", "names", "tensors", NULL};
+  static const char *const names[] = {"path", "names", "tensors", "progress", NULL};
   dtl_call c = {L, "save_safetensors", names};
   const char *a_path = NULL;
   dtl_strings a_names = {NULL, DT_ABSENT};
   dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_callback *a_progress = NULL;
   dtl_arguments(&c);
   a_path = dtl_string(&c, 1);
   a_names = dtl_string_list(&c, 2);
   a_tensors = dtl_tensor_list(&c, 3, 0);
-  dtl_check(L, dt_save_safetensors(a_path, a_names.p, a_names.n, a_tensors.p, a_tensors.n));
+  if (!dtl_absent(&c, 4)) a_progress = dtl_read_callback(&c, 4);
+  dtl_check(L, dt_save_safetensors(
+    a_path, a_names.p, a_names.n, a_tensors.p, a_tensors.n, a_progress ? call_progress : NULL,
+    a_progress, dtl_drop));
   return 0;
 }
 
@@ -1491,21 +1558,40 @@ static int fn_load_safetensors_bytes(lua_State *L) {
 }
 
 static int fn_load_safetensors(lua_State *L) {
-  static const char *const names[] = {"path", NULL};
+  static const char *const names[] = {"path", "only", "progress", NULL};
   dtl_call c = {L, "load_safetensors", names};
   const char *a_path = NULL;
+  dtl_strings a_only = {NULL, DT_ABSENT};
+  dtl_callback *a_progress = NULL;
   void *r_names;
   void *r_tensors;
   dtl_arguments(&c);
   a_path = dtl_string(&c, 1);
+  if (!dtl_absent(&c, 2)) a_only = dtl_string_list(&c, 2);
   r_names = dtl_new(L, &dtl_kind_string_list);
   r_tensors = dtl_new(L, &dtl_kind_tensor_list);
-  dtl_check(L, dt_load_safetensors(a_path, (dt_string_list **)r_names, (dt_tensor_list **)r_tensors));
+  if (!dtl_absent(&c, 3)) a_progress = dtl_read_callback(&c, 3);
+  dtl_check(L, dt_load_safetensors(
+    a_path, a_only.p, a_only.n, a_progress ? call_progress : NULL, a_progress, dtl_drop,
+    (dt_string_list **)r_names, (dt_tensor_list **)r_tensors));
   lua_pushvalue(L, -2);
   dtl_take_strings(L);
   lua_pushvalue(L, -2);
   dtl_take_tensors(L);
   return 2;
+}
+
+static int fn_safetensors_names(lua_State *L) {
+  static const char *const names[] = {"path", NULL};
+  dtl_call c = {L, "safetensors_names", names};
+  const char *a_path = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_path = dtl_string(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_string_list);
+  dtl_check(L, dt_safetensors_names(a_path, (dt_string_list **)r_out));
+  dtl_take_strings(L);
+  return 1;
 }
 
 static int fn_cuda_device_count(lua_State *L) {
@@ -2900,6 +2986,25 @@ static int fn_conv2d(lua_State *L) {
   return 1;
 }
 
+static int fn_interpolate(lua_State *L) {
+  static const char *const names[] = {"input", "size", "scale_factor", "mode", NULL};
+  dtl_call c = {L, "interpolate", names};
+  dt_tensor *a_input = NULL;
+  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_reals a_scale_factor = {NULL, DT_ABSENT};
+  dt_interpolation a_mode = DT_INTERPOLATION_NEAREST;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_size = dtl_int_list(&c, 2, 1);
+  if (!dtl_absent(&c, 3)) a_scale_factor = dtl_real_list(&c, 3, 1);
+  if (!dtl_absent(&c, 4)) a_mode = dtl_enum_value(&c, 4, dtl_enum_interpolation);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_interpolate(
+    a_input, a_size.p, a_size.n, a_scale_factor.p, a_scale_factor.n, a_mode, (dt_tensor **)r_out));
+  return 1;
+}
+
 static int fn_max_pool2d(lua_State *L) {
   static const char *const names[] = {
     "input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", NULL};
@@ -3393,6 +3498,25 @@ static int fn_lr_scheduler_last_epoch(lua_State *L) {
   a_self = (dt_lr_scheduler *)dtl_handle(&c, 1, &dtl_kind_lr_scheduler);
   dtl_check(L, dt_lr_scheduler_last_epoch(a_self, &r_out));
   lua_pushinteger(L, (lua_Integer)r_out);
+  return 1;
+}
+
+static int fn_lr_scheduler_get_last_lr(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "get_last_lr", names};
+  dt_lr_scheduler *a_self = NULL;
+  double r_values[16];
+  int64_t r_n = 0;
+  dtl_arguments(&c);
+  a_self = (dt_lr_scheduler *)dtl_handle(&c, 1, &dtl_kind_lr_scheduler);
+  dtl_check(L, dt_lr_scheduler_get_last_lr(a_self, r_values, 16, &r_n));
+  if (r_n > 16) {
+    double *values = (double *)lua_newuserdata(L, (size_t)r_n * sizeof *values);
+    dtl_check(L, dt_lr_scheduler_get_last_lr(a_self, values, r_n, &r_n));
+    dtl_push_reals(L, values, r_n);
+    return 1;
+  }
+  dtl_push_reals(L, r_values, r_n);
   return 1;
 }
 
@@ -5697,7 +5821,8 @@ static int fn_tensor_shape(lua_State *L) {
   static const char *const names[] = {"self", NULL};
   dtl_call c = {L, "shape", names};
   dt_tensor *a_self = NULL;
-  int64_t r_values[16], r_n = 0;
+  int64_t r_values[16];
+  int64_t r_n = 0;
   dtl_arguments(&c);
   a_self = dtl_tensor(&c, 1);
   dtl_check(L, dt_tensor_shape(a_self, r_values, 16, &r_n));
@@ -5715,7 +5840,8 @@ static int fn_tensor_stride(lua_State *L) {
   static const char *const names[] = {"self", NULL};
   dtl_call c = {L, "stride", names};
   dt_tensor *a_self = NULL;
-  int64_t r_values[16], r_n = 0;
+  int64_t r_values[16];
+  int64_t r_n = 0;
   dtl_arguments(&c);
   a_self = dtl_tensor(&c, 1);
   dtl_check(L, dt_tensor_stride(a_self, r_values, 16, &r_n));
@@ -6817,6 +6943,7 @@ static const dtl_operator operators_optimizer[] = {
 static const luaL_Reg methods_lr_scheduler[] = {
     {"step", fn_lr_scheduler_step},
     {"last_epoch", fn_lr_scheduler_last_epoch},
+    {"get_last_lr", fn_lr_scheduler_get_last_lr},
     {NULL, NULL}};
 
 static const luaL_Reg properties_lr_scheduler[] = {
@@ -7159,6 +7286,7 @@ static const luaL_Reg functions_nn[] = {
     {"Conv2d", fn_nn_conv2d},
     {"MaxPool2d", fn_nn_max_pool2d},
     {"AvgPool2d", fn_nn_avg_pool2d},
+    {"Upsample", fn_nn_upsample},
     {"BatchNorm1d", fn_nn_batch_norm1d},
     {"BatchNorm2d", fn_nn_batch_norm2d},
     {"LayerNorm", fn_nn_layer_norm},
@@ -7217,10 +7345,12 @@ static const luaL_Reg functions_torch[] = {
     {"ones_like", fn_ones_like},
     {"full_like", fn_full_like},
     {"from_numbers", fn_from_numbers},
+    {"from_bools", fn_from_bools},
     {"clone", fn_clone},
     {"save_safetensors", fn_save_safetensors},
     {"load_safetensors_bytes", fn_load_safetensors_bytes},
     {"load_safetensors", fn_load_safetensors},
+    {"safetensors_names", fn_safetensors_names},
     {"cuda_device_count", fn_cuda_device_count},
     {"cuda_reason", fn_cuda_reason},
     {"cuda_current_device", fn_cuda_current_device},
@@ -7410,6 +7540,7 @@ static const luaL_Reg functions_functional[] = {
     {"linear", fn_linear},
     {"linear_activation", fn_linear_activation},
     {"conv2d", fn_conv2d},
+    {"interpolate", fn_interpolate},
     {"max_pool2d", fn_max_pool2d},
     {"max_pool2d_with_indices", fn_max_pool2d_with_indices},
     {"avg_pool2d", fn_avg_pool2d},

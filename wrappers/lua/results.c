@@ -12,15 +12,27 @@
 enum { kTensorsBetweenLooks = 64 };
 static const int64_t kSmallestLimit = (int64_t)64 << 20;
 
-static int64_t allocated_bytes(void) {
-  int64_t allocated = 0, reserved = 0, peak = 0;
-  if (dt_memory_stats(0, 0, &allocated, &reserved, &peak)) return 0;
-  return allocated;
-}
+enum { kDevices = 64 };
 
 typedef struct dtl_pressure {
   int64_t new_tensors, limit;
+  uint64_t devices; /* a bit for each GPU that was named: others are not asked, which would wake
+                       them up */
 } dtl_pressure;
+
+static int64_t allocated_on(dt_device_type type, int64_t index) {
+  int64_t allocated = 0, reserved = 0, peak = 0;
+  if (dt_memory_stats(type, index, &allocated, &reserved, &peak)) return 0;
+  return allocated;
+}
+
+static int64_t allocated_bytes(const dtl_pressure* p) {
+  int64_t sum = allocated_on(DT_DEVICE_TYPE_CPU, 0), i;
+  for (i = 0; i < kDevices; i++) {
+    if (p->devices >> i & 1) sum += allocated_on(DT_DEVICE_TYPE_CUDA, i);
+  }
+  return sum;
+}
 
 static dtl_pressure* pressure(lua_State* L) {
   static char key;
@@ -34,16 +46,22 @@ static dtl_pressure* pressure(lua_State* L) {
   p = (dtl_pressure*)lua_newuserdata(L, sizeof *p);
   p->new_tensors = 0;
   p->limit = kSmallestLimit;
+  p->devices = 0;
   lua_rawset(L, LUA_REGISTRYINDEX);
   return p;
 }
 
 static void collect_under_pressure(lua_State* L) {
   dtl_pressure* p = pressure(L);
-  if (++p->new_tensors % kTensorsBetweenLooks || allocated_bytes() < p->limit) return;
+  if (++p->new_tensors % kTensorsBetweenLooks || allocated_bytes(p) < p->limit) return;
   lua_gc(L, LUA_GCCOLLECT, 0);
-  p->limit = 2 * allocated_bytes();
+  p->limit = 2 * allocated_bytes(p);
   if (p->limit < kSmallestLimit) p->limit = kSmallestLimit;
+}
+
+void dtl_note_device(lua_State* L, dtl_device device) {
+  if (device.type != DT_DEVICE_TYPE_CUDA || device.index >= kDevices) return;
+  pressure(L)->devices |= (uint64_t)1 << device.index;
 }
 
 /* ---- handles */
@@ -140,6 +158,15 @@ void dtl_push_ints(lua_State* L, const int64_t* values, int64_t n) {
   lua_createtable(L, (int)n, 0);
   for (i = 0; i < n; i++) {
     lua_pushinteger(L, (lua_Integer)values[i]);
+    lua_rawseti(L, -2, (int)i + 1);
+  }
+}
+
+void dtl_push_reals(lua_State* L, const double* values, int64_t n) {
+  int64_t i;
+  lua_createtable(L, (int)n, 0);
+  for (i = 0; i < n; i++) {
+    lua_pushnumber(L, values[i]);
     lua_rawseti(L, -2, (int)i + 1);
   }
 }

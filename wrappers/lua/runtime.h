@@ -39,6 +39,10 @@ typedef struct dtl_reals {
   const double* p;
   int64_t n;
 } dtl_reals;
+typedef struct dtl_flags {
+  const int32_t* p;
+  int64_t n;
+} dtl_flags;
 typedef struct dtl_tensors {
   dt_tensor* const* p;
   int64_t n;
@@ -98,7 +102,8 @@ dt_tensor* dtl_tensor_at(lua_State* L, int slot);
 int dtl_integer_at(lua_State* L, int slot, int64_t* out);
 /* Lists. One number stands for `count` equal ones; 0: only a table will do. */
 dtl_ints dtl_int_list(dtl_call* c, int slot, int count);
-dtl_reals dtl_real_list(dtl_call* c, int slot);
+dtl_reals dtl_real_list(dtl_call* c, int slot, int count);
+dtl_flags dtl_flag_list(dtl_call* c, int slot);
 dtl_tensors dtl_tensor_list(dtl_call* c, int slot, int entries_may_be_absent);
 dtl_strings dtl_string_list(dtl_call* c, int slot);
 /* A function as a callback's user data. Read it last: the next thing must be the dt call. */
@@ -118,9 +123,12 @@ void dtl_take_bytes(lua_State* L);
 void dtl_take_strings(lua_State* L);
 void dtl_push_enum(lua_State* L, int32_t number, const dtl_enum* values);
 void dtl_push_device(lua_State* L, dt_device_type type, int64_t index);
+/* Its memory counts from now on when garbage is looked for. */
+void dtl_note_device(lua_State* L, dtl_device device);
 void dtl_push_number(lua_State* L, dt_scalar_kind kind, int64_t i, double f);
-/* A list of numbers that a dt call writes: run(arguments, values, capacity, n). */
+/* Lists of numbers that a dt call writes: run(arguments, values, capacity, n). */
 void dtl_push_ints(lua_State* L, const int64_t* values, int64_t n);
+void dtl_push_reals(lua_State* L, const double* values, int64_t n);
 
 /* ---- callbacks: `body` runs in protected mode with `frame` as light userdata in slot 1. */
 dt_status dtl_protected(dtl_callback* callback, lua_CFunction body, void* frame);

@@ -23,6 +23,12 @@ static dt_status on_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
   return status;
 }
 
+static int32_t py_on_progress(int64_t id, int64_t done, int64_t total, int32_t *stop);
+static dt_status on_progress(void *user_data, int64_t done, int64_t total, int32_t *stop) {
+  const int32_t status = py_on_progress((int64_t)(intptr_t)user_data, done, total, stop);
+  return status;
+}
+
 static void py_dataset_release(int64_t handle) {
   dt_dataset_release((dt_dataset *)(intptr_t)handle);
 }
@@ -138,6 +144,18 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   options_options.divisor_override = divisor_override_given ? &divisor_override : NULL;
   dt_module *out = NULL;
   (void)!dt_nn_avg_pool2d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
+  dt_nn_upsample_options options_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
+  options_options.size = size;
+  options_options.size_n = size_n;
+  options_options.scale_factor = scale_factor;
+  options_options.scale_factor_n = scale_factor_n;
+  options_options.mode = mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_upsample(&options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -496,6 +514,12 @@ static int64_t py_from_numbers(const double *data, int64_t data_n, const int64_t
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_from_bools(const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t device_type, int64_t device_index) {
+  dt_tensor *out = NULL;
+  (void)!dt_from_bools(data, data_n, size, size_n, device_type, device_index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_clone(int64_t input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_clone((dt_tensor *)(intptr_t)input, memory_format, &out);
@@ -575,8 +599,8 @@ static int64_t py_read_idx(const char *path) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_save_safetensors(const char *path, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n) {
-  return dt_save_safetensors(path, names, names_n, (dt_tensor *const *)tensors, tensors_n);
+static int32_t py_save_safetensors(const char *path, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, int64_t progress) {
+  return dt_save_safetensors(path, names, names_n, (dt_tensor *const *)tensors, tensors_n, progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop);
 }
 
 static int32_t py_load_safetensors_bytes(const void *data, int64_t data_n, int64_t *out) {
@@ -588,13 +612,19 @@ static int32_t py_load_safetensors_bytes(const void *data, int64_t data_n, int64
   return status;
 }
 
-static int32_t py_load_safetensors(const char *path, int64_t *out) {
+static int32_t py_load_safetensors(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
-  const int32_t status = dt_load_safetensors(path, &names, &tensors);
+  const int32_t status = dt_load_safetensors(path, only, only_n, progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
   out[0] = (int64_t)(intptr_t)names;
   out[1] = (int64_t)(intptr_t)tensors;
   return status;
+}
+
+static int64_t py_safetensors_names(const char *path) {
+  dt_string_list *out = NULL;
+  (void)!dt_safetensors_names(path, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_cuda_device_count(void) {
@@ -1138,6 +1168,12 @@ static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int6
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_interpolate((dt_tensor *)(intptr_t)input, size, size_n, scale_factor, scale_factor_n, mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, stride, stride_n, padding, padding_n, dilation, dilation_n, ceil_mode, &out);
@@ -1304,6 +1340,11 @@ static int64_t py_lr_scheduler_last_epoch(int64_t self) {
   if (dt_lr_scheduler_last_epoch((dt_lr_scheduler *)(intptr_t)self, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
+}
+
+static int64_t py_lr_scheduler_get_last_lr(int64_t self, double *out, int64_t capacity) {
+  int64_t count = 0;
+  return dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)(intptr_t)self, out, capacity, &count) ? -1 : count;
 }
 
 static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, double max_norm, double norm_type, int32_t error_if_nonfinite) {

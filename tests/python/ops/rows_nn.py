@@ -22,7 +22,7 @@ def row(op, call, *inputs, dtypes=FLOATS, orders=3, **more):
 for a, b in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)),
              ((3,), (5, 3, 4)), ((5, 2, 3), (3,)), ((4, 1, 2, 3), (5, 3, 2)), ((2, 0), (0, 3)), ((0, 2), (2, 3)),
              ((33, 17), (17, 70))):  # fmt: skip
-    row("matmul", lambda t, a, b: a @ b, value(*a), value(*b), dtypes=("float32", "float64", "int64"),
+    row("matmul", lambda t, a, b: a @ b, value(*a), value(*b), dtypes=NUMBERS,
         orders=3 if a != (33, 17) else 1)  # fmt: skip
 row("mm", lambda t, a, b: t.mm(a, b), value(2, 3), value(3, 4), dtypes=NUMBERS)
 row("bmm", lambda t, a, b: t.bmm(a, b), value(5, 2, 3), value(5, 3, 4), dtypes=NUMBERS)
@@ -41,11 +41,11 @@ for x in ((5,), (3, 5), (2, 3, 5), (0, 5)):
     row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(*x), value(4, 5), value(4))
     row("linear", lambda t, x, w: F(t).linear(x, w), value(*x), value(4, 5))
 # Not all gradients are wanted; layers from the shortcut's size to the products'.
-row("linear", lambda t, x, w, b: F(t).linear(x, w, b), fixed(3, 5), value(4, 5), value(4), orders=2)
-row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), fixed(4, 5), value(4), orders=2)
-row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), fixed(4), orders=2)
-row("linear", lambda t, x, w, b: F(t).linear(x, w, b), fixed(3, 5), fixed(4, 5), value(4), orders=2)
-row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), value(1), orders=2)
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), fixed(3, 5), value(4, 5), value(4))
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), fixed(4, 5), value(4))
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), fixed(4))
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), fixed(3, 5), fixed(4, 5), value(4))
+row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(3, 5), value(4, 5), value(1))
 for n, inputs, outputs in ((16, 16, 16), (17, 16, 16), (64, 100, 30), (300, 120, 150),
                            (40, 260, 120), (64, 784, 63)):  # fmt: skip
     row("linear", lambda t, x, w, b: F(t).linear(x, w, b), value(n, inputs), value(outputs, inputs), value(outputs),
@@ -81,7 +81,6 @@ for name in ("relu", "sigmoid", "tanh"):
             x,
             w,
             b,
-            orders=2,
         )
     row(
         "linear_activation",
@@ -96,11 +95,12 @@ for name in ("relu", "sigmoid", "tanh"):
         value(5),
         orders=1,
     )
-    # Every way in which a backend computes products: small, thin (whole and cut), deep, by tiles or a library.
+    # Every way in which a backend computes products: small, thin (whole and cut), deep, by tiles or a library. The
+    # inputs are scaled so that the activations of sums of so many terms are not all at their ends.
     for n, inputs, outputs in ((17, 16, 16), (64, 100, 30), (600, 700, 3), (1, 300, 70), (3, 9000, 4), (64, 784, 63),
                                (300, 120, 150)):  # fmt: skip
-        row("linear_activation", lambda t, x, w, b, a=name: activated(t, x, w, b, a), value(n, inputs),
-            value(outputs, inputs), value(outputs), orders=1)  # fmt: skip
+        row("linear_activation", lambda t, x, w, b, a=name, s=inputs**-0.5: activated(t, x * s, w, b, a),
+            value(n, inputs), value(outputs, inputs), value(outputs), orders=1)  # fmt: skip
 
 # ---- convolution and pooling
 for sizes, weight, arguments in (
@@ -116,10 +116,11 @@ for sizes, weight, arguments in (
 ):
     if len(sizes) == 3:
         weight = (2, 3, 3, 3)
+    dtypes = FLOATS if "dilation" in arguments else NUMBERS
     row("conv2d", lambda t, x, w, b, k=arguments: F(t).conv2d(x, w, b, **k), value(*sizes), value(*weight), value(weight[0]),
-        rtol={"float32": 1e-4})  # fmt: skip
-    row("conv2d", lambda t, x, w, k=arguments: F(t).conv2d(x, w, **k), value(*sizes), value(*weight), orders=2,
-        rtol={"float32": 1e-4})  # fmt: skip
+        dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
+    row("conv2d", lambda t, x, w, k=arguments: F(t).conv2d(x, w, **k), value(*sizes), value(*weight),
+        dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
 for sizes, arguments in (
     ((2, 3, 6, 6), {"kernel_size": 2}),
     ((2, 3, 7, 5), {"kernel_size": 3, "stride": 2, "padding": 1}),
@@ -171,10 +172,19 @@ row(
     dtypes=("float32", "int64"),
     orders=0,
 )
-row("embedding", lambda t, i, w: F(t).embedding(i, w), index(2, 3, below=5), value(5, 4), orders=2)
-row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, below=5), value(5, 4), orders=2,
+for sizes, how in (
+    ((2, 3, 4), {"size": 7}),
+    ((1, 2, 3, 4), {"size": (5, 2)}),
+    ((1, 2, 3, 4), {"scale_factor": 2, "mode": "nearest-exact"}),
+    ((2, 3, 4, 5), {"scale_factor": (1.7, 0.6)}),
+    ((1, 2, 2, 3, 2), {"scale_factor": 1.5, "mode": "nearest-exact"}),
+    ((0, 2, 3), {"size": 2}),
+):
+    row("interpolate", lambda t, x, how=how: F(t).interpolate(x, **how), value(*sizes))
+row("embedding", lambda t, i, w: F(t).embedding(i, w), index(2, 3, below=5), value(5, 4))
+row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, below=5), value(5, 4),
     differentiable=False)  # fmt: skip
-row("dropout", lambda t, x: F(t).dropout(x, 0.3, training=False), value(3, 4), orders=2)
+row("dropout", lambda t, x: F(t).dropout(x, 0.3, training=False), value(3, 4))
 row("dropout", lambda t, x: F(t).dropout(x, 1.0), value(3, 4), orders=0,
     inplace=lambda t, x: F(t).dropout(x, 1.0, inplace=True))  # fmt: skip
 
@@ -200,7 +210,6 @@ for reduction in ("mean", "sum", "none"):
             lambda t, x, y, k=k: F(t).l1_loss(x, y, **k),
             value(*sizes),
             value(*sizes),
-            orders=2,
         )
         # PyTorch's second derivatives are not exact: it adds 1e-12 to divisors.
         row("binary_cross_entropy", lambda t, x, y, k=k: F(t).binary_cross_entropy(x, y, **k),
@@ -221,15 +230,14 @@ for reduction in ("mean", "sum", "none"):
         lambda t, x, y, k=k: F(t).mse_loss(x.T, y, **k),
         value(3, 4),
         value(4, 3),
-        orders=2,
     )
     row("binary_cross_entropy", lambda t, x, y, w, k=k: F(t).binary_cross_entropy(x, y, w, **k),
-        value(3, 4, low=0.1, high=0.9), fixed(3, 4, low=0.1, high=0.9), fixed(4), orders=2)  # fmt: skip
+        value(3, 4, low=0.1, high=0.9), fixed(3, 4, low=0.1, high=0.9), fixed(4), torch_orders=2)  # fmt: skip
     row("binary_cross_entropy_with_logits",
         lambda t, x, y, w, p, k=k: F(t).binary_cross_entropy_with_logits(x, y, w, pos_weight=p, **k),
         value(3, 4), fixed(3, 4, low=0, high=1), fixed(4), fixed(4, low=0.5))  # fmt: skip
     # Equal numbers, and probabilities of 0 and 1, whose logarithms are bounded.
-    row("l1_loss", lambda t, x, y, k=k: F(t).l1_loss(x, y, **k), whole(5, 6), whole(5, 6), orders=2,
+    row("l1_loss", lambda t, x, y, k=k: F(t).l1_loss(x, y, **k), whole(5, 6), whole(5, 6),
         differentiable=False)  # fmt: skip
     row("binary_cross_entropy", lambda t, x, y, k=k: F(t).binary_cross_entropy(x, y, **k),
         whole(5, 6, low=0, high=1), value(5, 6, low=0.1, high=0.9), orders=1, differentiable=False)  # fmt: skip

@@ -212,9 +212,9 @@ ROWS.append(
 # ---- where a derivative jumps: at ties, at bounds and at 0
 
 
-def at_jumps(op, call, *inputs):
-    # Where the first derivative jumps there is no second one.
-    ROWS.append(Row(op, call, inputs, orders=1, differentiable=False))
+def at_jumps(op, call, *inputs, **more):
+    # Where a derivative jumps there is no further one: what it is by convention is PyTorch's.
+    ROWS.append(Row(op, call, inputs, differentiable=False, **more))
 
 
 for op, call in {
@@ -231,11 +231,17 @@ for op, call in {
 at_jumps("maximum", lambda t, a, b: t.maximum(a, b), whole(6, 7), whole(6, 7))
 at_jumps("minimum", lambda t, a, b: t.minimum(a, b), whole(6, 7), whole(6, 7))
 # The base 0 and the exponents 0 and 1 are special; the logarithm of a negative base is NaN.
-at_jumps("pow", lambda t, a, b: a**b, whole(9, 9), whole(9, 9, low=0, high=3))
+# PyTorch's second derivative by an exponent is NaN where the base is 0; ours is 0.
+at_jumps("pow", lambda t, a, b: a**b, whole(9, 9), whole(9, 9, low=0, high=3), torch_orders=1)
 for exponent in (0, 1, 2, 3):
     at_jumps("pow", lambda t, x, e=exponent: x**e, whole(30))
 for base in (0, 1, 2):
-    at_jumps("pow", lambda t, x, b=base: b**x, whole(30, low=0, high=3))
+    at_jumps(
+        "pow",
+        lambda t, x, b=base: b**x,
+        whole(30, low=0, high=3),
+        torch_orders=3 if base else 1,
+    )
 
 at_jumps("clamp_min", lambda t, x: t.clamp_min(x, 0), whole(30))
 at_jumps("clamp_max", lambda t, x: t.clamp_max(x, 1), whole(30))

@@ -5,7 +5,7 @@ from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, fixed, index, mask, value
 ROWS: list[Row] = []
 
 
-def row(op, call, *inputs, dtypes=("float32", "float64", "int64", "bool"), orders=2, **more):
+def row(op, call, *inputs, dtypes=ALL, orders=3, **more):
     ROWS.append(Row(op, call, inputs, dtypes, orders, **more))
 
 
@@ -155,7 +155,7 @@ def reduction(op, method, *, empty=True, dtypes=NUMBERS, orders=3, several=True,
 
 reduction("sum", "sum", dtypes=ALL)
 reduction("mean", "mean", dtypes=FLOATS, empty=False)
-reduction("prod", "prod", dtypes=NUMBERS, several=False, orders=2)
+reduction("prod", "prod", dtypes=NUMBERS, several=False)
 reduction("amax", "amax", empty=False)
 reduction("amin", "amin", empty=False)
 reduction("any", "any", dtypes=ALL, orders=0)

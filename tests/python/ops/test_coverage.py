@@ -16,7 +16,7 @@ SCHEMA = schema.load(Path(__file__).resolve().parents[3] / "capi" / "schema")
 ELSEWHERE = {
     "test_creation.py: they have no tensor to begin with": {
         "empty", "zeros", "ones", "full", "arange", "linspace", "eye", "scalar_tensor", "empty_like",
-        "new_empty", "new_zeros", "new_ones", "new_full", "from_numbers",
+        "new_empty", "new_zeros", "new_ones", "new_full", "from_numbers", "from_bools",
     },
     "test_random.py: PyTorch draws other numbers": {
         "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",

@@ -1,6 +1,6 @@
-"""The rows under each instruction set, in a process of its own: values and first gradients against
-PyTorch, one layout per row. (The other tests of this folder run the best set that there
-is.)"""
+"""The rows under each instruction set, in a process of its own: values, in-place twins and first
+gradients against PyTorch, contiguous and in one other layout per row. (The other tests of this
+folder run the best set that there is.)"""
 
 import os
 import subprocess
@@ -33,36 +33,58 @@ def check_all_rows():
 
 
 def check(row, number):
-    """The layouts and dtypes take turns from row to row, so that each op sees several."""
-    from harness import as_list, assert_close, derivatives, dumbtorch, tensors, torch
+    """Row after row another layout and another dtype beside the floats, so that each op sees several."""
     from layouts import LAYOUTS, applies
 
-    layout = LAYOUTS[number % len(LAYOUTS)]
-    if not row.layouts or not any(applies(layout, i.sizes) for i in row.inputs):
-        layout = "contiguous"
+    layout = LAYOUTS[1 + number % (len(LAYOUTS) - 1)]
+    views = row.layouts and any(applies(layout, i.sizes) for i in row.inputs)
     floats = [d for d in row.dtypes if d.startswith("float")]
     others = [d for d in row.dtypes if d not in floats]
-    for dtype in floats + others[number % 3 : number % 3 + 1]:
-        results = []
-        for library in (dumbtorch, torch):
-            _, arguments = tensors(library, row, dtype, layout, grad=False)
-            results.append(as_list(row.call(library, *arguments)))
-        for y, expected in zip(*results, strict=True):
-            assert_close(y, expected, row, f"{dtype}, {layout}")
-    if not row.orders or "float64" not in floats:
-        return
+    for x in ["contiguous", layout] if views else ["contiguous"]:
+        for dtype in floats + others[number % 3 : number % 3 + 1]:
+            check_values(row, dtype, x)
+        if row.orders and "float64" in floats:
+            check_gradient(row, x)
+    if row.inplace:
+        check_in_place(row, row.dtypes[number % len(row.dtypes)])
+
+
+def check_values(row, dtype, layout):
+    from harness import as_list, assert_close, dumbtorch, tensors, torch
+
+    results = []
+    for library in (dumbtorch, torch):
+        _, arguments = tensors(library, row, dtype, layout, grad=False)
+        results.append(as_list(row.call(library, *arguments)))
+    for y, expected in zip(*results, strict=True):
+        assert_close(y, expected, row, f"{dtype}, {layout}")
+
+
+def check_gradient(row, layout):
+    from harness import assert_close, derivatives, dumbtorch, torch
+
     ours, theirs = (derivatives(t, row, "float64", layout, 1) for t in (dumbtorch, torch))
     for g, expected in zip(*(sum(d, []) for d in (ours, theirs)), strict=False):
         if g is not None and expected is not None:
             assert_close(g, expected, row, f"{layout}, gradient")
 
 
+def check_in_place(row, dtype):
+    from harness import assert_close, dumbtorch, torch
+    from test_ops import write_in_place
+
+    ours, theirs = (write_in_place(t, row, dtype) for t in (dumbtorch, torch))
+    assert (ours is None) == (theirs is None), dtype
+    if ours is not None:
+        assert_close(ours, theirs, row, f"{dtype}, in place")
+
+
 def supported(isa: str) -> bool:
     flags = Path("/proc/cpuinfo").read_text()
-    return {"v2": " sse4_2", "v3": " avx2"}[isa] in flags
+    return {"v2": " sse4_2", "v3": " avx2", "v4": " avx512vl"}[isa] in flags
 
 
-@pytest.mark.parametrize("isa", ["v2", "v3"])
+@pytest.mark.parametrize("isa", ["v2", "v3", "v4"])
 def test_rows(isa):
     if not supported(isa):
         pytest.skip(f"this processor has no x86-64-{isa}")

@@ -10,6 +10,7 @@ from harness import (
     assert_close,
     derivatives,
     dumbtorch,
+    needs_torch,
     scalar_of,
     tensors,
     to_numpy,
@@ -17,6 +18,9 @@ from harness import (
 )
 from layouts import LAYOUTS, applies
 from rows import ROWS
+from table import ALL
+
+pytestmark = needs_torch
 
 
 def layouts_of(row):
@@ -49,7 +53,7 @@ def test_values(row):
 @parametrize([r for r in ROWS if r.inplace])
 def test_inplace_values(row):
     """The in-place twin gives what PyTorch's gives in every dtype, or is refused like it."""
-    for dtype in row.dtypes:
+    for dtype in ALL:
         ours, theirs = (write_in_place(t, row, dtype) for t in (dumbtorch, torch))
         assert (ours is None) == (theirs is None), dtype
         if ours is not None:
@@ -92,22 +96,25 @@ def check_inplace(row, layout):
 @parametrize([r for r in ROWS if r.orders])
 def test_gradients(row):
     for layout in layouts_of(row):
-        check_gradients(row, layout)
+        check_gradients(row, "float64", layout, min(row.orders, row.torch_orders))
+    check_gradients(row, "float32", "contiguous", 1)
 
 
-def check_gradients(row, layout):
-    orders = min(row.orders, row.torch_orders)
-    ours = derivatives(dumbtorch, row, "float64", layout, orders)
-    theirs = derivatives(torch, row, "float64", layout, orders)
+def check_gradients(row, dtype, layout, orders):
+    ours, theirs = (derivatives(t, row, dtype, layout, orders) for t in (dumbtorch, torch))
+    assert_gradients_close(ours, theirs, row, f"{dtype}, {layout}")
+
+
+def assert_gradients_close(ours, theirs, row, what):
     for order, (a, b) in enumerate(zip(ours, theirs), 1):
         for k, (g, expected) in enumerate(zip(a, b)):
             if g is None or expected is None:  # one library may know that a derivative is zero
                 known = g if g is not None else expected
                 assert known is None or not np.any(to_numpy(known)), (
-                    f"{layout}, order {order}, input {k}"
+                    f"{what}, order {order}, input {k}"
                 )
                 continue
-            assert_close(g, expected, row, f"{layout}, gradient of order {order}, input {k}")
+            assert_close(g, expected, row, f"{what}, gradient of order {order}, input {k}")
 
 
 @parametrize([r for r in ROWS if r.orders and r.differentiable])
@@ -152,9 +159,7 @@ def shifted(row, amount: float):
     for i, array in zip(row.inputs, arrays(row, "float64")):
         if i.kind == "value":
             array = array + amount * next(along)
-        x = dumbtorch.tensor(array.tolist(), dtype=getattr(dumbtorch, str(array.dtype))).reshape(
-            array.shape
-        )
+        x = dumbtorch.tensor(np.asarray(array))
         if i.kind == "value":
             leaves.append(x.requires_grad_())
         arguments.append(x)

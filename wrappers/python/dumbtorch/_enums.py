@@ -9,4 +9,5 @@ REDUCTION = {"none": 1, "mean": 2, "sum": 3}
 ROUNDING_MODE = {"trunc": 1, "floor": 2}
 APPROXIMATE = {"none": 1, "tanh": 2}
 ACTIVATION = {"relu": 1, "sigmoid": 2, "tanh": 3}
+INTERPOLATION = {"nearest": 1, "nearest-exact": 2}
 LOG_LEVEL = {"trace": 1, "info": 2, "warning": 3}

@@ -104,14 +104,17 @@ class CapturedStep:
     __call__ = replay
 
 
-def capture(step, *inputs, warmup: int = 1, device="cuda") -> CapturedStep:
-    """Records what step(*inputs) does on a CUDA device: forward, backward and the optimizer.
+def capture(step, *inputs, warmup: int = 1, device=None) -> CapturedStep:
+    """Records what step(*inputs) does on a CUDA device: forward, backward and the optimizer. The
+    device is that of the first input that lies on one, unless another is named.
 
     The step runs `warmup` times for real first, on copies of the inputs, since first steps make
     state; then it is recorded. Nothing in it may read a tensor's values (item(), printing).
     """
     if warmup < 0:
         raise ValueError(f"warmup must not be negative, got {warmup}")
+    if device is None:
+        device = next((x.device for x in inputs if x.device.type == "cuda"), "cuda")
     return CapturedStep(step, inputs, warmup, device)
 
 

@@ -199,7 +199,7 @@ def _without_leading_ones(value, ndim: int):
 
 
 def _mask_like(mask, x):
-    """A mask of the first dimensions, with the others added so that it broadcasts."""
+    """A mask of the first dimensions, beside x, with the others added so that it broadcasts."""
     if tuple(mask.shape) != tuple(x.shape[: mask.ndim]):
         for d, (m, n) in enumerate(zip(mask.shape, x.shape, strict=False)):
             if m != n:
@@ -208,4 +208,6 @@ def _mask_like(mask, x):
                     f"shape "
                     f"of the indexed tensor {list(x.shape)} at index {d}"
                 )
+    if x.is_cuda and not mask.is_cuda:
+        mask = _ops.to(mask, x.device)
     return _ops.reshape(mask, (*mask.shape, *[1] * (x.ndim - mask.ndim)))

@@ -7,6 +7,8 @@ from ._native import ffi, lib
 from ._runtime import (
     BAD_ARGUMENTS,
     CALLBACKS,
+    FLOAT64_16,
+    FLOAT64_ARRAY,
     INT64_16,
     SCALAR_OUT,
     NULL,
@@ -29,6 +31,7 @@ from ._runtime import (
     keep,
     number_like,
     on_callback_error,
+    optional_floats,
     optional_handle_list,
     optional_ints,
     read_operand,
@@ -40,7 +43,7 @@ from ._runtime import (
     scalar_from,
     shape_list,
     take_bytes,
-    take_ints,
+    take_numbers,
     take_tensors,
     take_text,
     take_texts,
@@ -56,6 +59,7 @@ REDUCTION = Choice("reduction", _enums.REDUCTION)
 ROUNDING_MODE = Choice("rounding_mode", _enums.ROUNDING_MODE)
 APPROXIMATE = Choice("approximate", _enums.APPROXIMATE)
 ACTIVATION = Choice("activation", _enums.ACTIVATION)
+INTERPOLATION = Choice("interpolation", _enums.INTERPOLATION)
 LOG_LEVEL = Choice("log_level", _enums.LOG_LEVEL)
 
 
@@ -76,7 +80,14 @@ def _on_custom_backward(id, grads, grads_n, saved, saved_n, out):
 @ffi.def_extern("py_on_memory_hook", error=9, onerror=on_callback_error)
 def _on_memory_hook(id, bytes, out):
     result = CALLBACKS[id](bytes)
-    out[0] = result
+    out[0] = bool(result)
+    return 0
+
+
+@ffi.def_extern("py_on_progress", error=9, onerror=on_callback_error)
+def _on_progress(id, done, total, stop):
+    result = CALLBACKS[id](done, total)
+    stop[0] = bool(result)
     return 0
 
 
@@ -180,6 +191,28 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         out = lib.py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         raise complain(error, "AvgPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return Module.own(out)
+
+
+def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
+    """Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
+    functional.interpolate.
+
+    Args:
+        size: The new spatial sizes; one number stands for all of them.
+        scale_factor: Factors of the spatial sizes instead; one number stands for all of
+            them.
+        mode: Which element of the input stands for one of the output.
+
+    Returns:
+        The module.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Upsample", "size:i64[]? scale_factor:f64[]? mode:enum", size, scale_factor, mode) from None
     return Module.own(out)
 
 
@@ -1042,6 +1075,23 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
     return wrap(out)
 
 
+def from_bools(data, size=None, *, device=None):
+    """A bool tensor with the given truth values.
+
+    Args:
+        data: The elements, row-major.
+        size: The shape; absent means 1-d.
+        device: Where; absent means the default device, or the input's.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 0)
+        device_type, device_index = device_parts(device)
+        out = lib.py_from_bools(data, len(data), size_c, size_c_n, device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "from_bools", "data:bool[] size:i64[]? device:device?", data, size, device) from None
+    return wrap(out)
+
+
 def clone(input, *, memory_format=None):
     """A differentiable copy.
 
@@ -1176,20 +1226,23 @@ def read_idx(path):
     return wrap(out)
 
 
-def save_safetensors(path, names, tensors):
+def save_safetensors(path, names, tensors, progress=None):
     """Writes tensors in the safetensors format.
 
     Args:
         path: The file. It is replaced whole: a reader sees the old one or the new one.
         names: A name for each tensor.
         tensors: What is saved.
+        progress: Called with 0 bytes done, every 16 MiB and before the file takes its
+            place. If it stops the call, the old file stays and nothing else is left.
     """
     try:
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
-        status = lib.py_save_safetensors(c_string(path), names_c, len(names_c), tensors_c, len(tensors_c))
+        progress_c = keep(progress)
+        status = lib.py_save_safetensors(c_string(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_safetensors", "path:str names:str[] tensors:tensor[]", path, names, tensors) from None
+        raise complain(error, "save_safetensors", "path:str names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
     if status:
         raise fail()
 
@@ -1212,20 +1265,39 @@ def load_safetensors_bytes(data):
     return load_safetensors_bytes_result((take_texts(out[0]), take_tensors(out[1])))
 
 
-def load_safetensors(path):
-    """Reads all tensors of a safetensors file.
+def load_safetensors(path, only=None, progress=None):
+    """Reads tensors of a safetensors file, in the order of the file or of the names in `only`.
+
+    Args:
+        path: The file.
+        only: The names of the tensors that are wanted; absent means all. The others are not
+            read.
+        progress: Called with 0 bytes done, every 16 MiB and at the end. If it stops the
+            call, nothing is given back.
+    """
+    try:
+        only_c = NULL if only is None else c_strings(only)
+        progress_c = keep(progress)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_load_safetensors(c_string(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "load_safetensors", "path:str only:str[]? progress:callback?", path, only, progress) from None
+    if status:
+        raise fail()
+    return load_safetensors_result((take_texts(out[0]), take_tensors(out[1])))
+
+
+def safetensors_names(path):
+    """The names of the tensors in a safetensors file.
 
     Args:
         path: The file.
     """
     try:
-        out = ffi_new("int64_t[2]")
-        status = lib.py_load_safetensors(c_string(path), out)
+        out = lib.py_safetensors_names(c_string(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_safetensors", "path:str", path) from None
-    if status:
-        raise fail()
-    return load_safetensors_result((take_texts(out[0]), take_tensors(out[1])))
+        raise complain(error, "safetensors_names", "path:str", path) from None
+    return take_texts(out)
 
 
 def cuda_device_count():
@@ -2119,6 +2191,25 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         out = lib.py_conv2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         raise complain(error, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
+def interpolate(input, size=None, scale_factor=None, mode='nearest'):
+    """Resizes images by repeating or leaving out elements. Channels-last in gives channels-
+    last out.
+
+    Args:
+        size: The new spatial sizes; one number stands for all of them.
+        scale_factor: Factors of the spatial sizes instead, which become size * factor,
+            rounded down; one number stands for all of them.
+        mode: Which element of the input stands for one of the output.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_interpolate(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "interpolate", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum", input, size, scale_factor, mode) from None
     return wrap(out)
 
 
@@ -4582,7 +4673,7 @@ def tensor_shape(self):
         count = lib.py_tensor_shape(self._h, out, 16)
     except BAD_ARGUMENTS as error:
         raise complain(error, "shape", "self:tensor", self) from None
-    return take_ints(out, count)
+    return take_numbers(out, count)
 
 
 def tensor_stride(self):
@@ -4596,7 +4687,7 @@ def tensor_stride(self):
         count = lib.py_tensor_stride(self._h, out, 16)
     except BAD_ARGUMENTS as error:
         raise complain(error, "stride", "self:tensor", self) from None
-    return take_ints(out, count)
+    return take_numbers(out, count)
 
 
 def tensor_numel(self):
@@ -6190,6 +6281,22 @@ class LrScheduler(Handle):
             raise complain(error, "last_epoch", "self:handle", self) from None
         return int_or_fail(out)
 
+    def get_last_lr(self):
+        """The learning rates that the schedule has set last.
+
+        Returns:
+            One rate per parameter group.
+        """
+        try:
+            out = ffi_new(FLOAT64_16)
+            count = lib.py_lr_scheduler_get_last_lr(self._h, out, 16)
+            if count > 16:
+                out = ffi_new(FLOAT64_ARRAY, count)
+                count = lib.py_lr_scheduler_get_last_lr(self._h, out, count)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "get_last_lr", "self:handle", self) from None
+        return take_numbers(out, count)
+
 
 class Generator(Handle):
     """A source of random numbers: a seed and an offset."""
@@ -6520,6 +6627,7 @@ NAMESPACES = {
         "linear": linear,
         "linear_activation": linear_activation,
         "conv2d": conv2d,
+        "interpolate": interpolate,
         "max_pool2d": max_pool2d,
         "max_pool2d_with_indices": max_pool2d_with_indices,
         "avg_pool2d": avg_pool2d,
@@ -6545,6 +6653,7 @@ NAMESPACES = {
         "Conv2d": nn_conv2d,
         "MaxPool2d": nn_max_pool2d,
         "AvgPool2d": nn_avg_pool2d,
+        "Upsample": nn_upsample,
         "BatchNorm1d": nn_batch_norm1d,
         "BatchNorm2d": nn_batch_norm2d,
         "LayerNorm": nn_layer_norm,

@@ -20,6 +20,8 @@ ffi_new = ffi.new
 unpack = ffi.unpack
 INT64_16 = ffi.typeof("int64_t[16]")
 INT64_ARRAY = ffi.typeof("int64_t[]")
+FLOAT64_16 = ffi.typeof("double[16]")
+FLOAT64_ARRAY = ffi.typeof("double[]")
 SCALAR_OUT = ffi.typeof("py_scalar *")
 
 _FLOAT = _enums.SCALAR_KIND["float"]
@@ -33,6 +35,10 @@ class OutOfMemoryError(RuntimeError, MemoryError):
     """Memory ran out. A RuntimeError as PyTorch's, and a MemoryError as Python's."""
 
 
+class CancelledError(RuntimeError):
+    """A progress function has asked to stop."""
+
+
 _STATUS = {number: name for name, number in _enums.STATUS.items()}
 _EXCEPTIONS = {
     "type_error": TypeError,
@@ -42,6 +48,7 @@ _EXCEPTIONS = {
     "not_implemented": NotImplementedError,
     "out_of_memory": OutOfMemoryError,
     "io": OSError,
+    "cancelled": CancelledError,
 }
 CALLBACK_FAILED = _enums.STATUS["callback"]
 
@@ -95,6 +102,9 @@ _EXPECTED = {
         ),
     ),
     "i64[]": ("tuple of ints", lambda v: all(hasattr(i, "__index__") for i in v)),
+    "f64[]": ("tuple of floats", lambda v: all(isinstance(x, _NUMBER) for x in v)),
+    "bool[]": ("tuple of bools", lambda v: all(isinstance(x, int) for x in v)),
+    "str[]": ("tuple of strs", lambda v: all(isinstance(s, str) for s in v)),
     "callback": ("a function", callable),
     "handle": ("an object of dumbtorch", lambda v: isinstance(v, Handle)),
 }
@@ -251,6 +261,16 @@ def optional_ints(x, count: int):
     return x, len(x)
 
 
+def optional_floats(x, count: int):
+    """As optional_ints, with real numbers."""
+    if x is None:
+        return NULL, -1
+    if count and isinstance(x, _NUMBER):
+        return (x,) * count, count
+    x = shape_list(x)
+    return x, len(x)
+
+
 def handle_list(tensors) -> list[int]:
     return [t._h for t in _held(tensors)]
 
@@ -266,7 +286,7 @@ def _held(tensors):
     return tensors
 
 
-def take_ints(out, count: int) -> tuple[int, ...]:
+def take_numbers(out, count: int) -> tuple:
     if count < 0:
         raise fail()
     return tuple(unpack(out, count)) if count else ()

@@ -50,6 +50,38 @@ def max_pool2d(
     return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
+    """Resizes images by repeating or leaving out elements: mode "nearest" or "nearest-exact"."""
+    if align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: "
+            "linear | bilinear | bicubic | trilinear"
+        )
+    if antialias:
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
+            "a 4-D tensor as input"
+        )
+    if recompute_scale_factor:
+        raise NotImplementedError("interpolate: recompute_scale_factor is not supported")
+    for numbers, name in ((size, "output"), (scale_factor, "scale_factor")):
+        # A number stands for all dimensions, a list of one does not.
+        if isinstance(numbers, (list, tuple)) and len(numbers) != input.dim() - 2:
+            raise ValueError(
+                f"Input and {name} must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {list(input.shape[2:])} and {tuple(numbers)}"
+            )
+    return _ops.interpolate(input, size, scale_factor, mode)
+
+
 def normalize(input, p=2.0, dim=1, eps=1e-12):
     """input / max(norm(input), eps) along a dimension."""
     size = _ops.norm(input, p, dim, True)

@@ -86,7 +86,7 @@ class Optimizer:
         if device.type == "cpu" or isinstance(lr, TensorBase):
             return lr
         rate = self._rates.get(id(group))
-        if rate is None:
+        if rate is None or rate.tensor.device != device:  # the first step, or the model has moved
             check_not_capturing()
             rate = self._rates[id(group)] = _Rate(group, device)
         rate.refresh()

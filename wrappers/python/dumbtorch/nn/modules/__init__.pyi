@@ -34,3 +34,4 @@ from .layers import Sigmoid as Sigmoid
 from .layers import Softmax as Softmax
 from .layers import Softplus as Softplus
 from .layers import Tanh as Tanh
+from .special import Upsample as Upsample

@@ -163,6 +163,30 @@ class AvgPool2d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+class Upsample(Module):
+    """Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
+    functional.interpolate.
+
+    Args:
+        size: The new spatial sizes; one number stands for all of them.
+        scale_factor: Factors of the spatial sizes instead; one number stands for all of
+            them.
+        mode: Which element of the input stands for one of the output.
+    """
+
+    def __init__(self, size=None, scale_factor=None, mode='nearest'):
+        super().__init__()
+        self.size = size
+        self.scale_factor = scale_factor
+        self.mode = mode
+
+    def forward(self, input):
+        return _ops.interpolate(input, self.size, self.scale_factor, self.mode)
+
+    def extra_repr(self):
+        return f"size={self.size}, scale_factor={self.scale_factor}, mode={self.mode!r}"
+
+
 class BatchNorm1d(Module):
     """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels]
     or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
@@ -708,6 +732,7 @@ __all__ = [
     "Conv2d",
     "MaxPool2d",
     "AvgPool2d",
+    "Upsample",
     "BatchNorm1d",
     "BatchNorm2d",
     "LayerNorm",

@@ -80,6 +80,24 @@ class AvgPool2d(layers.AvgPool2d):
         super().__init__(kernel_size, kernel_size if stride is None else stride, *args, **options)
 
 
+class Upsample(layers.Upsample):
+    __doc__ = layers.Upsample.__doc__
+
+    def __init__(self, size=None, scale_factor=None, mode="nearest"):
+        if isinstance(scale_factor, tuple):
+            scale_factor = tuple(float(factor) for factor in scale_factor)
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)
+        super().__init__(size, scale_factor, mode)
+
+    def forward(self, input):
+        return functional.interpolate(input, self.size, self.scale_factor, self.mode)
+
+    def extra_repr(self):
+        given = "size" if self.scale_factor is None else "scale_factor"
+        return f"{given}={getattr(self, given)}, mode={self.mode!r}"
+
+
 class Embedding(layers.Embedding):
     __doc__ = layers.Embedding.__doc__
 

@@ -1,0 +1,71 @@
+#include "core/autograd/saved.h"
+
+#include "core/autograd/record.h"
+#include "core/ops/checks.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+// PyTorch's type of a tensor: "torch.FloatTensor", but "CPUBoolType".
+std::string tensor_type(const Tensor& x) {
+  const bool on_cpu = x.device().type == DeviceType::kCpu;
+  if (x.dtype() == DType::BOOL) return on_cpu ? "CPUBoolType" : "CUDABoolType";
+  return std::string(on_cpu ? "torch." : "torch.cuda.") + type_word(x.dtype()) + "Tensor";
+}
+
+// "Exp" for ExpBackward0, "Max1" for MaxBackward1.
+std::string function_of(const Node& node) {
+  std::string name = node.name;
+  const size_t end = name.rfind("Backward");
+  if (end == std::string::npos) return name;
+  const std::string number = name.substr(end + 8);
+  return name.substr(0, end) + (number == "0" ? "" : number);
+}
+
+std::string origin(const Node* maker, int output_index) {
+  if (!maker) return "";
+  return ", which is output " + std::to_string(output_index) + " of " + function_of(*maker) + ",";
+}
+
+}  // namespace
+
+Saved Saved::input(const Tensor& x) {
+  Saved s;
+  s.tensor_ = x;
+  s.version_ = x.version();
+  return s;
+}
+
+Saved Saved::output(const Tensor& y, int index) {
+  Saved s = input(y.detach());
+  s.output_index_ = index;
+  return s;
+}
+
+Tensor Saved::get(Node* owner) const {
+  if (!tensor_.defined()) return tensor_;
+  if (tensor_.version() != version_) fail_changed(owner);
+  if (output_index_ < 0 || !grad_enabled()) return tensor_;
+  Tensor y = tensor_.detach();  // a fresh alias: the kept one must not lead back to its own node
+  set_history(y, Ref<Node>::share(owner), output_index_);
+  return y;
+}
+
+// In anomaly mode PyTorch points at the traceback that it has printed; here there is none.
+void Saved::fail_changed(const Node* owner) const {
+  const bool is_input = output_index_ < 0;
+  const Ref<Node> maker = is_input ? tensor_.grad_fn() : Ref<Node>();
+  const int index = is_input ? tensor_.impl()->autograd.output_index : output_index_;
+  const char* hint =
+      " Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+      "with torch.autograd.set_detect_anomaly(True, check_nan=False).";
+  fail(Code::kRuntimeError,
+       "one of the variables needed for gradient computation has been modified by an inplace "
+       "operation: [",
+       tensor_type(tensor_), " ", tensor_.sizes(), "]",
+       origin(is_input ? maker.get() : owner, index), " is at version ", tensor_.version(),
+       "; expected version ", version_, " instead.", context().anomaly_enabled ? "" : hint);
+}
+
+}  // namespace dt

@@ -1,0 +1,75 @@
+"""Rows made from rows: the same call with an empty dimension, and with 0-dim tensors. Whether such a
+call makes sense is for PyTorch to say: its answer or its refusal is what is expected."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+from table import Row
+
+# Rows of many elements are there for the ways in which kernels cut their work.
+MANY = 3000
+
+Sizes = list[tuple[int, ...]]
+
+
+def elements(row: Row) -> int:
+    return sum(int(np.prod(i.sizes, dtype=int)) for i in row.inputs)
+
+
+def resized(row: Row, sizes: Sizes) -> Row:
+    inputs = tuple(dataclasses.replace(i, sizes=s) for i, s in zip(row.inputs, sizes, strict=True))
+    return dataclasses.replace(row, inputs=inputs)
+
+
+def emptied(row: Row) -> Iterator[Sizes]:
+    """Each size of the row in turn becomes 0, wherever it occurs: what fitted still fits."""
+    sizes = [i.sizes for i in row.inputs]
+    for n in sorted({n for s in sizes for n in s} - {0}):
+        yield [tuple(0 if k == n else k for k in s) for s in sizes]
+
+
+def flattened(row: Row) -> Iterator[Sizes]:
+    """All inputs become 0-dim, or one of them."""
+    sizes = [i.sizes for i in row.inputs]
+    yield [() for _ in sizes]
+    for k in range(len(sizes)):
+        yield [*sizes[:k], (), *sizes[k + 1 :]]
+
+
+def variants(rows: list[Row], change) -> list[Row]:
+    """What `change` makes of the rows, once each: rows of other sizes often become the same."""
+    known = {(r.op, r.call, tuple(i.sizes for i in r.inputs)) for r in rows}
+    result = []
+    for row in rows:
+        if elements(row) > MANY:
+            continue
+        for sizes in change(row):
+            key = (row.op, row.call, tuple(sizes))
+            if key not in known:
+                known.add(key)
+                result.append(resized(row, sizes))
+    return result
+
+
+def is_documented(row: Row, dtype: str) -> bool:
+    """Whether a difference from PyTorch is one that docs/differences.md has, or the row's own."""
+    sizes = [i.sizes for i in row.inputs]
+    whole = not dtype.startswith("float")
+    match row.op:
+        case "conv2d":  # of a dilated window; of an input without channels
+            dilated = dtype in ("int32", "uint8") and dtype not in row.dtypes
+            return dilated or sizes[1][1:2] == (0,)
+        case "avg_pool2d":
+            return dtype == "int64"
+        case "index_add":  # into a tensor without elements: indices are checked
+            return 0 in sizes[0]
+        case "addmm":  # of integers that have nothing to multiply, with a fraction for beta
+            return whole and 0 in sizes[1]
+        case "linear_activation":  # PyTorch is given two steps: the second takes no part here
+            return dtype == "bool"
+        case "binary_cross_entropy_with_logits":  # PyTorch is given the formula: it checks no sizes
+            return sizes[0] != sizes[1]
+    return False

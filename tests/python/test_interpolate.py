@@ -1,0 +1,139 @@
+"""functional.interpolate and nn.Upsample: which elements are taken, exactly, against PyTorch."""
+
+import random
+
+import dumbtorch
+import pytest
+
+torch = pytest.importorskip("torch")
+
+MODES = ("nearest", "nearest-exact")
+
+
+def both(x, mode, **how):
+    """(PyTorch's, ours) of a float32 tensor of PyTorch's."""
+    expected = torch.nn.functional.interpolate(x, mode=mode, **how)
+    ours = dumbtorch.nn.functional.interpolate(dumbtorch.tensor(x.numpy()), mode=mode, **how)
+    return expected, torch.from_numpy(ours.numpy())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_small_sizes(mode):
+    for size in range(1, 33):
+        x = torch.arange(float(size)).reshape(1, 1, size, 1)
+        for to in range(1, 80):
+            expected, ours = both(x, mode, size=(to, 1))
+            assert torch.equal(ours, expected), (size, to)
+
+
+def uses(library, count: int, **how):
+    """How often each of `count` elements is taken."""
+    x = library.zeros((1, 1, count), requires_grad=True)
+    library.nn.functional.interpolate(x, **how).sum().backward()
+    return x.grad.flatten().tolist()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_large_sizes_and_factors(mode):
+    """Compared by the gradients: PyTorch's forward has kernels that differ in the last place, one
+    of which is taken by the size, and for float64."""
+    draw = random.Random(7)
+    for _ in range(300):
+        size = draw.randint(1, 2000)
+        factor = draw.choice((0.5, 1 / 3, 1.5, 2, 3, 2.7, draw.uniform(0.1, 3.9)))
+        for how in ({"size": draw.randint(1, 3000)}, {"scale_factor": factor}):
+            if how.get("size") or int(size * factor) > 0:
+                expected = uses(torch, size, mode=mode, **how)
+                assert uses(dumbtorch, size, mode=mode, **how) == expected, (size, how)
+
+
+def test_large_sizes_forward():
+    draw = random.Random(8)
+    for _ in range(300):
+        size = draw.randint(1, 2000)
+        x = torch.arange(float(size)).reshape(1, 1, size)
+        expected, ours = both(x, "nearest", size=draw.randint(1, 3000))
+        assert torch.equal(ours, expected), size
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "shape, how",
+    [
+        ((2, 3, 4, 5), {"size": (7, 3)}),
+        ((2, 3, 4, 5), {"size": 6}),
+        ((2, 3, 4, 5), {"scale_factor": 2}),
+        ((2, 3, 4, 5), {"scale_factor": (1.7, 0.6)}),
+        ((1, 2, 3, 4, 5), {"size": (6, 2, 11)}),
+        ((1, 2, 3, 4, 5), {"scale_factor": 1.5}),
+        ((0, 2, 3), {"size": 4}),
+    ],
+)
+def test_dimensions(mode, shape, how):
+    x = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
+    expected, ours = both(x, mode, **how)
+    assert torch.equal(ours, expected)
+    expected, ours = both(x.to(torch.uint8), mode, **how)
+    assert torch.equal(ours, expected)
+
+
+def test_a_factor_that_nearly_doubles():
+    """PyTorch's backward, its channels-last forward and CUDA take every element twice."""
+    x = torch.arange(91.0).reshape(1, 1, 91, 1).requires_grad_()
+    how = {"scale_factor": (2.002294193567359, 1.0)}
+    torch.nn.functional.interpolate(x, **how).sum().backward()
+    y = dumbtorch.tensor(x.detach().numpy()).requires_grad_()
+    dumbtorch.nn.functional.interpolate(y, **how).sum().backward()
+    assert (x.grad == 2).all() and (y.grad == 2).all().item()
+
+
+def test_float64_takes_what_its_gradient_says():
+    """PyTorch's gradient of float64 computes in float32, its forward does not."""
+    x = torch.arange(11.0, dtype=torch.float64).reshape(1, 1, 11).requires_grad_()
+    torch.nn.functional.interpolate(x, 451).sum().backward()
+    y = dumbtorch.tensor(x.detach().numpy()).requires_grad_()
+    dumbtorch.nn.functional.interpolate(y, 451).sum().backward()
+    assert torch.equal(x.grad, torch.from_numpy(y.grad.numpy()))
+
+
+def test_channels_last_stays():
+    x = dumbtorch.randn(2, 3, 4, 5).contiguous(memory_format=dumbtorch.channels_last)
+    y = dumbtorch.nn.functional.interpolate(x, scale_factor=2)
+    assert y.stride() == (240, 1, 30, 3)
+    assert dumbtorch.nn.functional.interpolate(x.contiguous(), scale_factor=2).is_contiguous()
+
+
+@pytest.mark.parametrize(
+    "shape, how, sentence",
+    [
+        ((2, 3, 4, 5), {}, "either size or scale_factor should be defined"),
+        ((2, 3, 4, 5), {"size": 2, "scale_factor": 2}, "only one of size or scale_factor"),
+        ((2, 3, 4, 5), {"size": (2,)}, "Input and output must have the same number of spatial"),
+        ((2, 3, 4, 5), {"scale_factor": (1.0, 2.0, 3.0)}, "Input and scale_factor must have"),
+        ((2, 3), {"size": 2}, r"Only 3D, 4D and 5D input Tensors supported \(got 2D\)"),
+        ((2, 3, 1, 1, 1, 1), {"size": 2}, r"Only 3D, 4D and 5D input Tensors supported \(got 6D"),
+        ((2, 3, 4, 5), {"size": 0}, "Input and output sizes should be greater than 0"),
+        ((2, 3, 4, 5), {"scale_factor": -1.0}, "Input and output sizes should be greater than 0"),
+        ((2, 3, 4, 0), {"size": 2}, "Input and output sizes should be greater than 0"),
+        ((2, 0, 4, 5), {"size": 2}, "Non-empty 4D data tensor expected but got a tensor with size"),
+        ((2, 3, 4, 5), {"scale_factor": float("nan")}, "value cannot be converted to type int64_t"),
+        ((2, 3, 4, 5), {"scale_factor": float("inf")}, "value cannot be converted to type int64_t"),
+        ((2, 3, 4, 5), {"size": 2, "align_corners": True}, "align_corners option can only be set"),
+        ((2, 3, 4, 5), {"size": 2, "antialias": True}, "Anti-alias option is restricted to"),
+    ],
+)
+def test_refusals(shape, how, sentence):
+    with pytest.raises(Exception, match=sentence) as expected:
+        torch.nn.functional.interpolate(torch.zeros(shape), **how)
+    with pytest.raises(expected.type, match=sentence):
+        dumbtorch.nn.functional.interpolate(dumbtorch.zeros(shape), **how)
+
+
+def test_what_is_missing_is_refused():
+    x = dumbtorch.zeros(1, 1, 2, 2)
+    with pytest.raises(NotImplementedError, match="upsample_nearest2d.*'Long'"):
+        dumbtorch.nn.functional.interpolate(x.long(), size=3)
+    with pytest.raises(NotImplementedError, match="recompute_scale_factor"):
+        dumbtorch.nn.functional.interpolate(x, scale_factor=2, recompute_scale_factor=True)
+    with pytest.raises(ValueError, match="'bilinear' is not a valid value for interpolation"):
+        dumbtorch.nn.functional.interpolate(x, size=3, mode="bilinear")
