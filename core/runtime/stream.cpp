@@ -22,7 +22,7 @@ Ref<Stream> Stream::create(Device device, int32_t priority) {
   call(device, [&](const dt_backend& b, dt_fault* fault) {
     return b.stream_create(device.index, priority, &native, fault);
   });
-  return Ref<Stream>::adopt(new Stream(device, native));
+  return Ref<Stream>::adopt(new Stream(device, native, true));
 }
 
 Ref<Stream> Stream::wrap(Device device, void* native) {
@@ -30,12 +30,12 @@ Ref<Stream> Stream::wrap(Device device, void* native) {
     native = nullptr;
   else
     accelerator(device);  // throws if there is no such device
-  return Ref<Stream>::adopt(new Stream(device, native));
+  return Ref<Stream>::adopt(new Stream(device, native, false));
 }
 
-// The backend lets go of streams of its own only.
 void Stream::destroy(Stream* s) {
-  if (s->native_) find_accelerator()->backend->stream_destroy(s->device_.index, s->native_);
+  if (s->owned_ && s->native_)
+    find_accelerator()->backend->stream_destroy(s->device_.index, s->native_);
   delete s;
 }
 
@@ -128,7 +128,8 @@ void set_current_stream(Device device, const Ref<Stream>& stream) {
   auto& streams = context().streams;
   const size_t i = static_cast<size_t>(device.index);
   if (streams.size() <= i) streams.resize(i + 1);
-  streams[i] = stream;
+  const bool is_main = !stream || !stream->native();
+  streams[i] = is_main ? Ref<Stream>() : stream;  // nodes and captures ask for null
 }
 
 void wait_for_device(Device device, Device other) {

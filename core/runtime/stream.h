@@ -14,7 +14,7 @@ class Stream : public RefCounted {
  public:
   // A lower number is a higher priority.
   static Ref<Stream> create(Device device, int32_t priority);
-  // A stream that another library made; null: the device's main stream.
+  // A stream that somebody else owns; null: the device's main stream.
   static Ref<Stream> wrap(Device device, void* native);
   static void destroy(Stream* stream);
 
@@ -24,10 +24,12 @@ class Stream : public RefCounted {
   bool query() const;  // whether all work is done
 
  private:
-  Stream(Device device, void* native) : device_(device), native_(native) {}
+  Stream(Device device, void* native, bool owned)
+      : device_(device), native_(native), owned_(owned) {}
 
   Device device_;
   void* native_;
+  bool owned_;
 };
 
 // A mark in a stream; on the CPU a moment.

@@ -109,6 +109,7 @@ class HostDriver : public dt::cuda::Driver {
 struct Device {
   HostDriver driver;
   Allocator allocator;
+  std::vector<Stream*> idle_streams;
   dt_fault fault = {};  // of a kernel that ran late
   int32_t result = DT_KERNEL_OK;
 
@@ -288,11 +289,18 @@ int32_t copy(void* to, int32_t to_device, const void* from, int32_t from_device,
 
 int32_t stream_create(int32_t number, int32_t, void** stream, dt_fault*) {
   const Lock lock(mutex());
-  *stream = device(number).driver.streams.emplace_back(new Stream);
+  Device& d = device(number);
+  if (d.idle_streams.empty()) d.idle_streams.push_back(d.driver.streams.emplace_back(new Stream));
+  *stream = d.idle_streams.back();
+  d.idle_streams.pop_back();
   return DT_KERNEL_OK;
 }
 
-void stream_destroy(int32_t, void*) {}  // its blocks may wait for it
+// Its blocks may wait for it: it serves the next one who asks.
+void stream_destroy(int32_t number, void* stream) {
+  const Lock lock(mutex());
+  device(number).idle_streams.push_back(static_cast<Stream*>(stream));
+}
 
 int32_t stream_synchronize(int32_t number, void* stream, dt_fault* fault) {
   const Lock lock(mutex());

@@ -191,6 +191,17 @@ def test_current_streams():
 
 
 @needs_device
+def test_an_external_stream_stays_its_owners():
+    """What is let go of is the look at it: the stream itself is not given to the next who asks."""
+    side = cuda.Stream()
+    number = side.cuda_stream
+    cuda.ExternalStream(number)
+    others = [cuda.Stream() for _ in range(3)]
+    assert number not in {s.cuda_stream for s in others}
+    side.record_event().synchronize()
+
+
+@needs_device
 def test_a_stream_of_the_cpu_is_not_one_of_a_gpu():
     """Each device has its own current stream, also where both have the number 0."""
     side = cuda.Stream()
