@@ -1651,12 +1651,24 @@ DT_API dt_status dt_one_hot(
 DT_API dt_status dt_tril(
     dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `tril`.
+ * @param input The tensor that is written. Written.
+ * @param diagonal The last diagonal to keep; 0 is the main one. PyTorch's default: 0.
+ * @throws RuntimeError: the input has fewer than two dimensions. */
+DT_API dt_status dt_tril_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** The upper triangle of matrices; other elements become 0.
  * @param input The input tensor.
  * @param diagonal The first diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
 DT_API dt_status dt_triu(
     dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `triu`.
+ * @param input The tensor that is written. Written.
+ * @param diagonal The first diagonal to keep; 0 is the main one. PyTorch's default: 0.
+ * @throws RuntimeError: the input has fewer than two dimensions. */
+DT_API dt_status dt_triu_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- linalg */
 
@@ -1705,6 +1717,18 @@ DT_API dt_status dt_addmm(
     dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind beta_kind, int64_t beta_i,
     double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `addmm`.
+ * @param input What is added and written, [n, m]. Written.
+ * @param mat1 The first factor [n, k].
+ * @param mat2 The second factor [k, m].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_API dt_status dt_addmm_(
+    dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i,
+    double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /* ---- loss */
 
@@ -2722,12 +2746,28 @@ DT_API dt_status dt_eq(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `eq`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_eq_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Where input != other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
 DT_API dt_status dt_ne(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `ne`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_ne_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where input < other.
  * @param input The input tensor.
@@ -2736,12 +2776,28 @@ DT_API dt_status dt_lt(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `lt`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_lt_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Where input <= other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
 DT_API dt_status dt_le(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `le`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_le_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where input > other.
  * @param input The input tensor.
@@ -2750,12 +2806,28 @@ DT_API dt_status dt_gt(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `gt`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_gt_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Where input >= other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
 DT_API dt_status dt_ge(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `ge`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_ge_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where elements are NaN.
  * @param input The input tensor. */
@@ -2773,11 +2845,21 @@ DT_API dt_status dt_isfinite(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_M
  * @param input The input tensor. */
 DT_API dt_status dt_logical_not(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `logical_not`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written. */
+DT_API dt_status dt_logical_not_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Where both elements are nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
 DT_API dt_status dt_logical_and(
     dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `logical_and`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand; it broadcasts with the first.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_logical_and_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Where an element is nonzero.
  * @param input The input tensor.
@@ -2785,11 +2867,23 @@ DT_API dt_status dt_logical_and(
 DT_API dt_status dt_logical_or(
     dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** In-place version of `logical_or`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand; it broadcasts with the first.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_logical_or_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Where exactly one element is nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
 DT_API dt_status dt_logical_xor(
     dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `logical_xor`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand; it broadcasts with the first.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_API dt_status dt_logical_xor_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Bitwise and of integers; logical and of bools.
  * @param input The input tensor.
@@ -3231,6 +3325,14 @@ DT_API dt_status dt_logsumexp(
  *   absent. */
 DT_API dt_status dt_cumsum(
     dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `cumsum`.
+ * @param input The tensor that is written. Written.
+ * @param dim The dimension.
+ * @param dtype The tensor's own, or absent. PyTorch's default: absent.
+ * @throws RuntimeError: dtype is another than the tensor's. */
+DT_API dt_status dt_cumsum_(
+    dt_tensor *input, int64_t dim, dt_dtype dtype) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Whether both have the same shape and elements.
  * @param input The input tensor.

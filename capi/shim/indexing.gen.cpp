@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "core/ops/indexing.gen.h"
+#include "core/ops/overwrite.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -188,6 +189,14 @@ dt_status dt_tril(dt_tensor *input, int64_t diagonal, dt_tensor **out) noexcept 
   });
 }
 
+dt_status dt_tril_(dt_tensor *input, int64_t diagonal) noexcept {
+  return guard("tril_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto diagonal_ = diagonal;
+    overwrite(input_, tril(input_, diagonal_));
+  });
+}
+
 dt_status dt_triu(dt_tensor *input, int64_t diagonal, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("triu", [&] {
@@ -195,5 +204,13 @@ dt_status dt_triu(dt_tensor *input, int64_t diagonal, dt_tensor **out) noexcept 
     const auto diagonal_ = diagonal;
     need(out, "out");
     put(out, dt::triu(input_, diagonal_));
+  });
+}
+
+dt_status dt_triu_(dt_tensor *input, int64_t diagonal) noexcept {
+  return guard("triu_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto diagonal_ = diagonal;
+    overwrite(input_, triu(input_, diagonal_));
   });
 }

@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "core/ops/linalg.gen.h"
+#include "core/ops/overwrite.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -72,5 +73,18 @@ dt_status dt_addmm(
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
     need(out, "out");
     put(out, dt::addmm(input_, mat1_, mat2_, beta_, alpha_));
+  });
+}
+
+dt_status dt_addmm_(
+    dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) noexcept {
+  return guard("addmm_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> mat1_pin(mat1, "mat1"); auto& mat1_ = *mat1_pin;
+    const Pin<dt_tensor> mat2_pin(mat2, "mat2"); auto& mat2_ = *mat2_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    overwrite_alike(input_, addmm(input_, mat1_, mat2_, beta_, alpha_));
   });
 }

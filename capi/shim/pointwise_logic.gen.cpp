@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/overwrite.h"
 #include "core/ops/pointwise_logic.gen.h"
 
 using namespace dt;
@@ -21,6 +22,16 @@ dt_status dt_eq(
   });
 }
 
+dt_status dt_eq_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("eq_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    overwrite(input_, eq(input_, other_));
+  });
+}
+
 dt_status dt_ne(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) noexcept {
@@ -30,6 +41,16 @@ dt_status dt_ne(
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
     need(out, "out");
     put(out, dt::ne(input_, other_));
+  });
+}
+
+dt_status dt_ne_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("ne_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    overwrite(input_, ne(input_, other_));
   });
 }
 
@@ -45,6 +66,16 @@ dt_status dt_lt(
   });
 }
 
+dt_status dt_lt_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("lt_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    overwrite(input_, lt(input_, other_));
+  });
+}
+
 dt_status dt_le(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) noexcept {
@@ -54,6 +85,16 @@ dt_status dt_le(
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
     need(out, "out");
     put(out, dt::le(input_, other_));
+  });
+}
+
+dt_status dt_le_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("le_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    overwrite(input_, le(input_, other_));
   });
 }
 
@@ -69,6 +110,16 @@ dt_status dt_gt(
   });
 }
 
+dt_status dt_gt_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("gt_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    overwrite(input_, gt(input_, other_));
+  });
+}
+
 dt_status dt_ge(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
     dt_tensor **out) noexcept {
@@ -78,6 +129,16 @@ dt_status dt_ge(
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
     need(out, "out");
     put(out, dt::ge(input_, other_));
+  });
+}
+
+dt_status dt_ge_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("ge_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    overwrite(input_, ge(input_, other_));
   });
 }
 
@@ -117,6 +178,13 @@ dt_status dt_logical_not(dt_tensor *input, dt_tensor **out) noexcept {
   });
 }
 
+dt_status dt_logical_not_(dt_tensor *input) noexcept {
+  return guard("logical_not_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    overwrite(input_, logical_not(input_));
+  });
+}
+
 dt_status dt_logical_and(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("logical_and", [&] {
@@ -124,6 +192,14 @@ dt_status dt_logical_and(dt_tensor *input, dt_tensor *other, dt_tensor **out) no
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
     put(out, dt::logical_and(input_, other_));
+  });
+}
+
+dt_status dt_logical_and_(dt_tensor *input, dt_tensor *other) noexcept {
+  return guard("logical_and_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    overwrite(input_, logical_and(input_, other_));
   });
 }
 
@@ -137,6 +213,14 @@ dt_status dt_logical_or(dt_tensor *input, dt_tensor *other, dt_tensor **out) noe
   });
 }
 
+dt_status dt_logical_or_(dt_tensor *input, dt_tensor *other) noexcept {
+  return guard("logical_or_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    overwrite(input_, logical_or(input_, other_));
+  });
+}
+
 dt_status dt_logical_xor(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("logical_xor", [&] {
@@ -144,6 +228,14 @@ dt_status dt_logical_xor(dt_tensor *input, dt_tensor *other, dt_tensor **out) no
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
     put(out, dt::logical_xor(input_, other_));
+  });
+}
+
+dt_status dt_logical_xor_(dt_tensor *input, dt_tensor *other) noexcept {
+  return guard("logical_xor_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    overwrite(input_, logical_xor(input_, other_));
   });
 }
 

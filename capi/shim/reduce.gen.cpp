@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/overwrite.h"
 #include "core/ops/reduce.gen.h"
 
 using namespace dt;
@@ -245,6 +246,15 @@ dt_status dt_cumsum(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **o
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     need(out, "out");
     put(out, dt::cumsum(input_, dim_, dtype_));
+  });
+}
+
+dt_status dt_cumsum_(dt_tensor *input, int64_t dim, dt_dtype dtype) noexcept {
+  return guard("cumsum_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    overwrite_alike(input_, cumsum(input_, dim_, dtype_ == DType::kDefault ? input_.dtype() : dtype_));
   });
 }
 

@@ -320,6 +320,8 @@ Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
   const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
   if (x.ndim() == 0) return clone(x);
+  DT_CHECK(x.dtype() != DType::BOOL || x.numel() == 0, kNotImplemented,
+           "\"cumsum_out_cpu\" not implemented for 'Bool'");
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   run(DT_OP_cumsum, {y}, {x}, {compute(x.dtype()), d});
   return record("CumsumBackward0", y, {x},

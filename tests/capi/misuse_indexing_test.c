@@ -201,12 +201,26 @@ static void test_tril(void) {
   EXPECT(TYPE_ERROR, "tril", dt_tril(good.tensor, 1, NULL));
 }
 
+static void test_tril_(void) {
+  EXPECT(HANDLE, "tril_", dt_tril_((dt_tensor *)bad.released, 1));
+  EXPECT(HANDLE, "tril_", dt_tril_((dt_tensor *)bad.garbage, 1));
+  EXPECT(HANDLE, "tril_", dt_tril_((dt_tensor *)bad.foreign, 1));
+  EXPECT(HANDLE, "tril_", dt_tril_(NULL, 1));
+}
+
 static void test_triu(void) {
   EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "triu", dt_triu((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "triu", dt_triu(NULL, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "triu", dt_triu(good.tensor, 1, NULL));
+}
+
+static void test_triu_(void) {
+  EXPECT(HANDLE, "triu_", dt_triu_((dt_tensor *)bad.released, 1));
+  EXPECT(HANDLE, "triu_", dt_triu_((dt_tensor *)bad.garbage, 1));
+  EXPECT(HANDLE, "triu_", dt_triu_((dt_tensor *)bad.foreign, 1));
+  EXPECT(HANDLE, "triu_", dt_triu_(NULL, 1));
 }
 
 int main(void) {
@@ -226,6 +240,8 @@ int main(void) {
   test_nonzero();
   test_one_hot();
   test_tril();
+  test_tril_();
   test_triu();
+  test_triu_();
   return misuse_end();
 }

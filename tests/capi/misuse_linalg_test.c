@@ -81,6 +81,25 @@ static void test_addmm(void) {
   EXPECT(TYPE_ERROR, "addmm", dt_addmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
+static void test_addmm_(void) {
+  EXPECT(HANDLE, "addmm_", dt_addmm_((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmm_", dt_addmm_(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addmm_", dt_addmm_(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addmm_", dt_addmm_(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addmm_", dt_addmm_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0));
+  EXPECT(TYPE_ERROR, "addmm_", dt_addmm_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0));
+}
+
 int main(void) {
   misuse_begin();
   test_matmul();
@@ -89,5 +108,6 @@ int main(void) {
   test_mv();
   test_dot();
   test_addmm();
+  test_addmm_();
   return misuse_end();
 }

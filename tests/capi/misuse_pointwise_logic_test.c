@@ -13,6 +13,17 @@ static void test_eq(void) {
   EXPECT(TYPE_ERROR, "eq", dt_eq(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
+static void test_eq_(void) {
+  EXPECT(HANDLE, "eq_", dt_eq_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "eq_", dt_eq_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "eq_", dt_eq_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "eq_", dt_eq_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "eq_", dt_eq_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "eq_", dt_eq_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "eq_", dt_eq_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "eq_", dt_eq_(good.tensor, NULL, 0, 0, 0.0));
+}
+
 static void test_ne(void) {
   EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "ne", dt_ne((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
@@ -23,6 +34,17 @@ static void test_ne(void) {
   EXPECT(TYPE_ERROR, "ne", dt_ne(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "ne", dt_ne(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "ne", dt_ne(good.tensor, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_ne_(void) {
+  EXPECT(HANDLE, "ne_", dt_ne_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ne_", dt_ne_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ne_", dt_ne_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ne_", dt_ne_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ne_", dt_ne_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "ne_", dt_ne_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "ne_", dt_ne_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "ne_", dt_ne_(good.tensor, NULL, 0, 0, 0.0));
 }
 
 static void test_lt(void) {
@@ -37,6 +59,17 @@ static void test_lt(void) {
   EXPECT(TYPE_ERROR, "lt", dt_lt(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
+static void test_lt_(void) {
+  EXPECT(HANDLE, "lt_", dt_lt_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "lt_", dt_lt_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "lt_", dt_lt_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "lt_", dt_lt_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "lt_", dt_lt_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "lt_", dt_lt_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "lt_", dt_lt_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "lt_", dt_lt_(good.tensor, NULL, 0, 0, 0.0));
+}
+
 static void test_le(void) {
   EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "le", dt_le((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
@@ -47,6 +80,17 @@ static void test_le(void) {
   EXPECT(TYPE_ERROR, "le", dt_le(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "le", dt_le(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "le", dt_le(good.tensor, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_le_(void) {
+  EXPECT(HANDLE, "le_", dt_le_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "le_", dt_le_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "le_", dt_le_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "le_", dt_le_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "le_", dt_le_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "le_", dt_le_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "le_", dt_le_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "le_", dt_le_(good.tensor, NULL, 0, 0, 0.0));
 }
 
 static void test_gt(void) {
@@ -61,6 +105,17 @@ static void test_gt(void) {
   EXPECT(TYPE_ERROR, "gt", dt_gt(good.tensor, good.tensor, 0, 0, 0.0, NULL));
 }
 
+static void test_gt_(void) {
+  EXPECT(HANDLE, "gt_", dt_gt_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "gt_", dt_gt_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "gt_", dt_gt_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "gt_", dt_gt_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "gt_", dt_gt_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "gt_", dt_gt_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "gt_", dt_gt_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "gt_", dt_gt_(good.tensor, NULL, 0, 0, 0.0));
+}
+
 static void test_ge(void) {
   EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "ge", dt_ge((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
@@ -71,6 +126,17 @@ static void test_ge(void) {
   EXPECT(TYPE_ERROR, "ge", dt_ge(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "ge", dt_ge(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "ge", dt_ge(good.tensor, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_ge_(void) {
+  EXPECT(HANDLE, "ge_", dt_ge_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ge_", dt_ge_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ge_", dt_ge_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ge_", dt_ge_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "ge_", dt_ge_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "ge_", dt_ge_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "ge_", dt_ge_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "ge_", dt_ge_(good.tensor, NULL, 0, 0, 0.0));
 }
 
 static void test_isnan(void) {
@@ -105,6 +171,13 @@ static void test_logical_not(void) {
   EXPECT(TYPE_ERROR, "logical_not", dt_logical_not(good.tensor, NULL));
 }
 
+static void test_logical_not_(void) {
+  EXPECT(HANDLE, "logical_not_", dt_logical_not_((dt_tensor *)bad.released));
+  EXPECT(HANDLE, "logical_not_", dt_logical_not_((dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "logical_not_", dt_logical_not_((dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "logical_not_", dt_logical_not_(NULL));
+}
+
 static void test_logical_and(void) {
   EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "logical_and", dt_logical_and((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
@@ -115,6 +188,17 @@ static void test_logical_and(void) {
   EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "logical_and", dt_logical_and(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "logical_and", dt_logical_and(good.tensor, good.tensor, NULL));
+}
+
+static void test_logical_and_(void) {
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_((dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_((dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_((dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_(NULL, good.tensor));
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_(good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_(good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_(good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "logical_and_", dt_logical_and_(good.tensor, NULL));
 }
 
 static void test_logical_or(void) {
@@ -129,6 +213,17 @@ static void test_logical_or(void) {
   EXPECT(TYPE_ERROR, "logical_or", dt_logical_or(good.tensor, good.tensor, NULL));
 }
 
+static void test_logical_or_(void) {
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_((dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_((dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_((dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_(NULL, good.tensor));
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_(good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_(good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_(good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "logical_or_", dt_logical_or_(good.tensor, NULL));
+}
+
 static void test_logical_xor(void) {
   EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "logical_xor", dt_logical_xor((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
@@ -139,6 +234,17 @@ static void test_logical_xor(void) {
   EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "logical_xor", dt_logical_xor(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "logical_xor", dt_logical_xor(good.tensor, good.tensor, NULL));
+}
+
+static void test_logical_xor_(void) {
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_((dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_((dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_((dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_(NULL, good.tensor));
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_(good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_(good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_(good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "logical_xor_", dt_logical_xor_(good.tensor, NULL));
 }
 
 static void test_bitwise_and(void) {
@@ -268,18 +374,28 @@ static void test_masked_fill_(void) {
 int main(void) {
   misuse_begin();
   test_eq();
+  test_eq_();
   test_ne();
+  test_ne_();
   test_lt();
+  test_lt_();
   test_le();
+  test_le_();
   test_gt();
+  test_gt_();
   test_ge();
+  test_ge_();
   test_isnan();
   test_isinf();
   test_isfinite();
   test_logical_not();
+  test_logical_not_();
   test_logical_and();
+  test_logical_and_();
   test_logical_or();
+  test_logical_or_();
   test_logical_xor();
+  test_logical_xor_();
   test_bitwise_and();
   test_bitwise_and_();
   test_bitwise_or();

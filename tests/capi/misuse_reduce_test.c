@@ -181,6 +181,15 @@ static void test_cumsum(void) {
   EXPECT(TYPE_ERROR, "cumsum", dt_cumsum(good.tensor, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
+static void test_cumsum_(void) {
+  EXPECT(HANDLE, "cumsum_", dt_cumsum_((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32));
+  EXPECT(HANDLE, "cumsum_", dt_cumsum_((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32));
+  EXPECT(HANDLE, "cumsum_", dt_cumsum_((dt_tensor *)bad.foreign, 1, DT_DTYPE_FLOAT32));
+  EXPECT(HANDLE, "cumsum_", dt_cumsum_(NULL, 1, DT_DTYPE_FLOAT32));
+  EXPECT(VALUE_ERROR, "cumsum_", dt_cumsum_(good.tensor, 1, 99));
+  EXPECT(VALUE_ERROR, "cumsum_", dt_cumsum_(good.tensor, 1, -1));
+}
+
 static void test_equal(void) {
   EXPECT(HANDLE, "equal", dt_equal((dt_tensor *)bad.released, good.tensor, &out.i32[0]));
   EXPECT(HANDLE, "equal", dt_equal((dt_tensor *)bad.garbage, good.tensor, &out.i32[0]));
@@ -237,6 +246,7 @@ int main(void) {
   test_all();
   test_logsumexp();
   test_cumsum();
+  test_cumsum_();
   test_equal();
   test_isclose();
   test_allclose();

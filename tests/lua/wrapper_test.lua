@@ -61,6 +61,14 @@ check.case("devices", function()
     check.error("cuda: device 'cuda:0' is not available", x.cuda, x)
     check.error("device 'cuda:0' is not available", linear.cuda, linear)
   end
+  if dt.cuda_device_count() > 1 then -- "cuda" is the current one
+    dt.cuda_set_device(1)
+    check.same(dt.ones({1}, {device = "cuda"}).device, "cuda:1")
+    dt.set_default_device("cuda")
+    dt.cuda_set_device(0)
+    check.same(dt.ones({1}).device, "cuda:0")
+    dt.set_default_device("cpu")
+  end
   local stream = dt.current_stream("cpu")
   check.same(stream.device, "cpu")
   check.same(stream:native(), 0)

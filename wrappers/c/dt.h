@@ -2535,6 +2535,24 @@ static inline dt_tensor *T_do_tril(dt_tensor *input, const T_tril_options *optio
   T_OPTIONS_(tril, \
     T_do_tril(input, &T_tril_o), __VA_ARGS__)
 
+/** T_tril_(input: tensor, .diagonal: i64 = 0)
+ * In-place version of `tril`. */
+typedef struct {
+  int64_t diagonal;
+} T_tril__options;
+static inline T_tril__options T_tril__defaults(void) {
+  T_tril__options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_tril_(dt_tensor *input, const T_tril__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_tril_(input, options->diagonal)) ? input : NULL;
+}
+#define T_tril_(...) T_tril__with_(__VA_ARGS__, )
+#define T_tril__with_(input, ...) \
+  T_OPTIONS_(tril_, \
+    T_do_tril_(input, &T_tril__o), __VA_ARGS__)
+
 /** T_triu(input: tensor, .diagonal: i64 = 0)
  * The upper triangle of matrices; other elements become 0. */
 typedef struct {
@@ -2554,6 +2572,24 @@ static inline dt_tensor *T_do_triu(dt_tensor *input, const T_triu_options *optio
 #define T_triu_with_(input, ...) \
   T_OPTIONS_(triu, \
     T_do_triu(input, &T_triu_o), __VA_ARGS__)
+
+/** T_triu_(input: tensor, .diagonal: i64 = 0)
+ * In-place version of `triu`. */
+typedef struct {
+  int64_t diagonal;
+} T_triu__options;
+static inline T_triu__options T_triu__defaults(void) {
+  T_triu__options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_triu_(dt_tensor *input, const T_triu__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_triu_(input, options->diagonal)) ? input : NULL;
+}
+#define T_triu_(...) T_triu__with_(__VA_ARGS__, )
+#define T_triu__with_(input, ...) \
+  T_OPTIONS_(triu_, \
+    T_do_triu_(input, &T_triu__o), __VA_ARGS__)
 
 /** T_matmul(input: tensor, other: tensor)
  * Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast. */
@@ -2623,6 +2659,28 @@ static inline dt_tensor *T_do_addmm(
 #define T_addmm_with_(input, mat1, mat2, ...) \
   T_OPTIONS_(addmm, \
     T_do_addmm(input, mat1, mat2, &T_addmm_o), __VA_ARGS__)
+
+/** T_addmm_(input: tensor, mat1: tensor, mat2: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * In-place version of `addmm`. */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_addmm__options;
+static inline T_addmm__options T_addmm__defaults(void) {
+  T_addmm__options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addmm_(
+    dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, const T_addmm__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_addmm_(
+    input, mat1, mat2, options->beta.kind, options->beta.i, options->beta.f, options->alpha.kind,
+    options->alpha.i, options->alpha.f)) ? input : NULL;
+}
+#define T_addmm_(...) T_addmm__with_(__VA_ARGS__, )
+#define T_addmm__with_(input, mat1, mat2, ...) \
+  T_OPTIONS_(addmm_, \
+    T_do_addmm_(input, mat1, mat2, &T_addmm__o), __VA_ARGS__)
 
 /** T_mse_loss(input: tensor, target: tensor, .reduction: reduction = mean, .weight: tensor? =
  *     absent)
@@ -4698,6 +4756,15 @@ static inline dt_tensor *T_do_eq(dt_tensor *input, T_Operand other) {
 }
 #define T_eq(input, other) T_do_eq(input, T_OP(other))
 
+/** T_eq_(input: tensor, other: operand)
+ * In-place version of `eq`. */
+static inline dt_tensor *T_do_eq_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_eq_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_eq_(input, other) T_do_eq_(input, T_OP(other))
+
 /** T_ne(input: tensor, other: operand)
  * Where input != other. */
 static inline dt_tensor *T_do_ne(dt_tensor *input, T_Operand other) {
@@ -4707,6 +4774,15 @@ static inline dt_tensor *T_do_ne(dt_tensor *input, T_Operand other) {
   return T_own_tensor_(result);
 }
 #define T_ne(input, other) T_do_ne(input, T_OP(other))
+
+/** T_ne_(input: tensor, other: operand)
+ * In-place version of `ne`. */
+static inline dt_tensor *T_do_ne_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_ne_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_ne_(input, other) T_do_ne_(input, T_OP(other))
 
 /** T_lt(input: tensor, other: operand)
  * Where input < other. */
@@ -4718,6 +4794,15 @@ static inline dt_tensor *T_do_lt(dt_tensor *input, T_Operand other) {
 }
 #define T_lt(input, other) T_do_lt(input, T_OP(other))
 
+/** T_lt_(input: tensor, other: operand)
+ * In-place version of `lt`. */
+static inline dt_tensor *T_do_lt_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_lt_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_lt_(input, other) T_do_lt_(input, T_OP(other))
+
 /** T_le(input: tensor, other: operand)
  * Where input <= other. */
 static inline dt_tensor *T_do_le(dt_tensor *input, T_Operand other) {
@@ -4727,6 +4812,15 @@ static inline dt_tensor *T_do_le(dt_tensor *input, T_Operand other) {
   return T_own_tensor_(result);
 }
 #define T_le(input, other) T_do_le(input, T_OP(other))
+
+/** T_le_(input: tensor, other: operand)
+ * In-place version of `le`. */
+static inline dt_tensor *T_do_le_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_le_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_le_(input, other) T_do_le_(input, T_OP(other))
 
 /** T_gt(input: tensor, other: operand)
  * Where input > other. */
@@ -4738,6 +4832,15 @@ static inline dt_tensor *T_do_gt(dt_tensor *input, T_Operand other) {
 }
 #define T_gt(input, other) T_do_gt(input, T_OP(other))
 
+/** T_gt_(input: tensor, other: operand)
+ * In-place version of `gt`. */
+static inline dt_tensor *T_do_gt_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_gt_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_gt_(input, other) T_do_gt_(input, T_OP(other))
+
 /** T_ge(input: tensor, other: operand)
  * Where input >= other. */
 static inline dt_tensor *T_do_ge(dt_tensor *input, T_Operand other) {
@@ -4747,6 +4850,15 @@ static inline dt_tensor *T_do_ge(dt_tensor *input, T_Operand other) {
   return T_own_tensor_(result);
 }
 #define T_ge(input, other) T_do_ge(input, T_OP(other))
+
+/** T_ge_(input: tensor, other: operand)
+ * In-place version of `ge`. */
+static inline dt_tensor *T_do_ge_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_ge_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_ge_(input, other) T_do_ge_(input, T_OP(other))
 
 /** T_isnan(input: tensor)
  * Where elements are NaN. */
@@ -4784,6 +4896,13 @@ static inline dt_tensor *T_logical_not(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
+/** T_logical_not_(input: tensor)
+ * In-place version of `logical_not`. */
+static inline dt_tensor *T_logical_not_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_logical_not_(input)) ? input : NULL;
+}
+
 /** T_logical_and(input: tensor, other: tensor)
  * Where both elements are nonzero. */
 static inline dt_tensor *T_logical_and(dt_tensor *input, dt_tensor *other) {
@@ -4791,6 +4910,13 @@ static inline dt_tensor *T_logical_and(dt_tensor *input, dt_tensor *other) {
   if (T_stopped_()) return result;
   T_check(dt_logical_and(input, other, &result));
   return T_own_tensor_(result);
+}
+
+/** T_logical_and_(input: tensor, other: tensor)
+ * In-place version of `logical_and`. */
+static inline dt_tensor *T_logical_and_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_logical_and_(input, other)) ? input : NULL;
 }
 
 /** T_logical_or(input: tensor, other: tensor)
@@ -4802,6 +4928,13 @@ static inline dt_tensor *T_logical_or(dt_tensor *input, dt_tensor *other) {
   return T_own_tensor_(result);
 }
 
+/** T_logical_or_(input: tensor, other: tensor)
+ * In-place version of `logical_or`. */
+static inline dt_tensor *T_logical_or_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_logical_or_(input, other)) ? input : NULL;
+}
+
 /** T_logical_xor(input: tensor, other: tensor)
  * Where exactly one element is nonzero. */
 static inline dt_tensor *T_logical_xor(dt_tensor *input, dt_tensor *other) {
@@ -4809,6 +4942,13 @@ static inline dt_tensor *T_logical_xor(dt_tensor *input, dt_tensor *other) {
   if (T_stopped_()) return result;
   T_check(dt_logical_xor(input, other, &result));
   return T_own_tensor_(result);
+}
+
+/** T_logical_xor_(input: tensor, other: tensor)
+ * In-place version of `logical_xor`. */
+static inline dt_tensor *T_logical_xor_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_logical_xor_(input, other)) ? input : NULL;
 }
 
 /** T_bitwise_and(input: tensor, other: operand)
@@ -5662,6 +5802,25 @@ static inline dt_tensor *T_do_cumsum(
 #define T_cumsum_with_(input, dim, ...) \
   T_OPTIONS_(cumsum, \
     T_do_cumsum(input, dim, &T_cumsum_o), __VA_ARGS__)
+
+/** T_cumsum_(input: tensor, dim: i64, .dtype: dtype? = absent)
+ * In-place version of `cumsum`. */
+typedef struct {
+  dt_dtype dtype;
+} T_cumsum__options;
+static inline T_cumsum__options T_cumsum__defaults(void) {
+  T_cumsum__options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cumsum_(
+    dt_tensor *input, int64_t dim, const T_cumsum__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_cumsum_(input, dim, options->dtype)) ? input : NULL;
+}
+#define T_cumsum_(...) T_cumsum__with_(__VA_ARGS__, )
+#define T_cumsum__with_(input, dim, ...) \
+  T_OPTIONS_(cumsum_, \
+    T_do_cumsum_(input, dim, &T_cumsum__o), __VA_ARGS__)
 
 /** T_equal(input: tensor, other: tensor)
  * Whether both have the same shape and elements. */

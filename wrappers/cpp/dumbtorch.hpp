@@ -264,8 +264,12 @@ class Tensor {
   Tensor nonzero() const;
   // The lower triangle of matrices; other elements become 0.
   Tensor tril(int64_t diagonal = 0) const;
+  // In-place version of `tril`.
+  const Tensor& tril_(int64_t diagonal = 0) const;
   // The upper triangle of matrices; other elements become 0.
   Tensor triu(int64_t diagonal = 0) const;
+  // In-place version of `triu`.
+  const Tensor& triu_(int64_t diagonal = 0) const;
   // Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
   Tensor matmul(const Tensor& other) const;
   // Product of two matrices: [n, k] and [k, m] make [n, m].
@@ -278,6 +282,9 @@ class Tensor {
   Tensor dot(const Tensor& tensor) const;
   // beta * input + alpha * (mat1 @ mat2).
   Tensor addmm(
+    const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1, const Scalar& alpha = 1) const;
+  // In-place version of `addmm`.
+  const Tensor& addmm_(
     const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1, const Scalar& alpha = 1) const;
   // exp(input) / sum(exp(input)) along a dimension, without overflow.
   Tensor softmax(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
@@ -417,16 +424,28 @@ class Tensor {
   Tensor minimum(const Tensor& other) const;
   // Where input == other.
   Tensor eq(const Operand& other) const;
+  // In-place version of `eq`.
+  const Tensor& eq_(const Operand& other) const;
   // Where input != other.
   Tensor ne(const Operand& other) const;
+  // In-place version of `ne`.
+  const Tensor& ne_(const Operand& other) const;
   // Where input < other.
   Tensor lt(const Operand& other) const;
+  // In-place version of `lt`.
+  const Tensor& lt_(const Operand& other) const;
   // Where input <= other.
   Tensor le(const Operand& other) const;
+  // In-place version of `le`.
+  const Tensor& le_(const Operand& other) const;
   // Where input > other.
   Tensor gt(const Operand& other) const;
+  // In-place version of `gt`.
+  const Tensor& gt_(const Operand& other) const;
   // Where input >= other.
   Tensor ge(const Operand& other) const;
+  // In-place version of `ge`.
+  const Tensor& ge_(const Operand& other) const;
   // Where elements are NaN.
   Tensor isnan() const;
   // Where elements are infinite.
@@ -435,12 +454,20 @@ class Tensor {
   Tensor isfinite() const;
   // Where elements are zero.
   Tensor logical_not() const;
+  // In-place version of `logical_not`.
+  const Tensor& logical_not_() const;
   // Where both elements are nonzero.
   Tensor logical_and(const Tensor& other) const;
+  // In-place version of `logical_and`.
+  const Tensor& logical_and_(const Tensor& other) const;
   // Where an element is nonzero.
   Tensor logical_or(const Tensor& other) const;
+  // In-place version of `logical_or`.
+  const Tensor& logical_or_(const Tensor& other) const;
   // Where exactly one element is nonzero.
   Tensor logical_xor(const Tensor& other) const;
+  // In-place version of `logical_xor`.
+  const Tensor& logical_xor_(const Tensor& other) const;
   // Bitwise and of integers; logical and of bools.
   Tensor bitwise_and(const Operand& other) const;
   // In-place version of `bitwise_and`.
@@ -526,6 +553,8 @@ class Tensor {
   Tensor logsumexp(const Ints& dim, bool keepdim = false) const;
   // Running sum along a dimension: result[i] = input[0] + ... + input[i].
   Tensor cumsum(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
+  // In-place version of `cumsum`.
+  const Tensor& cumsum_(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
   // Whether both have the same shape and elements.
   bool equal(const Tensor& other) const;
   // Where |input - other| <= atol + rtol * |other|.
@@ -1641,10 +1670,20 @@ inline Tensor Tensor::tril(int64_t diagonal) const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::tril_(int64_t diagonal) const {
+  detail::check(dt_tril_(handle(), diagonal));
+  return *this;
+}
+
 inline Tensor Tensor::triu(int64_t diagonal) const {
   dt_tensor* out = nullptr;
   detail::check(dt_triu(handle(), diagonal, &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::triu_(int64_t diagonal) const {
+  detail::check(dt_triu_(handle(), diagonal));
+  return *this;
 }
 
 inline Tensor Tensor::matmul(const Tensor& other) const {
@@ -1684,6 +1723,14 @@ inline Tensor Tensor::addmm(
     handle(), mat1.handle(), mat2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
     alpha.i(), alpha.f(), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::addmm_(
+    const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) const {
+  detail::check(dt_addmm_(
+    handle(), mat1.handle(), mat2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
+    alpha.i(), alpha.f()));
+  return *this;
 }
 
 inline Tensor Module::forward(const Tensor& input, const Tensor& target) const {
@@ -2269,11 +2316,23 @@ inline Tensor Tensor::eq(const Operand& other) const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::eq_(const Operand& other) const {
+  detail::check(dt_eq_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
 inline Tensor Tensor::ne(const Operand& other) const {
   dt_tensor* out = nullptr;
   detail::check(dt_ne(
     handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::ne_(const Operand& other) const {
+  detail::check(dt_ne_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
 }
 
 inline Tensor Tensor::lt(const Operand& other) const {
@@ -2283,11 +2342,23 @@ inline Tensor Tensor::lt(const Operand& other) const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::lt_(const Operand& other) const {
+  detail::check(dt_lt_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
 inline Tensor Tensor::le(const Operand& other) const {
   dt_tensor* out = nullptr;
   detail::check(dt_le(
     handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::le_(const Operand& other) const {
+  detail::check(dt_le_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
 }
 
 inline Tensor Tensor::gt(const Operand& other) const {
@@ -2297,11 +2368,23 @@ inline Tensor Tensor::gt(const Operand& other) const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::gt_(const Operand& other) const {
+  detail::check(dt_gt_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
 inline Tensor Tensor::ge(const Operand& other) const {
   dt_tensor* out = nullptr;
   detail::check(dt_ge(
     handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::ge_(const Operand& other) const {
+  detail::check(dt_ge_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
 }
 
 inline Tensor Tensor::isnan() const {
@@ -2328,10 +2411,20 @@ inline Tensor Tensor::logical_not() const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::logical_not_() const {
+  detail::check(dt_logical_not_(handle()));
+  return *this;
+}
+
 inline Tensor Tensor::logical_and(const Tensor& other) const {
   dt_tensor* out = nullptr;
   detail::check(dt_logical_and(handle(), other.handle(), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::logical_and_(const Tensor& other) const {
+  detail::check(dt_logical_and_(handle(), other.handle()));
+  return *this;
 }
 
 inline Tensor Tensor::logical_or(const Tensor& other) const {
@@ -2340,10 +2433,20 @@ inline Tensor Tensor::logical_or(const Tensor& other) const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::logical_or_(const Tensor& other) const {
+  detail::check(dt_logical_or_(handle(), other.handle()));
+  return *this;
+}
+
 inline Tensor Tensor::logical_xor(const Tensor& other) const {
   dt_tensor* out = nullptr;
   detail::check(dt_logical_xor(handle(), other.handle(), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::logical_xor_(const Tensor& other) const {
+  detail::check(dt_logical_xor_(handle(), other.handle()));
+  return *this;
 }
 
 inline Tensor Tensor::bitwise_and(const Operand& other) const {
@@ -2568,6 +2671,11 @@ inline Tensor Tensor::cumsum(int64_t dim, std::optional<DType> dtype) const {
   dt_tensor* out = nullptr;
   detail::check(dt_cumsum(handle(), dim, detail::number(dtype), &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::cumsum_(int64_t dim, std::optional<DType> dtype) const {
+  detail::check(dt_cumsum_(handle(), dim, detail::number(dtype)));
+  return *this;
 }
 
 inline bool Tensor::equal(const Tensor& other) const {

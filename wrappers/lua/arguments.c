@@ -125,6 +125,11 @@ dt_tensor* dtl_tensor(dtl_call* c, int slot) {
   return (dt_tensor*)dtl_handle(c, slot, &dtl_kind_tensor);
 }
 
+dt_tensor* dtl_tensor_at(lua_State* L, int slot) {
+  void** box = (void**)handle_at(L, slot, &dtl_kind_tensor);
+  return box ? (dt_tensor*)*box : NULL;
+}
+
 /* ---- numbers and text */
 
 static int is_number(lua_State* L, int slot) {
@@ -145,9 +150,13 @@ static int to_integer(lua_State* L, int slot, int64_t* out) {
 #endif
 }
 
+int dtl_integer_at(lua_State* L, int slot, int64_t* out) {
+  return is_number(L, slot) && to_integer(L, slot, out);
+}
+
 int64_t dtl_int(dtl_call* c, int slot) {
   int64_t value = 0;
-  if (!is_number(c->L, slot) || !to_integer(c->L, slot, &value)) refuse(c, slot, "an integer");
+  if (!dtl_integer_at(c->L, slot, &value)) refuse(c, slot, "an integer");
   return value;
 }
 
@@ -189,6 +198,7 @@ dtl_device dtl_read_device(dtl_call* c, int slot) {
   size_t n = colon ? (size_t)(colon - text) : strlen(text);
   if (n == 3 && !strncmp(text, "cpu", n)) device.type = DT_DEVICE_TYPE_CPU;
   if (n == 4 && !strncmp(text, "cuda", n)) device.type = DT_DEVICE_TYPE_CUDA;
+  if (!colon && device.type == DT_DEVICE_TYPE_CUDA) device.index = -1; /* the current one */
   if (colon) {
     const char* digit = colon + 1;
     if (!*digit || strlen(digit) > 4) device.type = 0;
@@ -262,8 +272,7 @@ dtl_ints dtl_int_list(dtl_call* c, int slot, int count_of_one) {
     values = (int64_t*)room(L, n, sizeof *values);
     for (i = 0; i < n; i++) {
       lua_rawgeti(L, slot, (int)i + 1);
-      if (!is_number(L, -1) || !to_integer(L, -1, &values[i]))
-        refuse(c, slot, "a list of integers");
+      if (!dtl_integer_at(L, -1, &values[i])) refuse(c, slot, "a list of integers");
       lua_pop(L, 1);
     }
   }

@@ -2319,6 +2319,19 @@ static int fn_tril(lua_State *L) {
   return 1;
 }
 
+static int fn_tril_(lua_State *L) {
+  static const char *const names[] = {"input", "diagonal", NULL};
+  dtl_call c = {L, "tril_", names};
+  dt_tensor *a_input = NULL;
+  int64_t a_diagonal = 0;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_diagonal = dtl_int(&c, 2);
+  dtl_check(L, dt_tril_(a_input, a_diagonal));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_triu(lua_State *L) {
   static const char *const names[] = {"input", "diagonal", NULL};
   dtl_call c = {L, "triu", names};
@@ -2330,6 +2343,19 @@ static int fn_triu(lua_State *L) {
   if (!dtl_absent(&c, 2)) a_diagonal = dtl_int(&c, 2);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_triu(a_input, a_diagonal, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_triu_(lua_State *L) {
+  static const char *const names[] = {"input", "diagonal", NULL};
+  dtl_call c = {L, "triu_", names};
+  dt_tensor *a_input = NULL;
+  int64_t a_diagonal = 0;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_diagonal = dtl_int(&c, 2);
+  dtl_check(L, dt_triu_(a_input, a_diagonal));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -2422,6 +2448,26 @@ static int fn_addmm(lua_State *L) {
   dtl_check(L, dt_addmm(
     a_input, a_mat1, a_mat2, a_beta.kind, a_beta.i, a_beta.f, a_alpha.kind, a_alpha.i, a_alpha.f,
     (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_addmm_(lua_State *L) {
+  static const char *const names[] = {"input", "mat1", "mat2", "beta", "alpha", NULL};
+  dtl_call c = {L, "addmm_", names};
+  dt_tensor *a_input = NULL;
+  dt_tensor *a_mat1 = NULL;
+  dt_tensor *a_mat2 = NULL;
+  dtl_number a_beta = {DT_SCALAR_KIND_INT, 1, 0};
+  dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_mat1 = dtl_tensor(&c, 2);
+  a_mat2 = dtl_tensor(&c, 3);
+  if (!dtl_absent(&c, 4)) a_beta = dtl_read_number(&c, 4);
+  if (!dtl_absent(&c, 5)) a_alpha = dtl_read_number(&c, 5);
+  dtl_check(L, dt_addmm_(
+    a_input, a_mat1, a_mat2, a_beta.kind, a_beta.i, a_beta.f, a_alpha.kind, a_alpha.i, a_alpha.f));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -4560,6 +4606,20 @@ static int fn_eq(lua_State *L) {
   return 1;
 }
 
+static int fn_eq_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "eq_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_eq_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_ne(lua_State *L) {
   static const char *const names[] = {"input", "other", NULL};
   dtl_call c = {L, "ne", names};
@@ -4573,6 +4633,20 @@ static int fn_ne(lua_State *L) {
   dtl_check(L, dt_ne(
     a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f,
     (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_ne_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "ne_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_ne_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -4592,6 +4666,20 @@ static int fn_lt(lua_State *L) {
   return 1;
 }
 
+static int fn_lt_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "lt_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_lt_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_le(lua_State *L) {
   static const char *const names[] = {"input", "other", NULL};
   dtl_call c = {L, "le", names};
@@ -4605,6 +4693,20 @@ static int fn_le(lua_State *L) {
   dtl_check(L, dt_le(
     a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f,
     (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_le_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "le_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_le_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -4624,6 +4726,20 @@ static int fn_gt(lua_State *L) {
   return 1;
 }
 
+static int fn_gt_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "gt_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_gt_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_ge(lua_State *L) {
   static const char *const names[] = {"input", "other", NULL};
   dtl_call c = {L, "ge", names};
@@ -4637,6 +4753,20 @@ static int fn_ge(lua_State *L) {
   dtl_check(L, dt_ge(
     a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f,
     (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_ge_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "ge_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_ge_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -4688,6 +4818,17 @@ static int fn_logical_not(lua_State *L) {
   return 1;
 }
 
+static int fn_logical_not_(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "logical_not_", names};
+  dt_tensor *a_input = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_logical_not_(a_input));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_logical_and(lua_State *L) {
   static const char *const names[] = {"input", "other", NULL};
   dtl_call c = {L, "logical_and", names};
@@ -4699,6 +4840,19 @@ static int fn_logical_and(lua_State *L) {
   a_other = dtl_tensor(&c, 2);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_logical_and(a_input, a_other, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_logical_and_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "logical_and_", names};
+  dt_tensor *a_input = NULL;
+  dt_tensor *a_other = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_tensor(&c, 2);
+  dtl_check(L, dt_logical_and_(a_input, a_other));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -4716,6 +4870,19 @@ static int fn_logical_or(lua_State *L) {
   return 1;
 }
 
+static int fn_logical_or_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "logical_or_", names};
+  dt_tensor *a_input = NULL;
+  dt_tensor *a_other = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_tensor(&c, 2);
+  dtl_check(L, dt_logical_or_(a_input, a_other));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_logical_xor(lua_State *L) {
   static const char *const names[] = {"input", "other", NULL};
   dtl_call c = {L, "logical_xor", names};
@@ -4727,6 +4894,19 @@ static int fn_logical_xor(lua_State *L) {
   a_other = dtl_tensor(&c, 2);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_logical_xor(a_input, a_other, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_logical_xor_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "logical_xor_", names};
+  dt_tensor *a_input = NULL;
+  dt_tensor *a_other = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_tensor(&c, 2);
+  dtl_check(L, dt_logical_xor_(a_input, a_other));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -5527,6 +5707,21 @@ static int fn_cumsum(lua_State *L) {
   if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_cumsum(a_input, a_dim, a_dtype, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_cumsum_(lua_State *L) {
+  static const char *const names[] = {"input", "dim", "dtype", NULL};
+  dtl_call c = {L, "cumsum_", names};
+  dt_tensor *a_input = NULL;
+  int64_t a_dim = 0;
+  dt_dtype a_dtype = 0;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_dim = dtl_int(&c, 2);
+  if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
+  dtl_check(L, dt_cumsum_(a_input, a_dim, a_dtype));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -6799,13 +6994,16 @@ static const luaL_Reg methods_tensor[] = {
     {"masked_select", fn_masked_select},
     {"nonzero", fn_nonzero},
     {"tril", fn_tril},
+    {"tril_", fn_tril_},
     {"triu", fn_triu},
+    {"triu_", fn_triu_},
     {"matmul", fn_matmul},
     {"mm", fn_mm},
     {"bmm", fn_bmm},
     {"mv", fn_mv},
     {"dot", fn_dot},
     {"addmm", fn_addmm},
+    {"addmm_", fn_addmm_},
     {"softmax", fn_softmax},
     {"log_softmax", fn_log_softmax},
     {"neg", fn_neg},
@@ -6874,18 +7072,28 @@ static const luaL_Reg methods_tensor[] = {
     {"maximum", fn_maximum},
     {"minimum", fn_minimum},
     {"eq", fn_eq},
+    {"eq_", fn_eq_},
     {"ne", fn_ne},
+    {"ne_", fn_ne_},
     {"lt", fn_lt},
+    {"lt_", fn_lt_},
     {"le", fn_le},
+    {"le_", fn_le_},
     {"gt", fn_gt},
+    {"gt_", fn_gt_},
     {"ge", fn_ge},
+    {"ge_", fn_ge_},
     {"isnan", fn_isnan},
     {"isinf", fn_isinf},
     {"isfinite", fn_isfinite},
     {"logical_not", fn_logical_not},
+    {"logical_not_", fn_logical_not_},
     {"logical_and", fn_logical_and},
+    {"logical_and_", fn_logical_and_},
     {"logical_or", fn_logical_or},
+    {"logical_or_", fn_logical_or_},
     {"logical_xor", fn_logical_xor},
+    {"logical_xor_", fn_logical_xor_},
     {"bitwise_and", fn_bitwise_and},
     {"bitwise_and_", fn_bitwise_and_},
     {"bitwise_or", fn_bitwise_or},
@@ -6916,6 +7124,7 @@ static const luaL_Reg methods_tensor[] = {
     {"all", fn_all},
     {"logsumexp", fn_logsumexp},
     {"cumsum", fn_cumsum},
+    {"cumsum_", fn_cumsum_},
     {"equal", fn_equal},
     {"isclose", fn_isclose},
     {"allclose", fn_allclose},

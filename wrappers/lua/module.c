@@ -25,15 +25,22 @@ static int collect(lua_State* L) {
   return 0;
 }
 
-/* object.name: a method, or the value of a property. Upvalues: kind, methods, properties. */
+/* object.name: a method, or the value of a property. Upvalues: kind, methods, properties. A
+ * tensor's other keys are indices. */
 static int index(lua_State* L) {
+  const int may_be_index = kind_of_upvalue(L) == &dtl_kind_tensor;
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
   if (!lua_isnil(L, -1)) return 1;
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(3));
+  if (lua_isnil(L, -1) && may_be_index && dtl_is_index(L, 2)) {
+    lua_settop(L, 2);
+    return dtl_get_index(L);
+  }
   if (lua_isnil(L, -1)) {
-    return luaL_error(L, "a %s has no field '%s'", kind_of_upvalue(L)->name, lua_tostring(L, 2));
+    return luaL_error(L, "a %s has no field '%s'", kind_of_upvalue(L)->name,
+                      lua_isstring(L, 2) ? lua_tostring(L, 2) : luaL_typename(L, 2));
   }
   lua_pushvalue(L, 1);
   lua_call(L, 1, 1);
@@ -42,8 +49,9 @@ static int index(lua_State* L) {
 
 /* object.name = value calls the method set_name, or name_ where a tensor has that. */
 static int new_index(lua_State* L) {
-  const char* name = luaL_checkstring(L, 2);
-  const char* form;
+  const char *name, *form;
+  if (kind_of_upvalue(L) == &dtl_kind_tensor && dtl_is_index(L, 2)) return dtl_put_index(L);
+  name = luaL_checkstring(L, 2);
   for (form = "set_%s\0%s_\0"; *form; form += strlen(form) + 1) {
     lua_pushfstring(L, form, name);
     lua_rawget(L, lua_upvalueindex(2));

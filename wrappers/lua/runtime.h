@@ -97,6 +97,9 @@ int32_t dtl_enum_value(dtl_call* c, int slot, const dtl_enum* values);
 dtl_device dtl_read_device(dtl_call* c, int slot);
 dtl_number dtl_read_number(dtl_call* c, int slot);
 dtl_operand dtl_read_operand(dtl_call* c, int slot);
+/* What lies in a slot, if it is of that kind: NULL or 0 if not. */
+dt_tensor* dtl_tensor_at(lua_State* L, int slot);
+int dtl_integer_at(lua_State* L, int slot, int64_t* out);
 /* Lists. One number stands for `count` equal ones; 0: only a table will do. */
 dtl_ints dtl_int_list(dtl_call* c, int slot, int count);
 dtl_reals dtl_real_list(dtl_call* c, int slot, int count);
@@ -135,6 +138,12 @@ void dtl_push_aliases(lua_State* L, dt_tensor* const* tensors, int64_t n);
 /* What the function gave back, on top of the stack, as a new handle. */
 dt_tensor* dtl_result_tensor(lua_State* L, const char* callback, int may_be_absent);
 dt_tensor_list* dtl_result_tensors(lua_State* L, const char* callback);
+
+/* ---- indexing: x[key] and x[key] = value with the tensor in slot 1, the key in 2, the value in 3
+ */
+int dtl_is_index(lua_State* L, int slot);
+int dtl_get_index(lua_State* L);
+int dtl_put_index(lua_State* L);
 
 /* ---- the module */
 

@@ -933,10 +933,18 @@ static int64_t py_tril(int64_t input, int64_t diagonal) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_tril_(int64_t input, int64_t diagonal) {
+  return dt_tril_((dt_tensor *)(intptr_t)input, diagonal);
+}
+
 static int64_t py_triu(int64_t input, int64_t diagonal) {
   dt_tensor *out = NULL;
   (void)!dt_triu((dt_tensor *)(intptr_t)input, diagonal, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_triu_(int64_t input, int64_t diagonal) {
+  return dt_triu_((dt_tensor *)(intptr_t)input, diagonal);
 }
 
 static int64_t py_matmul(int64_t input, int64_t other) {
@@ -973,6 +981,10 @@ static int64_t py_addmm(int64_t input, int64_t mat1, int64_t mat2, int32_t beta_
   dt_tensor *out = NULL;
   (void)!dt_addmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_addmm_(int64_t input, int64_t mat1, int64_t mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_addmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
 static int64_t py_mse_loss(int64_t input, int64_t target, int32_t reduction, int64_t weight) {
@@ -1731,10 +1743,18 @@ static int64_t py_eq(int64_t input, int64_t other, int32_t other_kind, int64_t o
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_eq_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_eq_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
 static int64_t py_ne(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_ne((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_ne_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_ne_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
 static int64_t py_lt(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
@@ -1743,10 +1763,18 @@ static int64_t py_lt(int64_t input, int64_t other, int32_t other_kind, int64_t o
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_lt_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_lt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
 static int64_t py_le(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_le((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_le_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_le_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
 static int64_t py_gt(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
@@ -1755,10 +1783,18 @@ static int64_t py_gt(int64_t input, int64_t other, int32_t other_kind, int64_t o
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_gt_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_gt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
 static int64_t py_ge(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_ge((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_ge_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_ge_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
 static int64_t py_isnan(int64_t input) {
@@ -1785,10 +1821,18 @@ static int64_t py_logical_not(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_logical_not_(int64_t input) {
+  return dt_logical_not_((dt_tensor *)(intptr_t)input);
+}
+
 static int64_t py_logical_and(int64_t input, int64_t other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_and((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_logical_and_(int64_t input, int64_t other) {
+  return dt_logical_and_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
 static int64_t py_logical_or(int64_t input, int64_t other) {
@@ -1797,10 +1841,18 @@ static int64_t py_logical_or(int64_t input, int64_t other) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_logical_or_(int64_t input, int64_t other) {
+  return dt_logical_or_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
 static int64_t py_logical_xor(int64_t input, int64_t other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_xor((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_logical_xor_(int64_t input, int64_t other) {
+  return dt_logical_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
 static int64_t py_bitwise_and(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
@@ -2068,6 +2120,10 @@ static int64_t py_cumsum(int64_t input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_cumsum((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_cumsum_(int64_t input, int64_t dim, int32_t dtype) {
+  return dt_cumsum_((dt_tensor *)(intptr_t)input, dim, dtype);
 }
 
 static int32_t py_equal(int64_t input, int64_t other) {

@@ -65,8 +65,9 @@ _ALIASES = {
 }  # fmt: skip
 for _alias, _name in _ALIASES.items():
     globals()[_alias] = globals()[_name]
-    if _name in _ops.METHODS:
-        setattr(Tensor, _alias, _ops.METHODS[_name])
+    for _mark in ("", "_"):  # the in-place twins too
+        if _name + _mark in _ops.METHODS:
+            setattr(Tensor, _alias + _mark, _ops.METHODS[_name + _mark])
 
 
 def is_tensor(obj):

@@ -1873,6 +1873,21 @@ def tril(input, diagonal=0):
     return wrap(out)
 
 
+def tril_(input, diagonal=0):
+    """In-place version of `tril`.
+
+    Args:
+        diagonal: The last diagonal to keep; 0 is the main one.
+    """
+    try:
+        status = lib.py_tril_(input._h, diagonal)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tril_", "input:tensor diagonal:i64", input, diagonal) from None
+    if status:
+        raise fail()
+    return input
+
+
 def triu(input, diagonal=0):
     """The upper triangle of matrices; other elements become 0.
 
@@ -1884,6 +1899,21 @@ def triu(input, diagonal=0):
     except BAD_ARGUMENTS as error:
         raise complain(error, "triu", "input:tensor diagonal:i64", input, diagonal) from None
     return wrap(out)
+
+
+def triu_(input, diagonal=0):
+    """In-place version of `triu`.
+
+    Args:
+        diagonal: The first diagonal to keep; 0 is the main one.
+    """
+    try:
+        status = lib.py_triu_(input._h, diagonal)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "triu_", "input:tensor diagonal:i64", input, diagonal) from None
+    if status:
+        raise fail()
+    return input
 
 
 def matmul(input, other):
@@ -1967,6 +1997,26 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     except BAD_ARGUMENTS as error:
         raise complain(error, "addmm", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha) from None
     return wrap(out)
+
+
+def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
+    """In-place version of `addmm`.
+
+    Args:
+        mat1: The first factor [n, k].
+        mat2: The second factor [k, m].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        status = lib.py_addmm_(input._h, mat1._h, mat2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addmm_", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha) from None
+    if status:
+        raise fail()
+    return input
 
 
 def mse_loss(input, target, *, reduction='mean', weight=None):
@@ -3463,6 +3513,22 @@ def eq(input, other):
     return wrap(out)
 
 
+def eq_(input, other):
+    """In-place version of `eq`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_eq_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "eq_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
 def ne(input, other):
     """Where input != other.
 
@@ -3475,6 +3541,22 @@ def ne(input, other):
     except BAD_ARGUMENTS as error:
         raise complain(error, "ne", "input:tensor other:operand", input, other) from None
     return wrap(out)
+
+
+def ne_(input, other):
+    """In-place version of `ne`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_ne_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ne_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
 
 
 def lt(input, other):
@@ -3491,6 +3573,22 @@ def lt(input, other):
     return wrap(out)
 
 
+def lt_(input, other):
+    """In-place version of `lt`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_lt_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lt_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
 def le(input, other):
     """Where input <= other.
 
@@ -3503,6 +3601,22 @@ def le(input, other):
     except BAD_ARGUMENTS as error:
         raise complain(error, "le", "input:tensor other:operand", input, other) from None
     return wrap(out)
+
+
+def le_(input, other):
+    """In-place version of `le`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_le_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "le_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
 
 
 def gt(input, other):
@@ -3519,6 +3633,22 @@ def gt(input, other):
     return wrap(out)
 
 
+def gt_(input, other):
+    """In-place version of `gt`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_gt_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gt_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
 def ge(input, other):
     """Where input >= other.
 
@@ -3531,6 +3661,22 @@ def ge(input, other):
     except BAD_ARGUMENTS as error:
         raise complain(error, "ge", "input:tensor other:operand", input, other) from None
     return wrap(out)
+
+
+def ge_(input, other):
+    """In-place version of `ge`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_ge_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ge_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
 
 
 def isnan(input):
@@ -3569,6 +3715,17 @@ def logical_not(input):
     return wrap(out)
 
 
+def logical_not_(input):
+    """In-place version of `logical_not`."""
+    try:
+        status = lib.py_logical_not_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logical_not_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
 def logical_and(input, other):
     """Where both elements are nonzero.
 
@@ -3580,6 +3737,21 @@ def logical_and(input, other):
     except BAD_ARGUMENTS as error:
         raise complain(error, "logical_and", "input:tensor other:tensor", input, other) from None
     return wrap(out)
+
+
+def logical_and_(input, other):
+    """In-place version of `logical_and`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_logical_and_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logical_and_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
 
 
 def logical_or(input, other):
@@ -3595,6 +3767,21 @@ def logical_or(input, other):
     return wrap(out)
 
 
+def logical_or_(input, other):
+    """In-place version of `logical_or`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_logical_or_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logical_or_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
 def logical_xor(input, other):
     """Where exactly one element is nonzero.
 
@@ -3606,6 +3793,21 @@ def logical_xor(input, other):
     except BAD_ARGUMENTS as error:
         raise complain(error, "logical_xor", "input:tensor other:tensor", input, other) from None
     return wrap(out)
+
+
+def logical_xor_(input, other):
+    """In-place version of `logical_xor`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_logical_xor_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logical_xor_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
 
 
 def bitwise_and(input, other):
@@ -4354,6 +4556,24 @@ def cumsum(input, dim=None, *, dtype=None, axis=None):
     except BAD_ARGUMENTS as error:
         raise complain(error, "cumsum", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
     return wrap(out)
+
+
+def cumsum_(input, dim=None, *, dtype=None, axis=None):
+    """In-place version of `cumsum`.
+
+    Args:
+        dim: The dimension.
+        dtype: The tensor's own, or absent.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        status = lib.py_cumsum_(input._h, dim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cumsum_", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+    if status:
+        raise fail()
+    return input
 
 
 def equal(input, other):
@@ -6200,13 +6420,16 @@ METHODS = {
     "masked_select": masked_select,
     "nonzero": nonzero,
     "tril": tril,
+    "tril_": tril_,
     "triu": triu,
+    "triu_": triu_,
     "matmul": matmul,
     "mm": mm,
     "bmm": bmm,
     "mv": mv,
     "dot": dot,
     "addmm": addmm,
+    "addmm_": addmm_,
     "softmax": softmax,
     "log_softmax": log_softmax,
     "neg": neg,
@@ -6275,18 +6498,28 @@ METHODS = {
     "maximum": maximum,
     "minimum": minimum,
     "eq": eq,
+    "eq_": eq_,
     "ne": ne,
+    "ne_": ne_,
     "lt": lt,
+    "lt_": lt_,
     "le": le,
+    "le_": le_,
     "gt": gt,
+    "gt_": gt_,
     "ge": ge,
+    "ge_": ge_,
     "isnan": isnan,
     "isinf": isinf,
     "isfinite": isfinite,
     "logical_not": logical_not,
+    "logical_not_": logical_not_,
     "logical_and": logical_and,
+    "logical_and_": logical_and_,
     "logical_or": logical_or,
+    "logical_or_": logical_or_,
     "logical_xor": logical_xor,
+    "logical_xor_": logical_xor_,
     "bitwise_and": bitwise_and,
     "bitwise_and_": bitwise_and_,
     "bitwise_or": bitwise_or,
@@ -6317,6 +6550,7 @@ METHODS = {
     "all": all,
     "logsumexp": logsumexp,
     "cumsum": cumsum,
+    "cumsum_": cumsum_,
     "equal": equal,
     "isclose": isclose,
     "allclose": allclose,

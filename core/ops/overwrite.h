@@ -1,0 +1,14 @@
+// In-place twins of ops that need a place of their own for the result: it is copied over their
+// first operand. The copy's gradient is the result's, so the op's formula serves both.
+#pragma once
+
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+// y has the sizes that the operands broadcast to.
+const Tensor& overwrite(const Tensor& self, const Tensor& y);
+// y has sizes and a dtype of its own, which must be self's.
+const Tensor& overwrite_alike(const Tensor& self, const Tensor& y);
+
+}  // namespace dt

@@ -1,0 +1,122 @@
+"""In-place twins that copy what their op computes over its first operand, against PyTorch's."""
+
+import numpy as np
+import pytest
+
+DTYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
+COMPARISONS = ["eq_", "ne_", "lt_", "le_", "gt_", "ge_"]
+LOGIC = ["logical_and_", "logical_or_", "logical_xor_"]
+
+
+def outcome(call):
+    """What a call gives, or its error with the sentence as far as both libraries write it alike."""
+    try:
+        return call()
+    except Exception as error:
+        return type(error), str(error).split(": ")[-1].split(" size [")[0]
+
+
+def check(both, same, run):
+    mine, theirs = both(run)
+    for a, b in zip(mine, theirs, strict=True):
+        if isinstance(b, tuple):
+            assert a == b
+        else:
+            same(a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "name", [*COMPARISONS, *LOGIC, "logical_not_", "tril_", "triu_", "cumsum_"]
+)
+def test_values(both, same, name, dtype):
+    """On whole tensors and on views, whose base must see the change."""
+
+    def run(t):
+        numbers = t.tensor([[0, 1, 2], [3, 1, 0]])
+        other = t.tensor([[1, 1, 1], [0, 1, 5]])
+        arguments = {
+            **{n: [(2,), (0.5,), (other,), (other[0].to(t.float32),), (other[0, 0],)] for n in COMPARISONS},
+            **{n: [(other,), (other[0].to(t.float32),)] for n in LOGIC},
+            "logical_not_": [()], "tril_": [(), (1,), (-5,)], "triu_": [(), (1,), (9,)],
+            "cumsum_": [(0,), (-1,)],
+        }[name]  # fmt: skip
+        out = []
+        for given in arguments:
+            x = numbers.to(getattr(t, dtype))
+            base = t.stack([x, x], -1)
+            view = base[..., 1]
+            if dtype == "bool" and name == "cumsum_":
+                out.append(outcome(lambda x=x, given=given: getattr(x, name)(*given))[:1])
+                continue
+            assert getattr(x, name)(*given) is x
+            getattr(view, name)(*given)
+            out += [x, base]
+        return out
+
+    check(both, same, run)
+
+
+@pytest.mark.parametrize("name", COMPARISONS + ["tril_", "triu_", "cumsum_", "addmm_"])
+def test_gradients(both, same, name):
+    data = np.random.default_rng(0).normal(size=(3, 3))
+
+    def run(t):
+        out = []
+        for through_view in (False, True):
+            x = t.tensor(data, requires_grad=True)
+            other = t.tensor(data[::-1].copy(), requires_grad=True)
+            y = (x * x)[1:] if through_view else x * x
+            given = {
+                "tril_": (-1,),
+                "triu_": (),
+                "cumsum_": (0,),
+                "addmm_": (other[: len(y)], other),
+            }
+            options = {"beta": 2, "alpha": -0.5} if name == "addmm_" else {}
+            getattr(y, name)(*given.get(name, (0.1,)), **options)
+            (y * x[: len(y)]).sum().backward()
+            out += [x.grad] + ([other.grad] if name == "addmm_" else [])
+        return out
+
+    check(both, same, run)
+
+
+def test_refusals(both, same):
+    def run(t):
+        row, rows = t.ones(3), t.ones(2, 3)
+        leaf = t.ones(2, 2, requires_grad=True)
+        ints = t.ones(3, dtype=t.int64)
+        return [
+            outcome(lambda: row.eq_(rows)), outcome(lambda: row.logical_and_(rows)),
+            outcome(lambda: rows[0].addmm_(t.ones(2, 3), t.ones(3, 3))),
+            outcome(lambda: t.ones(1, 3).addmm_(t.ones(2, 3), t.ones(3, 3))),
+            outcome(lambda: ints.cumsum_(0, dtype=t.float32)),
+            outcome(lambda: leaf.eq_(1)), outcome(lambda: leaf.tril_()), outcome(lambda: leaf.cumsum_(0)),
+            outcome(lambda: row.tril_()), row, ints,
+        ]  # fmt: skip
+
+    check(both, same, run)
+
+
+def test_old_values_that_are_needed_are_missed(both):
+    def run(t):
+        x = t.ones(2, 2, requires_grad=True)
+        y = x * 2
+        z = y * y
+        y.gt_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+
+    both(run)
+
+
+def test_other_names(both, same):
+    def run(t):
+        return [
+            t.tensor([1.0, -2.0]).multiply_(3).subtract_(1).negative_().absolute_().divide_(2),
+            t.tensor([1.0, 2.0]).greater_(1), t.tensor([1.0, 2.0]).less_equal_(1),
+            t.tensor([1.0, 2.0]).not_equal_(1),
+        ]  # fmt: skip
+
+    check(both, same, run)
