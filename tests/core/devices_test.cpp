@@ -115,6 +115,14 @@ std::vector<Tensor> parameters(const std::vector<Device>& devices) {
   return list;
 }
 
+// By whatever name the main stream is made current, it is the one that needs no waiting for.
+void check_names_of_the_main_stream() {
+  const OnStream side(kFirst, Stream::create(kFirst, 0));
+  check(current_stream(kFirst) != nullptr, "a side stream is current");
+  const OnStream main(kFirst, Stream::wrap(kFirst, nullptr));
+  check(current_stream(kFirst) == nullptr, "the main stream is null");
+}
+
 void set_gradients(const std::vector<Tensor>& params, int step) {
   for (size_t i = 0; i < params.size(); ++i) {
     const double value = std::sin(1.0 + 3 * step + 7 * static_cast<double>(i));
@@ -312,10 +320,11 @@ void check_memory_hook() {
 int main() {
   using namespace dt::test;
   setenv("DT_CUDA_PLUGIN", DT_FAKE_DEVICES, 1);
-  for (const auto test : {check_source_waits, check_destination_waits, check_memory_waits,
-                          check_events_of_both_kinds, check_optimizers, check_rates, check_clipping,
-                          check_backward_follows, check_mixtures, check_indices, check_captures,
-                          check_draws_beside_a_capture, check_dropped_graph, check_memory_hook}) {
+  for (const auto test :
+       {check_source_waits, check_destination_waits, check_memory_waits, check_events_of_both_kinds,
+        check_names_of_the_main_stream, check_optimizers, check_rates, check_clipping,
+        check_backward_follows, check_mixtures, check_indices, check_captures,
+        check_draws_beside_a_capture, check_dropped_graph, check_memory_hook}) {
     try {
       test();
     } catch (const dt::Error& e) {

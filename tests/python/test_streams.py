@@ -143,6 +143,27 @@ def test_seeding_cuda_leaves_the_cpu_alone():
     assert dt.rand(5).tolist() == expected
 
 
+@without_device
+def test_states_without_a_device(both):
+    mine, theirs = both(
+        lambda t: (t.cuda.get_rng_state_all(), t.cuda.seed(), t.cuda.manual_seed_all(1))
+    )
+    assert mine == theirs
+
+
+@needs_two
+def test_states_of_all_devices():
+    cuda.manual_seed_all(5)
+    assert cuda.initial_seed() == 5
+    states = cuda.get_rng_state_all()
+    first = [dt.rand(3, device=f"cuda:{i}").tolist() for i in range(2)]
+    assert cuda.get_rng_state(1).tolist() != states[1].tolist() and not states[1].is_cuda
+    cuda.set_rng_state_all(states)
+    assert [dt.rand(3, device=f"cuda:{i}").tolist() for i in range(2)] == first
+    cuda.seed()
+    assert cuda.initial_seed() != 5
+
+
 @needs_two
 def test_seeds_and_memory_of_all_devices():
     cuda.manual_seed_all(5)

@@ -120,6 +120,38 @@ def manual_seed_all(seed: int) -> None:
         default_generator(_device("cuda", i)).manual_seed(seed)
 
 
+def seed() -> None:
+    """Seeds the current device's default generator from the system; without one, does nothing."""
+    if is_available():
+        default_generator("cuda").seed()
+
+
+def initial_seed() -> int:
+    """The seed of the current device's default generator."""
+    return default_generator("cuda").initial_seed()
+
+
+def get_rng_state(device="cuda"):
+    """The state of a device's default generator, a tensor on the CPU."""
+    return default_generator(_where(device)).get_state()
+
+
+def get_rng_state_all() -> list:
+    """The states of all devices' default generators."""
+    return [get_rng_state(i) for i in range(device_count())]
+
+
+def set_rng_state(new_state, device="cuda") -> None:
+    """Continues where get_rng_state was called."""
+    default_generator(_where(device)).set_state(new_state)
+
+
+def set_rng_state_all(new_states) -> None:
+    """Continues where get_rng_state_all was called."""
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
+
+
 # ---- memory: where there is no device, nothing is in use
 
 
