@@ -59,13 +59,17 @@ def _calls(schema: Schema, f: Function) -> list[str]:
     outs = _outs(f)
     calls = []
 
-    def call(arguments: list[list[str]], status: str) -> None:
+    def call(arguments: list[list[str]], status: str, prepared: str = "") -> None:
         text = ", ".join(x for group in arguments for x in group)
-        calls.append(f'EXPECT({status}, "{f.name}", {f.c_name}({text}));')
+        expect = f'EXPECT({status}, "{f.name}", {f.c_name}({text}));'
+        calls.append(f"{{ {prepared} {expect} }}" if prepared else expect)
 
     for i, a in enumerate(f.args):
         for bad, status in _bad(schema, a):
             call([*good[:i], bad, *good[i + 1 :], *outs], status)
+        if a.kind.base == "options":
+            for options, status in _bad_fields(schema, a):
+                call([*good[:i], ["&options"], *good[i + 1 :], *outs], status, options)
     for i, group in enumerate(outs):
         for j, out in enumerate(group):
             if "out." in out:
@@ -168,6 +172,19 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
         case "i64" | "f64" | "bool":
             return []  # every number is well-formed: what it means is the core's business
     raise KeyError(kind.key)
+
+
+def _bad_fields(schema: Schema, a: Argument) -> list[tuple[str, str]]:
+    """A variable `options` with one wrong field, for each field and what can be wrong with it."""
+    c = cabi.type_name(a.kind)
+    start = f"{c} options = {c.upper()}_INIT;"
+    cases = []
+    for field in schema.options[a.kind.name].fields:
+        members = [name for _, name in cabi.field(field)]
+        for values, status in _bad(schema, field):
+            settings = " ".join(f"options.{m} = {v};" for m, v in zip(members, values, strict=True))
+            cases.append((f"{start} {settings}", status))
+    return cases
 
 
 def _outs(f: Function) -> list[list[str]]:

@@ -111,9 +111,7 @@ def _options_field(schema: Schema, a: Argument) -> str:
     c, key = f"c.{a.name}", a.kind.key
     name = f'"{a.name}"'
     match key:
-        case "i64[]":
-            return f"if ({c}_n > 0) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
-        case "i64[]?" | "f64[]?":
+        case "i64[]" | "i64[]?" | "f64[]?":
             return f"if ({c}_n != DT_ABSENT) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
         case "tensor?" | "handle?":
             return f"if ({c}) o.{a.name} = *Pin<{cabi.type_name(a.kind)}>({c}, {name});"

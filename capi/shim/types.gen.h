@@ -91,9 +91,9 @@ inline NnConv2dOptions read(const dt_nn_conv2d_options* given, const char* name)
   dt_nn_conv2d_options c = DT_NN_CONV2D_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
   NnConv2dOptions o;
-  if (c.stride_n > 0) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (c.padding_n > 0) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  if (c.dilation_n > 0) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (c.stride_n != DT_ABSENT) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (c.padding_n != DT_ABSENT) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (c.dilation_n != DT_ABSENT) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
   o.groups = c.groups;
   o.bias = c.bias != 0;
   o.padding_mode = string(c.padding_mode, "padding_mode");
@@ -107,8 +107,8 @@ inline NnMaxPool2dOptions read(const dt_nn_max_pool2d_options* given, const char
   read_struct(&c, sizeof c, given, name);
   NnMaxPool2dOptions o;
   if (c.stride_n != DT_ABSENT) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (c.padding_n > 0) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  if (c.dilation_n > 0) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (c.padding_n != DT_ABSENT) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (c.dilation_n != DT_ABSENT) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
   o.ceil_mode = c.ceil_mode != 0;
   return o;
 }
@@ -118,7 +118,7 @@ inline NnAvgPool2dOptions read(const dt_nn_avg_pool2d_options* given, const char
   read_struct(&c, sizeof c, given, name);
   NnAvgPool2dOptions o;
   if (c.stride_n != DT_ABSENT) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (c.padding_n > 0) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (c.padding_n != DT_ABSENT) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
   o.ceil_mode = c.ceil_mode != 0;
   o.count_include_pad = c.count_include_pad != 0;
   if (c.divisor_override) o.divisor_override = *c.divisor_override;

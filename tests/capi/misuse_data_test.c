@@ -30,6 +30,9 @@ static void test_data_loader_new(void) {
   EXPECT(HANDLE, "data_loader_new", dt_data_loader_new(NULL, NULL, (dt_data_loader **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "data_loader_new", dt_data_loader_new(good.dataset, (const dt_data_loader_options *)&bad.size_zero, (dt_data_loader **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "data_loader_new", dt_data_loader_new(good.dataset, (const dt_data_loader_options *)&bad.size_newer, (dt_data_loader **)&out.pointer[0]));
+  { dt_data_loader_options options = DT_DATA_LOADER_OPTIONS_INIT; options.generator = (dt_generator *)bad.released; EXPECT(HANDLE, "data_loader_new", dt_data_loader_new(good.dataset, &options, (dt_data_loader **)&out.pointer[0])); }
+  { dt_data_loader_options options = DT_DATA_LOADER_OPTIONS_INIT; options.generator = (dt_generator *)bad.garbage; EXPECT(HANDLE, "data_loader_new", dt_data_loader_new(good.dataset, &options, (dt_data_loader **)&out.pointer[0])); }
+  { dt_data_loader_options options = DT_DATA_LOADER_OPTIONS_INIT; options.generator = (dt_generator *)good.tensor; EXPECT(HANDLE, "data_loader_new", dt_data_loader_new(good.dataset, &options, (dt_data_loader **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "data_loader_new", dt_data_loader_new(good.dataset, NULL, NULL));
 }
 
