@@ -7,6 +7,8 @@
 
 namespace dt {
 
+// For a kernel that stores few elements. A loop over many chooses once, in front of it, so that it
+// becomes vector code (kernels/cpu/gemm.h).
 template <class T>
 DT_FN T activate(int64_t activation, T x) {
   switch (activation) {

@@ -176,15 +176,22 @@ const Ref<Module>& Module::child(int64_t i) const {
 Tensor Sequential::forward(const Tensor& input, const Tensor& target) {
   if (target.defined()) fail_target(false);
   Tensor x = input;
-  const int64_t n = child_count();
-  for (int64_t i = 0; i < n; ++i) {
-    const Activation next = i + 1 < n ? child(i + 1)->activation() : Activation::kDefault;
-    const Tensor activated =
-        next == Activation::kDefault ? Tensor() : child(i)->forward_activated(x, next);
-    x = activated.defined() ? activated : child(i)->forward(x, Tensor());
-    if (activated.defined()) ++i;
-  }
+  for (int64_t i = 0; i < child_count();) i += run_from(i, &x);
   return x;
+}
+
+int64_t Sequential::run_from(int64_t i, Tensor* x) {
+  const bool is_last = i + 1 == child_count();
+  const Activation next = is_last ? Activation::kDefault : child(i + 1)->activation();
+  if (next != Activation::kDefault) {
+    const Tensor y = child(i)->forward_activated(*x, next);
+    if (y.defined()) {
+      *x = y;
+      return 2;
+    }
+  }
+  *x = child(i)->forward(*x, Tensor());
+  return 1;
 }
 
 Ref<Module> make_container(const std::string& kind) {

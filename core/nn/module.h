@@ -22,7 +22,8 @@ class Module : public RefCounted {
 
   // Most modules take one input; losses take a second, the target.
   virtual Tensor forward(const Tensor& input, const Tensor& target);
-  // What the module applies to each element, if a layer before it may do so in its place.
+  // What the module applies to each element, if a layer before it may do so in its place; kDefault:
+  // no such thing.
   virtual Activation activation() const { return Activation::kDefault; }
   // forward, then the activation, by one kernel. Undefined: the module has no such kernel.
   virtual Tensor forward_activated(const Tensor&, Activation) { return Tensor(); }
@@ -86,6 +87,11 @@ class Sequential final : public Module {
   Sequential() : Module("Sequential") {}
   Tensor forward(const Tensor& input, const Tensor& target) override;
   void append(const Ref<Module>& child) { register_module(std::to_string(child_count()), child); }
+
+ private:
+  // Runs child i, and the next one with it if that is an activation that child i can apply. Returns
+  // how many ran.
+  int64_t run_from(int64_t i, Tensor* x);
 };
 
 Ref<Module> make_container(const std::string& kind);

@@ -186,7 +186,8 @@ View optional_view(const Tensor& x) {
 
 // ---- layers
 
-// What an op is that a product may do as its last step.
+// What an op is that a product may do as its last step. The gradients are the formulas of the ops'
+// rows in the schema.
 struct ActivationRow {
   const char* node_name;
   int backward_op;

@@ -11,8 +11,10 @@ namespace {
 template <class T>
 Gemm<T> transposed(const Gemm<T>& g) {
   const auto flip = [](auto x) { return decltype(x){x.data, x.batch, x.col, x.row}; };
-  return {g.batch,   g.n,       g.m,     g.k,    flip(g.b),   flip(g.a),
-          flip(g.c), flip(g.y), g.alpha, g.beta, g.activation};
+  Gemm<T> t = g;
+  t.m = g.n, t.n = g.m;
+  t.a = flip(g.b), t.b = flip(g.a), t.c = flip(g.c), t.y = flip(g.y);
+  return t;
 }
 
 // y[batch, i, j] = alpha * sum + beta * c[batch, i, j].

@@ -271,6 +271,9 @@ void test_modules() {
   dt::NnLinearOptions plain;
   plain.bias = false;
   const dt::Module net = dt::nn::Sequential({dt::nn::Linear(3, 2, plain), dt::nn::ReLU()});
+  CHECK(net(dt::ones({1, 3})).grad_fn_name() == "LinearReluBackward0");  // one kernel
+  const dt::Module apart = dt::nn::Sequential({dt::nn::Linear(3, 2), dt::nn::GELU()});
+  CHECK(apart(dt::ones({1, 3})).grad_fn_name() == "GeluErfBackward0");
   dt::NnBatchNorm1dOptions cumulative;
   cumulative.momentum = std::nullopt;
   const dt::Module norm = dt::nn::BatchNorm1d(1, cumulative);

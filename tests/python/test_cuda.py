@@ -434,6 +434,20 @@ def test_gradients_of_chosen_slices(device, width, axis):
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+@pytest.mark.parametrize(
+    "n, inputs, outputs", [(4, 3, 5), (600, 700, 3), (64, 784, 64), (300, 120, 150)]
+)
+@pytest.mark.parametrize("activation", ["relu", "sigmoid", "tanh"])
+def test_activations_of_products_keep_nan(device, n, inputs, outputs, activation):
+    """However a product is computed: by kernels for few elements, for thin and for deep matrices, by a library."""
+    x = dt.zeros(n, inputs)
+    x[1, 2] = float("nan")
+    w, b = dt.ones(outputs, inputs), dt.zeros(outputs)
+    y = F.linear_activation(x.to(device), w.to(device), b.to(device), activation)
+    assert y.isnan().sum(1).tolist() == [outputs * (i == 1) for i in range(n)]
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
 @pytest.mark.parametrize("count", [512, 513, 32_769, 131_072, 262_144, 262_145])
 @pytest.mark.parametrize("rows", [5, 50_000, 300_000])
 def test_writes_through_many_indices(device, count, rows):

@@ -374,6 +374,9 @@ def test_a_layer_and_its_activation(name, both, same):
     def run(t):
         net, x = layers_in_a_row(t, lambda nn: getattr(nn, name)())
         y = net(x.requires_grad_())
+        if t is dt:
+            fused = {"GELU": "GeluErfBackward0"}.get(name, f"Linear{name.capitalize()}Backward0")
+            assert net[:2](x).grad_fn.name() == fused
         y.square().sum().backward()
         return y, x.grad, [p.grad for p in net.parameters()]
 
@@ -388,6 +391,24 @@ def test_what_is_between_a_layer_and_its_activation_can_be_seen(both, same):
         net(x)
         handle.remove()
         net[1].register_forward_pre_hook(lambda m, args: (args[0] + 1,))
+        return seen, net(x)
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("attribute", ["forward", "__call__"])
+def test_a_layer_that_is_watched_by_its_class(both, same, monkeypatch, attribute):
+    def run(t):
+        net, x = layers_in_a_row(t, lambda nn: nn.ReLU())
+        original, seen = getattr(t.nn.Linear, attribute), []
+
+        def traced(self, input):
+            seen.append(original(self, input))
+            return seen[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(t.nn.Linear, attribute, traced)
+            net(x)
         return seen, net(x)
 
     same(*both(run))

@@ -98,32 +98,36 @@ class Sequential(_Indexed):
         return super().__getitem__(index)
 
     def forward(self, input):
-        modules = list(self._modules.values())
-        last, i = len(modules) - 1, 0
-        while i <= last:
-            module = modules[i]
-            if i < last and type(module) in _ACTIVATED and _joins(module, modules[i + 1]):
-                i += 1
-                input = module._forward_activated(input, modules[i]._activation)
+        layer = None  # has not run yet: the next module may be an activation that it can apply
+        for module in self._modules.values():
+            if layer is not None and type(module) in _ACTIVATIONS and _is_plain(module):
+                input, layer = layer._forward_activated(input, module._activation), None
+                continue
+            if layer is not None:
+                input, layer = layer(input), None
+            if type(module) in _ACTIVATED and _is_plain(module):
+                layer = module
             else:
                 input = module(input)
-            i += 1
-        return input
+        return input if layer is None else layer(input)
 
 
-# Classes with a kernel that applies the activation too. Classes derived from them are others: what
-# they compute is not known here.
-_ACTIVATED = frozenset((layers.Linear,))
-_ACTIVATIONS = frozenset((layers.ReLU, layers.Sigmoid, layers.Tanh))
+# What runs as one kernel, with the forward that the kernel stands for. Classes derived from these
+# are others: what they compute is not known here.
+_ACTIVATED = {layers.Linear: layers.Linear.forward}
+_ACTIVATIONS = {cls: cls.forward for cls in (layers.ReLU, layers.Sigmoid, layers.Tanh)}
+_FORWARDS = _ACTIVATED | _ACTIVATIONS
+_CALL = Module.__call__
 
 
-def _joins(layer: Module, activation: Module) -> bool:
-    """Whether nobody can see what passes from the one to the other."""
-    return type(activation) in _ACTIVATIONS and not (
-        layer._hooked
-        or activation._hooked
-        or "forward" in layer.__dict__
-        or "forward" in activation.__dict__
+def _is_plain(module: Module) -> bool:
+    """Whether nobody looks at what goes in and out: no hooks, and no code in place of ours."""
+    cls = type(module)
+    return (
+        not module._hooked
+        and cls.forward is _FORWARDS[cls]
+        and cls.__call__ is _CALL
+        and "forward" not in module.__dict__
     )
 
 
