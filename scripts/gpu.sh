@@ -67,8 +67,8 @@ do_pytest() {
   export PYTHONHASHSEED=0 DT_TEST_DEVICE=cuda DT_BUILD_DIR="$PWD/$build"
   # shellcheck disable=SC2086
   python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
-    tests/python/ops/test_ops.py tests/python/ops/test_random.py tests/python/test_cuda.py \
-    tests/examples
+    tests/python/ops/test_ops.py tests/python/ops/test_variants.py tests/python/ops/test_random.py \
+    tests/python/test_cuda.py tests/python/test_streams.py tests/examples
   # Alone, since they want all memory, or all devices; 5: both were skipped.
   python3 -m pytest -q tests/python/test_cuda_two.py tests/python/test_cuda_huge.py || [ $? -eq 5 ]
 }
