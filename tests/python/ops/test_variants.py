@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from harness import (
+    DEVICE,
     as_list,
     assert_close,
     derivatives,
@@ -25,12 +26,14 @@ REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, AssertionError)
 
 
 def outcome(library, row, dtype) -> list | Exception:
-    """The results, or the refusal. What a GPU refuses is known once the results are read."""
+    """The results, or the refusal. A GPU's is known when somebody waits for it."""
     _, arguments = tensors(library, row, dtype, "contiguous", grad=False)
     try:
         results = as_list(row.call(library, *arguments))
         for y in results:
             to_numpy(y)
+        if library is dumbtorch and DEVICE == "cuda":
+            dumbtorch.cuda.synchronize()
     except REFUSALS as error:
         return error
     return results
