@@ -211,6 +211,20 @@ def test_some_tensors_of_a_file(tmp_path):
         _ops.load_safetensors(str(path), ["a", 1])
 
 
+def test_an_open_file_stays_the_same(torch, tmp_path):
+    """Its header is read once: a file that takes its place meanwhile is another one."""
+    theirs = pytest.importorskip("safetensors")
+    path, seen = str(tmp_path / "x.safetensors"), []
+    for opened in (theirs.safe_open, dt.safetensors.safe_open):
+        dt.safetensors.save_file({"a": dt.ones(2), "é\n": dt.arange(6).view(2, 3)}, path)
+        with opened(path, "pt") as file:
+            dt.safetensors.save_file({"a": dt.zeros(5)}, path)
+            seen.append({name: file.get_tensor(name).tolist() for name in ("a", "é\n")})
+        with pytest.raises(Exception, match="(?i)closed file|file is closed"):
+            file.get_tensor("a")
+    assert seen[1] == seen[0] == {"a": [1, 1], "é\n": [[0, 1, 2], [3, 4, 5]]}
+
+
 LARGE = 5 << 20  # float32 elements: more than one piece of 16 MiB
 
 
