@@ -115,10 +115,10 @@ class Embedding(layers.Embedding):
         super().__init__(rows, embedding_dim, zeroed, max_norm, norm_type, scale_grad_by_freq,
                          sparse, device, dtype)  # fmt: skip
         self.num_embeddings, self.padding_idx = num_embeddings, padding_idx
-        if _weight is not None:
-            self.weight = Parameter(_weight)
-        if _freeze:
-            self.weight.requires_grad_(False)
+        if _weight is None:
+            self.weight.requires_grad_(not _freeze)
+        else:
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None,
