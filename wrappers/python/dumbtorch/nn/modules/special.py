@@ -83,15 +83,31 @@ class AvgPool2d(layers.AvgPool2d):
 class Upsample(layers.Upsample):
     __doc__ = layers.Upsample.__doc__
 
-    def __init__(self, size=None, scale_factor=None, mode="nearest"):
+    def __init__(
+        self,
+        size=None,
+        scale_factor=None,
+        mode="nearest",
+        align_corners=None,
+        recompute_scale_factor=None,
+    ):
         if isinstance(scale_factor, tuple):
             scale_factor = tuple(float(factor) for factor in scale_factor)
         elif scale_factor is not None:
             scale_factor = float(scale_factor)
         super().__init__(size, scale_factor, mode)
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return functional.interpolate(input, self.size, self.scale_factor, self.mode)
+        return functional.interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.recompute_scale_factor,
+        )
 
     def extra_repr(self):
         given = "size" if self.scale_factor is None else "scale_factor"
