@@ -123,11 +123,12 @@ def test_channels_last_stays():
         ((2, 3, 4, 5), {"size": 2, "antialias": True}, "Anti-alias option is restricted to"),
     ],
 )
-def test_refusals(shape, how, sentence):
+@pytest.mark.parametrize("mode", MODES)
+def test_refusals(mode, shape, how, sentence):
     with pytest.raises(Exception, match=sentence) as expected:
-        torch.nn.functional.interpolate(torch.zeros(shape), **how)
+        torch.nn.functional.interpolate(torch.zeros(shape), mode=mode, **how)
     with pytest.raises(expected.type, match=sentence):
-        dumbtorch.nn.functional.interpolate(dumbtorch.zeros(shape), **how)
+        dumbtorch.nn.functional.interpolate(dumbtorch.zeros(shape), mode=mode, **how)
 
 
 def test_what_is_missing_is_refused():
