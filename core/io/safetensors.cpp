@@ -230,10 +230,9 @@ class Meter {
 
   void report() {
     reported_ = done_;
-    DT_CHECK(!progress_ || !progress_(done_, total_), kCancelled,
-             "the progress function asked to "
-             "stop after ",
-             done_, " of ", total_, " bytes");
+    const bool stop = progress_ && progress_(done_, total_);
+    DT_CHECK(!stop, kCancelled, "the progress function asked to stop after ", done_, " of ", total_,
+             " bytes");
   }
 
   const Progress& progress_;
