@@ -27,9 +27,12 @@ class Conv2d(layers.Conv2d):
                          bias, padding_mode, device, dtype)  # fmt: skip
 
     def forward(self, input):
-        p = self._parameters
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
         return functional.conv2d(
-            input, p["weight"], p["bias"], self.stride, self.padding, self.dilation, self.groups
+            input, weight, bias, self.stride, self.padding, self.dilation, self.groups
         )
 
     def extra_repr(self):
