@@ -185,20 +185,38 @@ def _reset(schema: Schema, layer: Layer) -> list[str]:
     return ["def reset_parameters(self):", f'{INDENT}"""Draws initial values."""', *_indent(body)]
 
 
+def _parameters_in(layer: Layer, text: str) -> list[str]:
+    mentioned = expr.names(text)
+    return [s.name for s in layer.state if not s.buffer and s.name in mentioned]
+
+
+def _read_parameters(layer: Layer, text: str) -> list[str]:
+    """Makes locals of the parameters in an expression. Their registry is five times as fast to read
+    as `self.weight`, which also finds a plain attribute: weight normalisation deletes the Parameter
+    and sets a tensor in its place."""
+    names = _parameters_in(layer, text)
+    if not names:
+        return []
+    local = ", ".join(names)
+    registered = ", ".join(f'self._parameters["{n}"]' for n in names)
+    attributes = ", ".join(f"self.{n}" for n in names)
+    return [
+        "try:",
+        f"{INDENT}{local} = {registered}",
+        "except KeyError:  # deleted: a plain attribute may stand for it",
+        f"{INDENT}{local} = {attributes}",
+    ]
+
+
 def _forward(schema: Schema, layer: Layer) -> list[str]:
     variables = _members(layer) | {a.name: a.name for a in layer.forward_args}
     variables["training"] = "self.training"
-    body = []
-    for registry, short in (("_parameters", "p"), ("_buffers", "b")):
-        uses = sum(v.startswith(f"self.{registry}[") for v in variables.values())
-        mentioned = [
-            n for n in expr.names(layer.forward) if f"self.{registry}[" in variables.get(n, "")
-        ]
-        if uses > 1 and len(mentioned) > 1:
-            body.append(f"{short} = self.{registry}")
-            variables = {
-                n: v.replace(f"self.{registry}[", f"{short}[") for n, v in variables.items()
-            }
+    variables |= {n: n for n in _parameters_in(layer, layer.forward)}
+    body = _read_parameters(layer, layer.forward)
+    buffers = [n for n, v in variables.items() if v.startswith("self._buffers[")]
+    if len([n for n in expr.names(layer.forward) if n in buffers]) > 1:
+        body.append("b = self._buffers")
+        variables |= {n: f'b["{n}"]' for n in buffers}
     printer = _Printer(schema, variables)
     for condition, message in layer.input_checks:
         body += [f"if not ({printer.print(condition)}):", f'{INDENT}raise ValueError("{message}")']
@@ -213,9 +231,12 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
 
 
 def _forward_activated(schema: Schema, layer: Layer) -> list[str]:
-    printer = _Printer(schema, _members(layer) | {"input": "input", "activation": "activation"})
-    result = printer.print(layer.forward_activated)
-    return ["def _forward_activated(self, input, activation):", f"{INDENT}return {result}"]
+    text = layer.forward_activated
+    variables = _members(layer) | {"input": "input", "activation": "activation"}
+    variables |= {n: n for n in _parameters_in(layer, text)}
+    result = _Printer(schema, variables).print(text)
+    body = [*_read_parameters(layer, text), f"return {result}"]
+    return ["def _forward_activated(self, input, activation):", *_indent(body)]
 
 
 def _extra_repr(layer: Layer) -> list[str]:

@@ -230,10 +230,9 @@ class Meter {
 
   void report() {
     reported_ = done_;
-    DT_CHECK(!progress_ || !progress_(done_, total_), kCancelled,
-             "the progress function asked to "
-             "stop after ",
-             done_, " of ", total_, " bytes");
+    const bool stop = progress_ && progress_(done_, total_);
+    DT_CHECK(!stop, kCancelled, "the progress function asked to stop after ", done_, " of ", total_,
+             " bytes");
   }
 
   const Progress& progress_;
@@ -273,15 +272,18 @@ std::vector<size_t> order_in_file(const std::vector<std::string>& names, TensorL
 
 // The elements, row-major, in the processor's memory.
 Tensor plain(const Tensor& x) {
-  return on_host(contiguous(x.detach()));
+  return on_host(contiguous(x));
 }
 
 }  // namespace
 
 void save_safetensors(const std::string& path, const std::vector<std::string>& names,
-                      TensorList tensors, const Progress& progress) {
-  DT_CHECK(static_cast<int64_t>(names.size()) == tensors.size(), kValueError, "got ", names.size(),
-           " names and ", tensors.size(), " tensors");
+                      TensorList given, const Progress& progress) {
+  DT_CHECK(static_cast<int64_t>(names.size()) == given.size(), kValueError, "got ", names.size(),
+           " names and ", given.size(), " tensors");
+  // The progress function may give a tensor other data, which the header would not describe.
+  std::vector<Tensor> tensors;
+  for (const Tensor& x : given) tensors.push_back(x.detach());
   const std::vector<size_t> order = order_in_file(names, tensors);
   std::string header = "{";
   std::set<std::string> seen;

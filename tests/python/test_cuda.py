@@ -27,6 +27,9 @@ def test_absence_is_explained():
             call()
     with pytest.raises(RuntimeError, match="is not available"):
         dt.capture(lambda: None)
+    # What is no tensor has no device, and is refused by what wants one.
+    with pytest.raises(TypeError, match="detach.*must be Tensor"):
+        dt.capture(lambda x: x, [1, 2])
 
 
 @pytest.mark.skipif(dt.cuda.is_available(), reason="there is a GPU")

@@ -211,6 +211,20 @@ def test_some_tensors_of_a_file(tmp_path):
         _ops.load_safetensors(str(path), ["a", 1])
 
 
+def test_an_open_file_stays_the_same(torch, tmp_path):
+    """Its header is read once: a file that takes its place meanwhile is another one."""
+    theirs = pytest.importorskip("safetensors")
+    path, seen = str(tmp_path / "x.safetensors"), []
+    for opened in (theirs.safe_open, dt.safetensors.safe_open):
+        dt.safetensors.save_file({"a": dt.ones(2), "é\n": dt.arange(6).view(2, 3)}, path)
+        with opened(path, "pt") as file:
+            dt.safetensors.save_file({"a": dt.zeros(5)}, path)
+            seen.append({name: file.get_tensor(name).tolist() for name in ("a", "é\n")})
+        with pytest.raises(Exception, match="(?i)closed file|file is closed"):
+            file.get_tensor("a")
+    assert seen[1] == seen[0] == {"a": [1, 1], "é\n": [[0, 1, 2], [3, 4, 5]]}
+
+
 LARGE = 5 << 20  # float32 elements: more than one piece of 16 MiB
 
 
@@ -263,6 +277,21 @@ def test_a_progress_function_may_use_the_library(tmp_path):
     assert sorted(dt.safetensors.load_file(tmp_path / "x")) == ["bias", "weight"]
     with pytest.raises(TypeError, match="'progress' .* must be a function, not int"):
         dt.safetensors.save_file({}, tmp_path / "x", progress=1)
+
+
+@pytest.mark.parametrize("other", [(2,), (2000,), (0, 3)])
+def test_a_progress_function_may_replace_the_data(tmp_path, other):
+    """What is written is what the tensors held at first, as the header says."""
+    path, tensors = str(tmp_path / "x"), [dt.arange(4.0), dt.full((3, 5), 7.0)]
+
+    def watch(done, total):
+        for x in tensors:
+            x.data = dt.ones(other)
+
+    _ops.save_safetensors(path, ["a", "b"], tensors, watch)
+    assert tensors[0].shape == other
+    saved = dt.safetensors.load_file(path)
+    assert {n: x.tolist() for n, x in saved.items()} == {"a": [0, 1, 2, 3], "b": [[7.0] * 5] * 3}
 
 
 def test_models_in_safetensors(tmp_path):

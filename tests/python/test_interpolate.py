@@ -3,6 +3,7 @@
 import random
 
 import dumbtorch
+import numpy
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -122,11 +123,12 @@ def test_channels_last_stays():
         ((2, 3, 4, 5), {"size": 2, "antialias": True}, "Anti-alias option is restricted to"),
     ],
 )
-def test_refusals(shape, how, sentence):
+@pytest.mark.parametrize("mode", MODES)
+def test_refusals(mode, shape, how, sentence):
     with pytest.raises(Exception, match=sentence) as expected:
-        torch.nn.functional.interpolate(torch.zeros(shape), **how)
+        torch.nn.functional.interpolate(torch.zeros(shape), mode=mode, **how)
     with pytest.raises(expected.type, match=sentence):
-        dumbtorch.nn.functional.interpolate(dumbtorch.zeros(shape), **how)
+        dumbtorch.nn.functional.interpolate(dumbtorch.zeros(shape), mode=mode, **how)
 
 
 def test_what_is_missing_is_refused():
@@ -135,5 +137,21 @@ def test_what_is_missing_is_refused():
         dumbtorch.nn.functional.interpolate(x.long(), size=3)
     with pytest.raises(NotImplementedError, match="recompute_scale_factor"):
         dumbtorch.nn.functional.interpolate(x, scale_factor=2, recompute_scale_factor=True)
+    options = ({}, {"align_corners": False}, {"antialias": True}, {"recompute_scale_factor": True})
+    for how in options:
+        with pytest.raises(ValueError, match="'bilinear' is not a valid value for interpolation"):
+            dumbtorch.nn.functional.interpolate(x, size=3, mode="bilinear", **how)
+
+
+def test_upsample_takes_what_interpolate_takes():
+    x = numpy.arange(4.0, dtype=numpy.float32).reshape(1, 1, 2, 2)
+    for library in (dumbtorch, torch):
+        make, tensor = library.nn.Upsample, library.tensor(x)
+        up = make(scale_factor=2, align_corners=None, recompute_scale_factor=False)
+        assert up(tensor)[0, 0, 3].tolist() == [2, 2, 3, 3]
+        assert (up.align_corners, up.recompute_scale_factor) == (None, False)
+        up = make(3, None, "nearest", True)
+        with pytest.raises(ValueError, match="align_corners option can only be set"):
+            up(tensor)
     with pytest.raises(ValueError, match="'bilinear' is not a valid value for interpolation"):
-        dumbtorch.nn.functional.interpolate(x, size=3, mode="bilinear")
+        dumbtorch.nn.Upsample(3, mode="bilinear", align_corners=False)(dumbtorch.tensor(x))

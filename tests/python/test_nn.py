@@ -1,6 +1,7 @@
 """nn.Module and containers against PyTorch's semantics; layers against PyTorch's numbers."""
 
 import copy
+import math
 import pickle
 
 import dumbtorch as dt
@@ -108,6 +109,40 @@ LAYERS = {
     "Softmax": (lambda n: n.Softmax(dim=1), (2, 3)),
     "LogSoftmax": (lambda n: n.LogSoftmax(dim=-1), (2, 3)),
 }
+
+
+WEIGHTED = {
+    "Linear": (lambda n: n.Linear(3, 4), (2, 3)),
+    "Linear and ReLU": (lambda n: n.Sequential(n.Linear(3, 4), n.ReLU()), (2, 3)),
+    "Conv2d": (lambda n: n.Conv2d(2, 3, 2), (1, 2, 4, 4)),
+    "BatchNorm1d": (lambda n: n.BatchNorm1d(3), (4, 3)),
+    "LayerNorm": (lambda n: n.LayerNorm(3), (4, 3)),
+    "Embedding": (lambda n: n.Embedding(24, 3), (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_a_tensor_in_the_place_of_a_weight(name, torch, same):
+    """As weight normalisation does: the weight becomes a function of another Parameter."""
+    make, shape = WEIGHTED[name]
+    results = []
+    for t in (dt, torch):
+        model = make(t.nn)
+        layer = model[0] if isinstance(model, t.nn.Sequential) else model
+        size = layer.weight.shape
+        del layer.weight
+        layer.v = t.nn.Parameter(t.arange(float(size.numel())).view(size) / 7)
+        layer.weight = layer.v * layer.v
+        if getattr(layer, "bias", None) is not None:
+            t.nn.init.ones_(layer.bias)
+        dtype = t.int64 if name == "Embedding" else t.float32
+        x = (t.arange(math.prod(shape)).view(shape) % 5).to(dtype)
+        y = model(x)
+        (y * y).sum().backward()
+        results.append((y, layer.v.grad, sorted(n for n, _ in layer.named_parameters())))
+    (y, grad, names), (expected, expected_grad, expected_names) = results
+    assert names == expected_names
+    same((y, grad), (expected, expected_grad), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", LAYERS)

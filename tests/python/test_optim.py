@@ -77,6 +77,29 @@ def test_state_dict(name, both, same):
     same(*both(run))
 
 
+def test_adamw_takes_the_state_of_adam(both, same):
+    """It goes on with Adam's moments and settings, but its decay stays decoupled."""
+
+    def run(t):
+        ps = parameters(t)
+        adam = t.optim.Adam(ps, lr=0.1, weight_decay=0.3)
+        train(t, adam, ps, 2)
+        opt = t.optim.AdamW(ps)
+        opt.load_state_dict(adam.state_dict())
+        train(t, opt, ps, 2)
+        return [g["decoupled_weight_decay"] for g in opt.param_groups], ps
+
+    same(*both(run))
+
+
+def test_adamw_has_no_choice_of_decay(both):
+    def run(t):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'decoupled_weight_decay'"):
+            t.optim.AdamW(parameters(t), decoupled_weight_decay=False)
+
+    both(run)
+
+
 def test_groups(both, same):
     def run(t):
         ps = parameters(t)

@@ -149,6 +149,8 @@ def test_given_embeddings(both, same):
         return [
             e(t.tensor([0, 3])), e.weight.requires_grad, e.padding_idx, free.weight.grad,
             made.weight, made.weight.requires_grad, len(list(e.parameters())),
+            t.nn.Embedding.from_pretrained(t.tensor([[1, 2], [3, 4]]))(t.tensor([1])),
+            outcome(lambda: t.nn.Embedding.from_pretrained(t.tensor([[1]]), freeze=False)),
             outcome(lambda: t.nn.Embedding(4, 3, _weight=t.ones(3, 3))),
             outcome(lambda: t.nn.Embedding.from_pretrained(t.ones(3))),
             outcome(lambda: t.nn.Embedding(4, 3, padding_idx=4)),

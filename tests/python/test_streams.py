@@ -263,6 +263,22 @@ def test_an_event_holds_up_the_current_device():
     assert done.query()
 
 
+@needs_two
+def test_an_event_belongs_to_where_it_is_recorded_first():
+    main, far = cuda.default_stream(0), cuda.Stream("cuda:1")
+    start, end, current = cuda.Event(enable_timing=True), cuda.Event(True), cuda.Event()
+    far.record_event(start)
+    end.record(far)
+    with cuda.device(1):
+        current.record()
+    end.synchronize()
+    assert start.elapsed_time(end) >= 0
+    assert {str(e.device) for e in (start, end, current)} == {"cuda:1"}
+    for event in (start, cuda.Event(device=1)):
+        with pytest.raises(RuntimeError, match="the event belongs to 'cuda:1', the stream to"):
+            event.record(main)
+
+
 # ---- DLPack
 
 

@@ -114,7 +114,7 @@ def capture(step, *inputs, warmup: int = 1, device=None) -> CapturedStep:
     if warmup < 0:
         raise ValueError(f"warmup must not be negative, got {warmup}")
     if device is None:
-        device = next((x.device for x in inputs if x.device.type == "cuda"), "cuda")
+        device = next((x.device for x in inputs if isinstance(x, TensorBase) and x.is_cuda), "cuda")
     return CapturedStep(step, inputs, warmup, device)
 
 

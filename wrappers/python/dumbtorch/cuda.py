@@ -264,12 +264,23 @@ class ExternalStream(Stream):
 
 
 class Event(_ops.Event):
-    """A mark in a stream."""
+    """A mark in a stream; if no device is named, of the device where it is recorded first."""
 
-    __slots__ = ()
+    __slots__ = ("_timing", "_bound")
 
     def __new__(cls, enable_timing: bool = False, *, device=None):
-        return cls.take(_ops.event_new(_where(device), enable_timing))
+        self = cls.take(_ops.event_new(_where(device), enable_timing))
+        self._timing, self._bound = enable_timing, device is not None
+        return self
+
+    def record(self, stream=None) -> None:
+        """Puts the mark at the end of a stream, or of the current one."""
+        where = stream.device if isinstance(stream, _ops.Stream) else _where(None)
+        if not self._bound and where != self.device:
+            there = _ops.event_new(where, self._timing)
+            self._h, there._h = there._h, self._h
+        super().record(stream)
+        self._bound = True
 
     def wait(self, stream=None) -> None:
         """Work on a stream, or on the current one, goes on when the mark has been reached."""

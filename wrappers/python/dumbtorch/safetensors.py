@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from . import _ops
@@ -25,11 +26,7 @@ def save_file(tensors: dict, filename, metadata=None, *, progress=None) -> None:
 
 def load_file(filename, device="cpu", *, progress=None) -> dict:
     """The tensors of a file by name. progress is as in save_file."""
-    return _load(filename, device, None, progress)
-
-
-def _load(filename, device, only, progress=None) -> dict:
-    names, tensors = _ops.load_safetensors(os.fspath(filename), only, progress)
+    names, tensors = _ops.load_safetensors(os.fspath(filename), None, progress)
     return {n: _ops.to(t, device) for n, t in zip(names, tensors, strict=True)}
 
 
@@ -39,25 +36,48 @@ class safe_open:
     framework is there for scripts that name it: tensors are dumbtorch's.
     """
 
+    _file = None
+
     def __init__(self, filename, framework="pt", device="cpu"):
-        self._filename, self._device = os.fspath(filename), device
-        self._names = _ops.safetensors_names(self._filename)
+        self._device = device
+        names = _ops.safetensors_names(os.fspath(filename))  # checks the header
+        self._file = open(filename, "rb", buffering=0)
+        length = int.from_bytes(self._file.read(8), "little")
+        entries = json.loads(self._file.read(length))
+        self._entries = {name: entries[name] for name in names}
+        self._data_at = 8 + length
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error) -> None:
-        pass
+        if self._file is not None:
+            self._file.close()
+
+    __del__ = __exit__
 
     def keys(self) -> list[str]:
         """The names of the tensors."""
-        return list(self._names)
+        return list(self._entries)
 
     def get_tensor(self, name: str):
         """One tensor; the others are not read."""
-        if name not in self._names:
+        if name not in self._entries:
             raise KeyError(f"File does not contain tensor {name}")
-        return _load(self._filename, self._device, [name])[name]
+        (tensor,) = _ops.load_safetensors_bytes(self._file_of(name))[1]
+        return _ops.to(tensor, self._device)
+
+    def _file_of(self, name: str) -> bytearray:
+        """What a file that holds one tensor alone would be: the library checks it as any other."""
+        begin, end = self._entries[name]["data_offsets"]
+        entry = self._entries[name] | {"data_offsets": [0, end - begin]}
+        header = json.dumps({name: entry}).encode()
+        start = len(header).to_bytes(8, "little") + header
+        file = bytearray(len(start) + end - begin)
+        file[: len(start)] = start
+        self._file.seek(self._data_at + begin)
+        self._file.readinto(memoryview(file)[len(start) :])
+        return file
 
 
 def save_model(model, filename) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _ops, _overloads
+from .._enums import INTERPOLATION
 
 globals().update(_ops.NAMESPACES["functional"])
 
@@ -60,17 +61,18 @@ def interpolate(
     antialias=False,
 ):
     """Resizes images by repeating or leaving out elements: mode "nearest" or "nearest-exact"."""
-    if align_corners is not None:
+    known = mode in INTERPOLATION  # if not, it is the mode that is refused, below
+    if known and align_corners is not None:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: "
             "linear | bilinear | bicubic | trilinear"
         )
-    if antialias:
+    if known and antialias:
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
             "a 4-D tensor as input"
         )
-    if recompute_scale_factor:
+    if known and recompute_scale_factor:
         raise NotImplementedError("interpolate: recompute_scale_factor is not supported")
     for numbers, name in ((size, "output"), (scale_factor, "scale_factor")):
         # A number stands for all dimensions, a list of one does not.

@@ -39,11 +39,18 @@ class Linear(Module):
                 _ops.uniform_(self._parameters["bias"], -bound, bound)
 
     def forward(self, input):
-        p = self._parameters
-        return _ops.linear(input, p["weight"], p["bias"])
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.linear(input, weight, bias)
 
     def _forward_activated(self, input, activation):
-        return _ops.linear_activation(input, self._parameters["weight"], self._parameters["bias"], activation)
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.linear_activation(input, weight, bias, activation)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -100,8 +107,11 @@ class Conv2d(Module):
                 _ops.uniform_(self._parameters["bias"], -bound, bound)
 
     def forward(self, input):
-        p = self._parameters
-        return _ops.conv2d(input, p["weight"], p["bias"], self.stride, self.padding, self.dilation, self.groups)
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self):
         return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -233,14 +243,17 @@ class BatchNorm1d(Module):
                 _ops.zero_(self._buffers["num_batches_tracked"])
 
     def forward(self, input):
-        p = self._parameters
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
         b = self._buffers
         if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
             raise ValueError("expected 2D or 3D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -292,14 +305,17 @@ class BatchNorm2d(Module):
                 _ops.zero_(self._buffers["num_batches_tracked"])
 
     def forward(self, input):
-        p = self._parameters
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
         b = self._buffers
         if not (_ops.tensor_dim(input) == 4):
             raise ValueError("expected 4D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], p["weight"], p["bias"], self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -337,8 +353,11 @@ class LayerNorm(Module):
                 _ops.zero_(self._parameters["bias"])
 
     def forward(self, input):
-        p = self._parameters
-        return _ops.layer_norm(input, self.normalized_shape, p["weight"], p["bias"], self.eps)
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
@@ -401,7 +420,11 @@ class Embedding(Module):
             _ops.zero_(_ops.select(self._parameters["weight"], 0, self.padding_idx)) if (self.padding_idx is not None) else self._parameters["weight"]
 
     def forward(self, input):
-        return _ops.embedding(input, self._parameters["weight"], self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+        try:
+            weight = self._parameters["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.embedding(input, weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self):
         return f"{self.num_embeddings}, {self.embedding_dim}"

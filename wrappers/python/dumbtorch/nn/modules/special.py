@@ -27,9 +27,12 @@ class Conv2d(layers.Conv2d):
                          bias, padding_mode, device, dtype)  # fmt: skip
 
     def forward(self, input):
-        p = self._parameters
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
         return functional.conv2d(
-            input, p["weight"], p["bias"], self.stride, self.padding, self.dilation, self.groups
+            input, weight, bias, self.stride, self.padding, self.dilation, self.groups
         )
 
     def extra_repr(self):
@@ -83,15 +86,31 @@ class AvgPool2d(layers.AvgPool2d):
 class Upsample(layers.Upsample):
     __doc__ = layers.Upsample.__doc__
 
-    def __init__(self, size=None, scale_factor=None, mode="nearest"):
+    def __init__(
+        self,
+        size=None,
+        scale_factor=None,
+        mode="nearest",
+        align_corners=None,
+        recompute_scale_factor=None,
+    ):
         if isinstance(scale_factor, tuple):
             scale_factor = tuple(float(factor) for factor in scale_factor)
         elif scale_factor is not None:
             scale_factor = float(scale_factor)
         super().__init__(size, scale_factor, mode)
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return functional.interpolate(input, self.size, self.scale_factor, self.mode)
+        return functional.interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            self.recompute_scale_factor,
+        )
 
     def extra_repr(self):
         given = "size" if self.scale_factor is None else "scale_factor"
@@ -115,10 +134,10 @@ class Embedding(layers.Embedding):
         super().__init__(rows, embedding_dim, zeroed, max_norm, norm_type, scale_grad_by_freq,
                          sparse, device, dtype)  # fmt: skip
         self.num_embeddings, self.padding_idx = num_embeddings, padding_idx
-        if _weight is not None:
-            self.weight = Parameter(_weight)
-        if _freeze:
-            self.weight.requires_grad_(False)
+        if _weight is None:
+            self.weight.requires_grad_(not _freeze)
+        else:
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None,
