@@ -23,7 +23,7 @@ uint32_t next_number() {
 Graph::Graph(Device device) : device_(device), number_(next_number()) {}
 
 Graph::~Graph() {
-  if (recording_) abandon();
+  if (recorder_) abandon();
   if (!native_) return;
   // Replays on other streams than the memory's may still be at work when it is let go.
   const dt_backend& backend = *find_accelerator()->backend;
@@ -38,7 +38,7 @@ Graph::~Graph() {
 void Graph::begin() {
   DT_CHECK(device_.type == DeviceType::kCuda, kRuntimeError,
            "only work on a CUDA device can be captured, not on '", device_, "'");
-  DT_CHECK(!native_ && !recording_, kRuntimeError, "the graph has been captured already");
+  DT_CHECK(!native_ && !recorder_, kRuntimeError, "the graph has been captured already");
   DT_CHECK(!context().graph, kRuntimeError, "this thread is capturing another graph already");
   const dt_backend& backend = *accelerator(device_).backend;
   next_ = default_generator(device_)->position();
@@ -50,7 +50,7 @@ void Graph::begin() {
   Stream* current = current_stream(device_);
   before_ = current ? Ref<Stream>::share(current) : Ref<Stream>();
   set_current_stream(device_, stream_);
-  recording_ = true;
+  recorder_ = Ref<Context>::share(&context());
   context().graph = this;
   try {
     earlier->wait(device_);
@@ -64,15 +64,14 @@ void Graph::begin() {
 }
 
 void Graph::restore() noexcept {
-  context().graph = nullptr;
-  context().streams[static_cast<size_t>(device_.index)] = before_;
+  recorder_->graph = nullptr;
+  recorder_->streams[static_cast<size_t>(device_.index)] = before_;
   before_ = Ref<Stream>();
-  recording_ = false;
+  recorder_ = Ref<Context>();
 }
 
 void Graph::end() {
-  DT_CHECK(recording_ && context().graph == this, kRuntimeError,
-           "this thread is not capturing this graph");
+  DT_CHECK(context().graph == this, kRuntimeError, "this thread is not capturing this graph");
   const dt_backend& backend = *accelerator(device_).backend;
   counters_ = default_generator(device_)->end_capture();
   try {
@@ -93,7 +92,7 @@ void Graph::end() {
 }
 
 void Graph::abandon() noexcept {
-  if (!recording_) return;
+  if (!recorder_) return;
   default_generator(device_)->end_capture();
   restore();
   dt_fault fault = {};

@@ -22,7 +22,8 @@ class Graph : public RefCounted {
   // from before that the recorded work uses is kept as long as the graph.
   void begin();
   void end();
-  // Gives up a recording that went wrong.
+  // Gives up a recording that went wrong. Unlike the others, any thread may: the last to let go of
+  // a graph does.
   void abandon() noexcept;
   // Runs the recorded work on the current stream. Random numbers go on where the generator is.
   void replay();
@@ -43,7 +44,7 @@ class Graph : public RefCounted {
   const uint32_t number_;  // in the process, from 1
   Ref<Stream> stream_, before_;
   void* native_ = nullptr;  // the finished graph
-  bool recording_ = false;
+  Ref<Context> recorder_;   // of the thread that is recording, which another one may undo
   std::vector<Ref<Storage>> kept_;
   std::vector<Ref<Stream>> replayed_on_;  // null: the main stream
   Tensor random_state_;                   // on the device; the last node of the graph moves it on

@@ -256,6 +256,30 @@ void check_captures() {
   check_all(x, 2, "a replay");
 }
 
+// A recording ends on another thread than it began on, which goes on or is gone.
+void check_captures_left_by_their_thread() {
+  const Ref<Context> recorder = Ref<Context>::adopt(new Context);
+  for (const bool drop : {false, true}) {
+    auto graph = Ref<Graph>::adopt(new Graph(kFirst));
+    std::thread([&] {
+      const Ref<Context> own = swap_context(recorder);
+      graph->begin();
+      swap_context(own);
+    }).join();
+    const OnStream block(kFirst, Stream::create(kFirst, 0));
+    const Stream* const mine = current_stream(kFirst);
+    if (drop)
+      graph = Ref<Graph>();
+    else
+      graph->abandon();
+    check(current_stream(kFirst) == mine, "who abandons a capture keeps the current stream");
+    check(!recorder->graph && !recorder->streams[0], "who began a capture is out of it");
+  }
+  const auto graph = Ref<Graph>::adopt(new Graph(kFirst));
+  std::thread([&] { graph->begin(); }).join();
+  std::thread([&] { graph->abandon(); }).join();
+}
+
 void check_draws_beside_a_capture() {
   seed_all(5);
   const Tensor first = rand({8}), second = rand({8});
@@ -324,7 +348,8 @@ int main() {
        {check_source_waits, check_destination_waits, check_memory_waits, check_events_of_both_kinds,
         check_names_of_the_main_stream, check_optimizers, check_rates, check_clipping,
         check_backward_follows, check_mixtures, check_indices, check_captures,
-        check_draws_beside_a_capture, check_dropped_graph, check_memory_hook}) {
+        check_captures_left_by_their_thread, check_draws_beside_a_capture, check_dropped_graph,
+        check_memory_hook}) {
     try {
       test();
     } catch (const dt::Error& e) {
