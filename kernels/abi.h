@@ -193,7 +193,8 @@ typedef struct dt_backend {
 
   /* Records what this thread sends to `stream` instead of running it. What is allocated for the
    * stream meanwhile comes from a pool of the graph's own, which lives until the graph and all of
-   * its blocks are gone. `capture_end` with a NULL graph throws the recording away. */
+   * its blocks are gone. `capture_end` with a NULL graph throws the recording away. A launch
+   * of a graph runs behind its earlier ones, whatever streams these are in. */
   int32_t (*capture_begin)(int32_t device, void* stream, dt_fault* fault);
   int32_t (*capture_end)(int32_t device, void* stream, void** graph, dt_fault* fault);
   int32_t (*graph_launch)(int32_t device, void* graph, void* stream, dt_fault* fault);

@@ -1,6 +1,5 @@
 #include "core/runtime/graph.h"
 
-#include <algorithm>
 #include <atomic>
 
 #include "core/base/error.h"
@@ -25,12 +24,15 @@ Graph::Graph(Device device) : device_(device), number_(next_number()) {}
 Graph::~Graph() {
   if (recorder_) abandon();
   if (!native_) return;
-  // Replays on other streams than the memory's may still be at work when it is let go.
   const dt_backend& backend = *find_accelerator()->backend;
-  for (const Ref<Stream>& stream : replayed_on_) {
-    for (const Ref<Storage>& storage : kept_) {
-      backend.use_on(device_.index, storage->data(), stream ? stream->native() : nullptr);
-    }
+  // Replays may still be at work. The streams that they are in may be gone by now, if they are
+  // somebody else's, so the graph's own stands for them.
+  try {
+    replayed_->wait_on(*stream_);
+  } catch (const Error&) {  // the device has failed, which the next call on it reports
+  }
+  for (const Ref<Storage>& storage : kept_) {
+    backend.use_on(device_.index, storage->data(), stream_->native());
   }
   backend.graph_destroy(device_.index, native_);
 }
@@ -42,6 +44,7 @@ void Graph::begin() {
   DT_CHECK(!context().graph, kRuntimeError, "this thread is capturing another graph already");
   const dt_backend& backend = *accelerator(device_).backend;
   next_ = default_generator(device_)->position();
+  replayed_ = Event::create(device_, false);
   stream_ = Stream::create(device_, 0);
   // The first work of a capture may read what this thread has sent elsewhere before.
   const Ref<Event> earlier = Event::create(device_, false);
@@ -115,14 +118,7 @@ void Graph::replay() {
   check_device(accelerator(device_).backend->graph_launch(device_.index, native_,
                                                           current_native_stream(device_), &fault),
                fault);
-  remember_stream();
-}
-
-void Graph::remember_stream() {
-  const Ref<Stream> stream = Ref<Stream>::share(current_stream(device_));
-  if (std::find(replayed_on_.begin(), replayed_on_.end(), stream) == replayed_on_.end()) {
-    replayed_on_.push_back(stream);
-  }
+  replayed_->record(nullptr);
 }
 
 }  // namespace dt

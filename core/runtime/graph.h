@@ -38,7 +38,6 @@ class Graph : public RefCounted {
 
  private:
   void restore() noexcept;
-  void remember_stream();
 
   const Device device_;
   const uint32_t number_;  // in the process, from 1
@@ -46,10 +45,10 @@ class Graph : public RefCounted {
   void* native_ = nullptr;  // the finished graph
   Ref<Context> recorder_;   // of the thread that is recording, which another one may undo
   std::vector<Ref<Storage>> kept_;
-  std::vector<Ref<Stream>> replayed_on_;  // null: the main stream
-  Tensor random_state_;                   // on the device; the last node of the graph moves it on
-  int64_t counters_ = 0;                  // that one replay takes
-  Generator::Position next_;              // what random_state_ holds
+  Ref<Event> replayed_;       // the end of the last replay, which is behind those before
+  Tensor random_state_;       // on the device; the last node of the graph moves it on
+  int64_t counters_ = 0;      // that one replay takes
+  Generator::Position next_;  // what random_state_ holds
 };
 
 // Throws if this thread is capturing another GPU's work: that of `device` would not be recorded but

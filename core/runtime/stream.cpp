@@ -86,6 +86,13 @@ void Event::wait(Device device) const {
   });
 }
 
+void Event::wait_on(const Stream& stream) const {
+  const Device device = stream.device();
+  call(device, [&](const dt_backend& b, dt_fault* fault) {
+    return b.stream_wait(device.index, stream.native(), native_, fault);
+  });
+}
+
 void Event::synchronize() const {
   call(device_, [&](const dt_backend& b, dt_fault* fault) {
     return b.event_synchronize(device_.index, native_, fault);

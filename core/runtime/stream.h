@@ -42,7 +42,8 @@ class Event : public RefCounted {
   void record(const Stream* stream);  // null: the current stream
   // The device's current stream goes on after the mark. kDefault: the event's own device.
   void wait(Device device) const;
-  void synchronize() const;  // this thread does
+  void wait_on(const Stream& stream) const;  // a stream of a GPU does
+  void synchronize() const;                  // this thread does
   bool query() const;
   double elapsed(const Event& end) const;  // milliseconds
 

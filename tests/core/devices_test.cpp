@@ -316,6 +316,26 @@ void check_dropped_graph() {
   check_all(sum, 4, "a graph's memory waits for its replays");
 }
 
+// A graph that is replayed on one stream after the other holds none of them.
+void check_streams_of_replays() {
+  const Tensor x = filled(1, kFirst);
+  const auto graph = Ref<Graph>::adopt(new Graph(kFirst));
+  graph->begin();
+  add_(x, x);
+  graph->end();
+  const Ref<Stream> streams[] = {Stream::create(kFirst, 0), Stream::create(kFirst, 0)};
+  synchronize_device(kFirst);
+  for (const Ref<Stream>& stream : streams) {
+    const OnStream block(kFirst, stream);
+    graph->replay();
+  }
+  for (const Ref<Stream>& stream : streams) {
+    check(stream->use_count() == 1, "a graph lets go of the streams of its replays");
+  }
+  streams[1]->synchronize();
+  check_all(x, 4, "a replay runs behind the one before");
+}
+
 void check_memory_hook() {
   void* plugin = dlopen(DT_FAKE_DEVICES, RTLD_NOW);
   const auto limit =
@@ -349,7 +369,7 @@ int main() {
         check_names_of_the_main_stream, check_optimizers, check_rates, check_clipping,
         check_backward_follows, check_mixtures, check_indices, check_captures,
         check_captures_left_by_their_thread, check_draws_beside_a_capture, check_dropped_graph,
-        check_memory_hook}) {
+        check_streams_of_replays, check_memory_hook}) {
     try {
       test();
     } catch (const dt::Error& e) {

@@ -30,10 +30,7 @@ std::recursive_mutex& mutex() {
 }
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-struct Graph {
-  std::vector<Work> work;
-  Allocator::Arena* arena;
-};
+struct Graph;
 
 struct Stream {
   std::deque<Work> waiting;
@@ -41,11 +38,7 @@ struct Stream {
   uint64_t capture = 0;
   std::unique_ptr<Graph> recording;
 
-  void send(Work work) {
-    if (recording) return recording->work.push_back(std::move(work));
-    waiting.push_back(std::move(work));
-    ++sent;
-  }
+  void send(Work work);
   void run_to(int64_t place) {
     while (done < place) {
       const Work work = std::move(waiting.front());
@@ -67,6 +60,18 @@ struct Event {
     if (stream) stream->run_to(place);
   }
 };
+
+struct Graph {
+  std::vector<Work> work;
+  Allocator::Arena* arena;
+  Event last = {nullptr};  // the end of its last launch
+};
+
+void Stream::send(Work work) {
+  if (recording) return recording->work.push_back(std::move(work));
+  waiting.push_back(std::move(work));
+  ++sent;
+}
 
 class HostDriver : public dt::cuda::Driver {
  public:
@@ -388,7 +393,10 @@ int32_t capture_end(int32_t number, void* stream, void** graph, dt_fault*) {
 int32_t graph_launch(int32_t number, void* graph, void* stream, dt_fault*) {
   const Lock lock(mutex());
   Stream* s = resolve(number, stream);
-  for (const Work& work : static_cast<Graph*>(graph)->work) s->send(work);
+  auto* launched = static_cast<Graph*>(graph);
+  s->send([last = launched->last] { last.wait(); });
+  for (const Work& work : launched->work) s->send(work);
+  launched->last = {s, s->sent};
   return DT_KERNEL_OK;
 }
 
