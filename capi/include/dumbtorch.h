@@ -3124,6 +3124,11 @@ DT_API dt_status dt_default_generator(
 DT_API dt_status dt_generator_new(
     dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** The device that the generator's numbers are drawn on.
+ * @param self The generator. */
+DT_API dt_status dt_generator_device(
+    dt_generator *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Starts the generator's sequence for a seed.
  * @param self The generator.
  * @param seed Any number. */

@@ -204,6 +204,17 @@ dt_status dt_generator_new(
   });
 }
 
+dt_status dt_generator_device(
+    dt_generator *self, dt_device_type *out_type, int64_t *out_index) noexcept {
+  clear_all(out_type, out_index);
+  return guard("generator_device", [&] {
+    const Pin<dt_generator> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out_type, "out_type");
+    need(out_index, "out_index");
+    put(out_type, out_index, self_->device());
+  });
+}
+
 dt_status dt_generator_manual_seed(dt_generator *self, int64_t seed) noexcept {
   return guard("generator_manual_seed", [&] {
     const Pin<dt_generator> self_pin(self, "self"); auto& self_ = *self_pin;

@@ -165,6 +165,15 @@ static void test_generator_new(void) {
   EXPECT(TYPE_ERROR, "generator_new", dt_generator_new(DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
+static void test_generator_device(void) {
+  EXPECT(HANDLE, "generator_device", dt_generator_device((dt_generator *)bad.released, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "generator_device", dt_generator_device((dt_generator *)bad.garbage, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "generator_device", dt_generator_device((dt_generator *)good.tensor, &out.i32[0], &out.i64[0]));
+  EXPECT(HANDLE, "generator_device", dt_generator_device(NULL, &out.i32[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "generator_device", dt_generator_device(good.generator, NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "generator_device", dt_generator_device(good.generator, &out.i32[0], NULL));
+}
+
 static void test_generator_manual_seed(void) {
   EXPECT(HANDLE, "generator_manual_seed", dt_generator_manual_seed((dt_generator *)bad.released, 1));
   EXPECT(HANDLE, "generator_manual_seed", dt_generator_manual_seed((dt_generator *)bad.garbage, 1));
@@ -215,6 +224,7 @@ int main(void) {
   test_random_();
   test_default_generator();
   test_generator_new();
+  test_generator_device();
   test_generator_manual_seed();
   test_generator_initial_seed();
   test_generator_get_state();

@@ -1,7 +1,9 @@
 """Datasets, samplers, loaders and files."""
 
+import copy
 import gzip
 import os
+import pickle
 import stat
 import struct
 import threading
@@ -148,6 +150,37 @@ def test_samplers_and_subsets():
     assert [len(p) for p in random_split(Squares(10), [0.55, 0.45])] == [6, 4]
     with pytest.raises(ValueError):
         random_split(Squares(10), [3, 3])
+
+
+def test_copies_of_generators(torch):
+    """Copies shared the generator, and let go of it for the original too."""
+    for t in (dt, torch):
+        g = t.Generator().manual_seed(3)
+        t.rand(2, generator=g)
+        copies = [copy.copy(g), copy.deepcopy(g), pickle.loads(pickle.dumps(g))]
+        assert all(c.device == t.device("cpu") and c.initial_seed() == 3 for c in copies)
+        expected = t.rand(4, generator=g).tolist()
+        assert [t.rand(4, generator=c).tolist() for c in copies] == [expected] * 3
+
+
+def test_copies_of_loaders():
+    loader = DataLoader(Squares(20), shuffle=True, generator=dt.Generator().manual_seed(5))
+    twin = copy.deepcopy(loader)
+    assert twin.generator is twin.sampler.generator is not loader.generator
+    order = [b["y"].item() for b in twin]
+    del twin
+    assert [b["y"].item() for b in loader] == order
+
+
+def test_what_cannot_be_copied():
+    before = dt.live_handles()
+    for x in (dt.cuda.Stream("cpu"), dt.cuda.Event(device="cpu")):
+        for how in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=f"cannot copy or pickle '{type(x).__name__}'"):
+                how(x)
+        assert x.query()
+    del x
+    assert dt.live_handles() == before
 
 
 def test_collate():

@@ -5386,6 +5386,15 @@ static inline dt_generator *T_do_generator_new(const T_generator_new_options *op
   T_OPTIONS_(generator_new, \
     T_do_generator_new(&T_generator_new_o), __VA_ARGS__)
 
+/** T_generator_device(self: generator)
+ * The device that the generator's numbers are drawn on. */
+static inline T_Device T_generator_device(dt_generator *self) {
+  T_Device result = {0, 0};
+  if (T_stopped_()) return result;
+  T_check(dt_generator_device(self, &result.type, &result.index));
+  return result;
+}
+
 /** T_generator_manual_seed(self: generator, seed: i64)
  * Starts the generator's sequence for a seed. */
 static inline dt_status T_generator_manual_seed(dt_generator *self, int64_t seed) {

@@ -862,6 +862,8 @@ class StringList : public detail::Shared<dt_string_list, dt_string_list_release>
 class Generator : public detail::Shared<dt_generator, dt_generator_release> {
  public:
   using Shared::Shared;
+  // The device that the generator's numbers are drawn on.
+  Device device() const;
   // Starts the generator's sequence for a seed.
   void manual_seed(int64_t seed) const;
   // The seed that was set last.
@@ -2533,6 +2535,13 @@ inline const Tensor& Tensor::bernoulli_(double p, const Generator& generator) co
 inline const Tensor& Tensor::random_(int64_t low, int64_t high, const Generator& generator) const {
   detail::check(dt_random_(handle(), low, high, generator.handle()));
   return *this;
+}
+
+inline Device Generator::device() const {
+  dt_device_type out_type = 0;
+  int64_t out_index = 0;
+  detail::check(dt_generator_device(handle(), &out_type, &out_index));
+  return Device(static_cast<DeviceType>(out_type), out_index);
 }
 
 inline void Generator::manual_seed(int64_t seed) const {

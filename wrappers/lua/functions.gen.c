@@ -5352,6 +5352,19 @@ static int fn_generator_new(lua_State *L) {
   return 1;
 }
 
+static int fn_generator_device(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "device", names};
+  dt_generator *a_self = NULL;
+  dt_device_type r_out_type = 0;
+  int64_t r_out_index = 0;
+  dtl_arguments(&c);
+  a_self = (dt_generator *)dtl_handle(&c, 1, &dtl_kind_generator);
+  dtl_check(L, dt_generator_device(a_self, &r_out_type, &r_out_index));
+  dtl_push_device(L, r_out_type, r_out_index);
+  return 1;
+}
+
 static int fn_generator_manual_seed(lua_State *L) {
   static const char *const names[] = {"self", "seed", NULL};
   dtl_call c = {L, "manual_seed", names};
@@ -7239,6 +7252,7 @@ static const luaL_Reg methods_generator[] = {
     {NULL, NULL}};
 
 static const luaL_Reg properties_generator[] = {
+    {"device", fn_generator_device},
     {NULL, NULL}};
 
 static const dtl_operator operators_generator[] = {

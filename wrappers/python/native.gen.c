@@ -1987,6 +1987,12 @@ static int64_t py_generator_new(int32_t device_type, int64_t device_index) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_generator_device(int64_t self) {
+  dt_device_type type = 0;
+  int64_t index = 0;
+  return dt_generator_device((dt_generator *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+}
+
 static int32_t py_generator_manual_seed(int64_t self, int64_t seed) {
   return dt_generator_manual_seed((dt_generator *)(intptr_t)self, seed);
 }

@@ -6304,6 +6304,15 @@ class Generator(Handle):
     __slots__ = ()
     _release = lib.py_generator_release
 
+    @property
+    def device(self):
+        """The device that the generator's numbers are drawn on."""
+        try:
+            out = lib.py_generator_device(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "device", "self:handle", self) from None
+        return device_from(out)
+
     def manual_seed(self, seed):
         """Starts the generator's sequence for a seed.
 

@@ -447,6 +447,10 @@ class Handle:
         other._h = 0
         return self
 
+    def __reduce_ex__(self, protocol):
+        """Two objects must not own one handle: a class that can be copied says how."""
+        raise TypeError(f"cannot copy or pickle '{type(self).__name__}' object")
+
     def __del__(self):
         handle = getattr(self, "_h", 0)
         if handle:

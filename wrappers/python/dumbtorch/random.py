@@ -29,6 +29,16 @@ class Generator(_ops.Generator):
         """Starts the sequence for a seed from the system."""
         return self.manual_seed(_fresh_seed()).initial_seed()
 
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (self.device, self.get_state())
+
+
+def _rebuild(device, state) -> Generator:
+    """A copy of a generator."""
+    generator = Generator(device)
+    generator.set_state(state)
+    return generator
+
 
 def default_generator(device="cpu") -> Generator:
     """The generator that is used on a device when none is given."""
