@@ -49,8 +49,8 @@ class Adam final : public Optimizer {
     }
     adam_step(params_of(active), grads, slot_of(active, 1), slot_of(active, 2),
               amsgrad_ ? slot_of(active, 3) : std::vector<Tensor>(), slot_of(active, 0),
-              g.rate(active[0]->param.device()), g.get("beta1"), g.get("beta2"), g.get("eps"),
-              g.get("weight_decay"), amsgrad_, maximize_, decoupled_);
+              g.rate(active), g.get("beta1"), g.get("beta2"), g.get("eps"), g.get("weight_decay"),
+              amsgrad_, maximize_, decoupled_);
   }
 
   bool amsgrad_, maximize_, decoupled_;

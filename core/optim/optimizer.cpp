@@ -1,5 +1,6 @@
 #include "core/optim/optimizer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/ops/copy.h"
@@ -35,8 +36,11 @@ void ParamGroup::set(const char* name, double value) {
   fail(Code::kValueError, "this optimizer has no '", name, "'");
 }
 
-Operand ParamGroup::rate(Device device) {
-  if (device == kCpu) return get("lr");
+Operand ParamGroup::rate(const std::vector<ParamState*>& active) {
+  const auto found = std::find_if(active.begin(), active.end(),
+                                  [](const ParamState* s) { return s->param.device() != kCpu; });
+  if (found == active.end()) return get("lr");
+  const Device device = (*found)->param.device();
   if (!rate_on_device.defined() || rate_on_device.device() != device) {
     check_not_capturing();
     rate_on_device = full({}, get("lr"), DType::FLOAT64, device);

@@ -32,9 +32,9 @@ struct ParamGroup {
 
   double get(const char* name) const;
   void set(const char* name, double value);
-  // The learning rate for a step on `device`. On a GPU it is a tensor that `set` keeps up to date,
-  // so that a captured step obeys a schedule.
-  Operand rate(Device device);
+  // The learning rate for a step of `active`. If one of them lies on a GPU it is a tensor that
+  // `set` keeps up to date, so that a captured step obeys a schedule.
+  Operand rate(const std::vector<ParamState*>& active);
 };
 
 class Optimizer : public RefCounted {

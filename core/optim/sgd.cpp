@@ -57,9 +57,8 @@ class Sgd final : public Optimizer {
       }
       buffers = slot_of(part.params, 0);
     }
-    sgd_step(params_of(part.params), part.grads, buffers, g.rate(part.params[0]->param.device()),
-             g.get("momentum"), g.get("dampening"), g.get("weight_decay"), nesterov_, maximize_,
-             first_step);
+    sgd_step(params_of(part.params), part.grads, buffers, g.rate(part.params), g.get("momentum"),
+             g.get("dampening"), g.get("weight_decay"), nesterov_, maximize_, first_step);
   }
 
   bool nesterov_, maximize_;

@@ -182,6 +182,32 @@ void check_rates() {
   }
 }
 
+// A captured step reads the rate from its GPU, whatever the order of the parameters; one that is
+// partly on the CPU would be replayed only in part.
+void check_captured_rates() {
+  for (const bool is_sgd : {true, false}) {
+    const std::vector<Tensor> params = parameters({kCpu, kFirst});
+    const auto optimizer =
+        is_sgd ? make_sgd(params, {1, 0, 0, 0, false, false}) : make_adam(params, AdamOptions{});
+    params[1].set_grad(filled(1, kFirst, 3));
+    optimizer->step();
+    const auto graph = Ref<Graph>::adopt(new Graph(kFirst));
+    graph->begin();
+    optimizer->step();
+    graph->end();
+    const Tensor before = on_host(params[1].detach());
+    optimizer->group(0).set("lr", 0);
+    graph->replay();
+    check(equal(on_host(params[1].detach()), before), "a replay obeys the schedule");
+    params[0].set_grad(filled(1, kCpu, 3));
+    if (!is_sgd) optimizer->step();
+    const auto mixed = Ref<Graph>::adopt(new Graph(kFirst));
+    mixed->begin();
+    check_refused([&] { optimizer->step(); }, "cannot be captured");
+    mixed->abandon();
+  }
+}
+
 void check_clipping() {
   check_as_on_host("clip_grad_norm_", [](const std::vector<Tensor>& params) {
     set_gradients(params, 0);
@@ -366,8 +392,8 @@ int main() {
   setenv("DT_CUDA_PLUGIN", DT_FAKE_DEVICES, 1);
   for (const auto test :
        {check_source_waits, check_destination_waits, check_memory_waits, check_events_of_both_kinds,
-        check_names_of_the_main_stream, check_optimizers, check_rates, check_clipping,
-        check_backward_follows, check_mixtures, check_indices, check_captures,
+        check_names_of_the_main_stream, check_optimizers, check_rates, check_captured_rates,
+        check_clipping, check_backward_follows, check_mixtures, check_indices, check_captures,
         check_captures_left_by_their_thread, check_draws_beside_a_capture, check_dropped_graph,
         check_streams_of_replays, check_memory_hook}) {
     try {

@@ -280,6 +280,10 @@ int32_t copy(void* to, int32_t to_device, const void* from, int32_t from_device,
   const int32_t number = to_device < 0 ? from_device : to_device;
   Stream* s = resolve(number, stream);
   const size_t n = static_cast<size_t>(bytes);
+  if (wait && s->recording) {
+    snprintf(fault->message, sizeof(fault->message), "a copy that waits cannot be captured");
+    return DT_KERNEL_DEVICE;
+  }
   if (from_device >= 0) {
     s->send([=] { memcpy(to, from, n); });
   } else {  // the host's bytes are read at once

@@ -279,6 +279,33 @@ def test_an_event_belongs_to_where_it_is_recorded_first():
             event.record(main)
 
 
+# ---- captured steps
+
+
+KINDS = {
+    "SGD": lambda ps: dt.optim.SGD(ps, lr=1.0),
+    "SGD momentum": lambda ps: dt.optim.SGD(ps, lr=1.0, momentum=0.5),
+    "Adam": lambda ps: dt.optim.Adam(ps, lr=1.0),
+}
+
+
+@needs_two
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("elsewhere", ["cpu", "cuda:1"])
+def test_captured_steps_obey_the_schedule(kind, elsewhere):
+    """The rate lies where the step is, not where the group's first parameter lies."""
+    idle = dt.nn.Parameter(dt.ones(2, device=elsewhere))
+    p = dt.nn.Parameter(dt.ones(2, device="cuda:0"))
+    p.grad = dt.ones_like(p)
+    optimizer = KINDS[kind]([idle, p])
+    captured = dt.capture(optimizer.step, device="cuda:0")
+    captured()
+    before = p.tolist()
+    optimizer.param_groups[0]["lr"] = 0.0
+    captured()
+    assert p.tolist() == before != [1.0, 1.0]
+
+
 # ---- DLPack
 
 

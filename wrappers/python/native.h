@@ -104,6 +104,24 @@ static void py_release_all(const int64_t* tensors, int64_t n) {
   for (int64_t i = 0; i < n; i++) dt_tensor_release((dt_tensor*)(intptr_t)tensors[i]);
 }
 
+/* The device whose captured steps read the learning rate: that of the first parameter that steps on
+ * a GPU, or the CPU. Packed as all devices; 0 on failure. */
+static int64_t py_rate_device(const int64_t* params, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    dt_device_type type = 0;
+    int64_t index = 0;
+    dt_tensor* const param = (dt_tensor*)(intptr_t)params[i];
+    if (dt_tensor_device(param, &type, &index)) return 0;
+    if (type == DT_DEVICE_TYPE_CPU) continue;
+    dt_tensor* grad = NULL;
+    if (dt_tensor_grad(param, &grad)) return 0;
+    if (!grad) continue;
+    dt_tensor_release(grad);
+    return (int64_t)type << 32 | index;
+  }
+  return (int64_t)DT_DEVICE_TYPE_CPU << 32;
+}
+
 /* SGD without momentum over the parameters that have a gradient: the step of the smallest networks,
  * where what Python does in between would cost more than the arithmetic. */
 static int32_t py_sgd_update(const int64_t* params, int64_t n, int64_t lr, int32_t lr_kind,

@@ -76,7 +76,7 @@ class Adam(Optimizer):
                 len(largest),
                 steps,
                 n,
-                *read_operand(self._rate(group)),
+                *read_operand(self._rate(group, given.handles)),
                 beta1,
                 beta2,
                 group["eps"],

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from .. import _graph, _ops
 from .._native import lib
-from .._runtime import INT64_ARRAY, check, fail, ffi_new
+from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new
 from .._tensor_type import TensorBase
 from .._types import float64
 from ..autograd.grad_mode import enable_grad
@@ -78,12 +78,14 @@ class Optimizer:
     def _update(self, group: dict) -> None:
         raise NotImplementedError
 
-    def _rate(self, group: dict):
-        """The learning rate for a step. On a GPU it is a tensor, so that the replays of a captured
-        step obey a schedule."""
+    def _rate(self, group: dict, handles):
+        """The learning rate for a step of the group's parameters with these handles. On a GPU it is
+        a tensor, so that the replays of a captured step obey a schedule."""
         lr = group["lr"]
-        device = group["params"][0].device
-        if device.type == "cpu" or isinstance(lr, TensorBase):
+        if isinstance(lr, TensorBase):
+            return lr
+        device = device_from(lib.py_rate_device(handles, len(handles)))
+        if device.type == "cpu":
             return lr
         rate = self._rates.get(id(group))
         if rate is None or rate.tensor.device != device:  # the first step, or the model has moved

@@ -46,7 +46,7 @@ class SGD(Optimizer):
             self._momentum_update(group)
             return
         handles = [p._h for p in group["params"]]
-        lr = read_operand(self._rate(group))
+        lr = read_operand(self._rate(group, handles))
         weight_decay = group["weight_decay"]
         check(lib.py_sgd_update(handles, len(handles), *lr, weight_decay, group["maximize"]))
 
@@ -82,7 +82,7 @@ class SGD(Optimizer):
                 len(grads),
                 buffers,
                 len(buffers),
-                *read_operand(self._rate(group)),
+                *read_operand(self._rate(group, params)),
                 group["momentum"],
                 group["dampening"],
                 group["weight_decay"],
