@@ -82,9 +82,8 @@ class Lists {
         floats[0] = lr.is_number() ? lr.number().to_double() : item(lr.tensor()).to_double();
       }
       run(op, out, in, ints, floats);
+      bump_versions(device);
     }
-    for (const Tensor& p : params_) p.bump_version();
-    for (const Tensor& s : written_) s.bump_version();
   }
 
  private:
@@ -94,6 +93,17 @@ class Lists {
   static View flat(const Tensor& x) {
     const int64_t n = x.numel();
     return View(x, IntList(&n, 1), {1}, x.offset());
+  }
+
+  // Device by device: should another one's kernel be refused, what this one changed has changed.
+  void bump_versions(Device device) const {
+    const size_t n = static_cast<size_t>(params_.size());
+    for (size_t i = 0; i < n; ++i) {
+      const Tensor& p = params_[static_cast<int64_t>(i)];
+      if (p.device() != device) continue;
+      p.bump_version();
+      for (size_t k = i; k < written_.size(); k += n) written_[k].bump_version();
+    }
   }
 
   // Those that belong to the parameters of a device.
@@ -125,8 +135,10 @@ class Lists {
   }
 
   TensorList params_;
+  // Whole lists, one after the other: element i belongs to parameter i % params_.size().
   std::vector<View> out_, in_;
-  std::vector<Tensor> written_, kept_;
+  std::vector<Tensor> written_;  // the state; parameters are written too
+  std::vector<Tensor> kept_;     // copies that views in in_ and out_ look at
 };
 
 }  // namespace

@@ -182,6 +182,26 @@ void check_rates() {
   }
 }
 
+// A step that the second device refuses has changed what lies on the first.
+void check_steps_in_part() {
+  const std::vector<Tensor> params = parameters({kFirst, kSecond});
+  set_gradients(params, 0);
+  const std::vector<Tensor> buffers = {filled(0, kFirst, 3), filled(0, kFirst, 3)};
+  std::vector<uint32_t> before;
+  for (const Tensor& p : params) before.push_back(p.version());
+  const Tensor other = filled(0, kFirst, 3);
+  check_refused(
+      [&] {
+        sgd_step(params, {params[0].grad(), params[1].grad()}, buffers, 1.0, 0.5, 0, 0, false,
+                 false, false);
+      },
+      "Expected all tensors to be on the same device");
+  check(params[0].version() > before[0] && buffers[0].version() > other.version(),
+        "a change counts though the step failed");
+  check(params[1].version() == before[1] && buffers[1].version() == other.version(),
+        "what was refused has not changed");
+}
+
 // A captured step reads the rate from its GPU, whatever the order of the parameters; one that is
 // partly on the CPU would be replayed only in part.
 void check_captured_rates() {
@@ -392,10 +412,10 @@ int main() {
   setenv("DT_CUDA_PLUGIN", DT_FAKE_DEVICES, 1);
   for (const auto test :
        {check_source_waits, check_destination_waits, check_memory_waits, check_events_of_both_kinds,
-        check_names_of_the_main_stream, check_optimizers, check_rates, check_captured_rates,
-        check_clipping, check_backward_follows, check_mixtures, check_indices, check_captures,
-        check_captures_left_by_their_thread, check_draws_beside_a_capture, check_dropped_graph,
-        check_streams_of_replays, check_memory_hook}) {
+        check_names_of_the_main_stream, check_optimizers, check_rates, check_steps_in_part,
+        check_captured_rates, check_clipping, check_backward_follows, check_mixtures, check_indices,
+        check_captures, check_captures_left_by_their_thread, check_draws_beside_a_capture,
+        check_dropped_graph, check_streams_of_replays, check_memory_hook}) {
     try {
       test();
     } catch (const dt::Error& e) {
