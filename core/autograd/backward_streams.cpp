@@ -35,7 +35,7 @@ BackwardStreams::~BackwardStreams() {
   for (auto u = used_.rbegin(); u != used_.rend(); ++u) {
     try {
       move_to(u->device, u->stream);
-    } catch (const Error&) {  // the device has failed, which the next call on it reports
+    } catch (...) {  // the device has failed, which the next call on it reports; or memory is short
       set_current_stream(u->device, u->stream);
     }
   }

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
 
+#include "core/autograd/backward_streams.h"
 #include "core/autograd/engine.h"
 #include "core/ops/copy.h"
 #include "core/ops/ops.h"
@@ -16,6 +18,24 @@
 #include "core/optim/steps.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
+
+namespace {
+thread_local bool no_memory = false;  // for the next object
+}  // namespace
+
+// Not inlined, or the compiler takes them for two that do not match.
+__attribute__((noinline)) void* operator new(size_t bytes) {
+  void* const p = no_memory ? nullptr : std::malloc(bytes);
+  no_memory = false;
+  if (!p) throw std::bad_alloc();
+  return p;
+}
+__attribute__((noinline)) void operator delete(void* p) noexcept {
+  std::free(p);
+}
+__attribute__((noinline)) void operator delete(void* p, size_t) noexcept {
+  std::free(p);
+}
 
 namespace dt::test {
 namespace {
@@ -259,6 +279,18 @@ void check_backward_follows() {
   check(allclose(got, full({10}, right, DType::FLOAT32, kCpu), 1e-5, 0), "a gradient");
 }
 
+// The way back to the stream of before needs an event; without one it is taken all the same.
+void check_backward_without_memory() {
+  const Ref<Stream> side = Stream::create(kFirst, 0);
+  {
+    BackwardStreams streams;
+    streams.follow(kFirst, side);
+    no_memory = true;
+  }
+  check(!no_memory, "memory was asked for");
+  check(!current_stream(kFirst), "the stream of before is current again");
+}
+
 // ---- what is refused, and what is not
 
 void check_mixtures() {
@@ -410,12 +442,26 @@ void check_memory_hook() {
 int main() {
   using namespace dt::test;
   setenv("DT_CUDA_PLUGIN", DT_FAKE_DEVICES, 1);
-  for (const auto test :
-       {check_source_waits, check_destination_waits, check_memory_waits, check_events_of_both_kinds,
-        check_names_of_the_main_stream, check_optimizers, check_rates, check_steps_in_part,
-        check_captured_rates, check_clipping, check_backward_follows, check_mixtures, check_indices,
-        check_captures, check_captures_left_by_their_thread, check_draws_beside_a_capture,
-        check_dropped_graph, check_streams_of_replays, check_memory_hook}) {
+  for (const auto test : {check_source_waits,
+                          check_destination_waits,
+                          check_memory_waits,
+                          check_events_of_both_kinds,
+                          check_names_of_the_main_stream,
+                          check_optimizers,
+                          check_rates,
+                          check_steps_in_part,
+                          check_captured_rates,
+                          check_clipping,
+                          check_backward_follows,
+                          check_backward_without_memory,
+                          check_mixtures,
+                          check_indices,
+                          check_captures,
+                          check_captures_left_by_their_thread,
+                          check_draws_beside_a_capture,
+                          check_dropped_graph,
+                          check_streams_of_replays,
+                          check_memory_hook}) {
     try {
       test();
     } catch (const dt::Error& e) {
