@@ -45,8 +45,10 @@ void set_default_dtype(DType dtype) {
 
 void set_default_device(Device device, int64_t index) {
   check_available(device);
-  if (index < 0) device.index = kCurrentIndex;
-  context().default_device = device;
+  if (index < 0)  // of CUDA alone: the CPU has no such number
+    context().set_default_device_to_current();
+  else
+    context().set_default_device(device);
 }
 
 bool device_is_available(Device device) {

@@ -16,8 +16,6 @@ struct Device {
 };
 
 inline constexpr Device kCpu{DeviceType::kCpu, 0};
-// Of a context's default device alone: the CUDA device that is current when it is asked for.
-inline constexpr int32_t kCurrentIndex = -1;
 
 inline void append(std::string& s, Device d) {
   s += d.type == DeviceType::kCuda ? "cuda:" + std::to_string(d.index) : "cpu";

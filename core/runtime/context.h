@@ -32,7 +32,6 @@ struct Context : RefCounted {
   bool grad_enabled = true;
   bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
   DType default_dtype = DType::FLOAT32;
-  Device default_device = kCpu;      // the index may be kCurrentIndex
   int32_t cuda_device = 0;           // which one "cuda" means
   std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
   Graph* graph = nullptr;            // what this thread is capturing
@@ -45,6 +44,20 @@ struct Context : RefCounted {
   Context();
   ~Context();
   static void destroy(Context* c) { delete c; }
+
+  Device default_device() const {
+    return follows_current_ ? Device{DeviceType::kCuda, cuda_device} : default_device_;
+  }
+  void set_default_device(Device device) {
+    default_device_ = device;
+    follows_current_ = false;
+  }
+  // Whichever CUDA device is current when it is asked for.
+  void set_default_device_to_current() { follows_current_ = true; }
+
+ private:
+  Device default_device_ = kCpu;
+  bool follows_current_ = false;
 };
 
 // The current thread's context.
@@ -80,10 +93,7 @@ inline DType dtype_or_default(DType t) {
   return t == DType::kDefault ? context().default_dtype : t;
 }
 inline Device device_or_default(Device d) {
-  if (d.type != DeviceType::kDefault) return d;
-  const Context& c = context();
-  if (c.default_device.index == kCurrentIndex) return {DeviceType::kCuda, c.cuda_device};
-  return c.default_device;
+  return d.type == DeviceType::kDefault ? context().default_device() : d;
 }
 
 }  // namespace dt
