@@ -42,7 +42,8 @@ def test_devices_that_are_none(both):
         return [
             outcome(lambda: x.cuda("cpu")), outcome(lambda: x.cuda(-1)),
             outcome(lambda: t.device("cuda", -1)), outcome(lambda: t.nn.Linear(2, 2).cuda("cpu")),
-            outcome(lambda: t.cuda.device("cpu")), t.cuda.device(-1).idx, t.cuda.device_of(x).idx,
+            outcome(lambda: t.cuda.device("cpu")), outcome(lambda: t.cuda.set_device("cpu")),
+            t.cuda.device(-1).idx, t.cuda.device_of(x).idx,
         ]  # fmt: skip
 
     mine, theirs = both(run)
@@ -246,6 +247,16 @@ def test_a_stream_makes_its_device_current():
     assert cuda.current_device() == 1
     cuda.set_stream(cuda.default_stream("cuda:1"))
     cuda.set_device(0)
+
+
+@needs_two
+def test_a_name_without_a_number_keeps_the_current_device():
+    with cuda.device(1):
+        cuda.set_device("cuda")
+        assert cuda.current_device() == 1
+        with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
+            cuda.set_device("cpu")
+        assert cuda.current_device() == 1
 
 
 @needs_two

@@ -44,8 +44,9 @@ def current_device() -> int:
 
 def set_device(device) -> None:
     """Sets the device that "cuda" means; a negative number changes nothing."""
-    if not (isinstance(device, int) and device < 0):
-        _ops.cuda_set_device(_where(device).index or 0)
+    index = _index(device)
+    if index >= 0:
+        _ops.cuda_set_device(index)
 
 
 class device:
