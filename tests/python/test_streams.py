@@ -26,11 +26,14 @@ def outcome(call):
 
 @without_device
 @pytest.mark.skipif(not FAKE.exists(), reason="the devices of host memory are not built")
+@pytest.mark.skipif("DT_CUDA_PLUGIN" in os.environ, reason="this is the run on such devices")
 def test_on_devices_of_host_memory():
     environment = os.environ | {"DT_CUDA_PLUGIN": str(FAKE)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    command = [sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
+    for mark in (needs_device, needs_two):
+        assert mark.kwargs["reason"] not in done.stdout, done.stdout
 
 
 # ---- to a device and back
