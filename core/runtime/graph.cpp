@@ -25,14 +25,18 @@ Graph::~Graph() {
   if (recorder_) abandon();
   if (!native_) return;
   const dt_backend& backend = *find_accelerator()->backend;
-  // Replays may still be at work. The streams that they are in may be gone by now, if they are
-  // somebody else's, so the graph's own stands for them.
-  try {
-    replayed_->wait_on(*stream_);
-  } catch (const Error&) {  // the device has failed, which the next call on it reports
+  // Replays may still be at work; the last one is behind those before. A stream of somebody else's
+  // may be gone by now, so the graph's own stands for it.
+  void* last = replayed_on_ ? replayed_on_->native() : nullptr;
+  if (replayed_on_ && replayed_on_->is_external()) {
+    last = stream_->native();
+    try {
+      replayed_->wait_on(*stream_);
+    } catch (const Error&) {  // the device has failed, which the next call on it reports
+    }
   }
   for (const Ref<Storage>& storage : kept_) {
-    backend.use_on(device_.index, storage->data(), stream_->native());
+    backend.use_on(device_.index, storage->data(), last);
   }
   backend.graph_destroy(device_.index, native_);
 }
@@ -118,7 +122,8 @@ void Graph::replay() {
   check_device(accelerator(device_).backend->graph_launch(device_.index, native_,
                                                           current_native_stream(device_), &fault),
                fault);
-  replayed_->record(nullptr);
+  replayed_on_ = Ref<Stream>::share(current_stream(device_));
+  if (replayed_on_ && replayed_on_->is_external()) replayed_->record(nullptr);
 }
 
 }  // namespace dt

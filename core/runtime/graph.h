@@ -45,7 +45,8 @@ class Graph : public RefCounted {
   void* native_ = nullptr;  // the finished graph
   Ref<Context> recorder_;   // of the thread that is recording, which another one may undo
   std::vector<Ref<Storage>> kept_;
-  Ref<Event> replayed_;       // the end of the last replay, which is behind those before
+  Ref<Stream> replayed_on_;   // of the last replay; null: the main stream
+  Ref<Event> replayed_;       // its end, if that stream is external
   Tensor random_state_;       // on the device; the last node of the graph moves it on
   int64_t counters_ = 0;      // that one replay takes
   Generator::Position next_;  // what random_state_ holds

@@ -20,6 +20,7 @@ class Stream : public RefCounted {
 
   Device device() const { return device_; }
   void* native() const { return native_; }
+  bool is_external() const { return !owned_; }  // another library made it, and may destroy it
   void synchronize() const;
   bool query() const;  // whether all work is done
 
