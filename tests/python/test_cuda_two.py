@@ -432,8 +432,8 @@ def test_a_capture_without_a_device_is_where_its_inputs_are():
 
 
 def test_memory_is_counted_per_device():
+    dt.cuda.empty_cache()
     for device in DEVICES:
-        dt.cuda.empty_cache(device)
         dt.cuda.reset_peak_memory_stats(device)
     before = [dt.cuda.memory_allocated(d) for d in DEVICES]
     held = [dt.cuda.memory_reserved(d) for d in DEVICES]
@@ -446,8 +446,9 @@ def test_memory_is_counted_per_device():
     assert dt.cuda.max_memory_allocated(FIRST) == before[0]
     y = dt.empty(1 << 24, device=FIRST)
     del y
-    dt.cuda.empty_cache(SECOND)
-    assert [dt.cuda.memory_reserved(d) - h for d, h in zip(DEVICES, held)] == [64 << 20, 0]
+    assert [dt.cuda.memory_reserved(d) - h for d, h in zip(DEVICES, held)] == [64 << 20] * 2
+    dt.cuda.empty_cache()
+    assert [dt.cuda.memory_reserved(d) - h for d, h in zip(DEVICES, held)] == [0, 0]
 
 
 def test_one_device_runs_out_of_memory():
