@@ -80,15 +80,15 @@ dt::Tensor import_tensor(dlpack::ManagedTensor* m, DroppedLater** owner) {
   const int64_t numel = count_elements(sizes);
   const Dims strides = t.strides ? Dims(IntList(t.strides, t.ndim)) : contiguous_strides(sizes);
   DT_CHECK(t.data || numel == 0, kRuntimeError, "data is NULL");
-  int64_t last = 0, bytes = 0;
+  int64_t elements = 1, bytes = 0;
   bool overflow = false;
   for (int i = 0; numel && i < t.ndim; ++i) {
     int64_t reach;
     DT_CHECK(strides[i] >= 0, kRuntimeError, "negative strides are not supported");
     overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
-                __builtin_add_overflow(last, reach, &last);
+                __builtin_add_overflow(elements, reach, &elements);
   }
-  overflow |= numel && __builtin_mul_overflow(last + 1, info(dtype).bytes, &bytes);
+  overflow |= numel && __builtin_mul_overflow(elements, info(dtype).bytes, &bytes);
   DT_CHECK(!overflow, kRuntimeError, "shape ", sizes, " and strides ", strides, " overflow");
   *owner = new DroppedLater(m, nullptr);
   const auto storage = Storage::wrap(

@@ -29,17 +29,17 @@ int64_t bytes_of(const Tensor& x) {
 int64_t reach(IntList size, IntList stride, int64_t item_bytes) {
   DT_CHECK(size.size() == stride.size(), kValueError, "size has ", size.size(), " entries, stride ",
            stride.size());
-  int64_t last = 0;
+  int64_t elements = 1;
   for (int64_t i = 0; i < size.size(); ++i) {
     if (size[i] == 0) return 0;
     int64_t step;
     DT_CHECK(stride[i] >= 0, kValueError, "stride ", stride, " has a negative entry");
     const bool fits = !__builtin_mul_overflow(size[i] - 1, stride[i], &step) &&
-                      !__builtin_add_overflow(last, step, &last);
+                      !__builtin_add_overflow(elements, step, &elements);
     DT_CHECK(fits, kValueError, "size ", size, " and stride ", stride, " overflow");
   }
   int64_t bytes;
-  DT_CHECK(!__builtin_mul_overflow(last + 1, item_bytes, &bytes), kValueError, "size ", size,
+  DT_CHECK(!__builtin_mul_overflow(elements, item_bytes, &bytes), kValueError, "size ", size,
            " and stride ", stride, " overflow");
   return bytes;
 }

@@ -202,6 +202,39 @@ static void test_dlpack(void) {
   FAILS(TYPE_ERROR, dt_from_dlpack(NULL, &y));
 }
 
+/* DLManagedTensorVersioned, as https://dmlc.github.io/dlpack lays it out. */
+typedef struct managed_tensor {
+  uint32_t major, minor;
+  void* context;
+  void (*deleter)(struct managed_tensor*);
+  uint64_t flags;
+  void* data;
+  int32_t device_type, device_index, ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} managed_tensor;
+
+/* The last element of a tensor that lies: its distance is the largest number, of elements or bytes.
+ */
+static void test_dlpack_that_lies(void) {
+  const uint8_t memory[2] = {1, 2};
+  const int64_t size = 2;
+  void* managed = NULL;
+  dt_tensor *x = NULL, *y = NULL;
+  OK(dt_from_data(memory, sizeof memory, &size, 1, DT_DTYPE_UINT8, 0, 0, &x));
+  OK(dt_to_dlpack(x, &managed));
+  managed_tensor* m = managed;
+  m->strides[0] = INT64_MAX;
+  FAILS(RUNTIME_ERROR, dt_from_dlpack(m, &y));
+  m->code = 0, m->bits = 64; /* int64 */
+  m->strides[0] = INT64_MAX / 8;
+  FAILS(RUNTIME_ERROR, dt_from_dlpack(m, &y));
+  m->deleter(m);
+  dt_tensor_release(x);
+}
+
 /* ---- progress */
 
 enum { kMany = 5 << 20 }; /* float32 elements: 20 MiB, which is more than one piece */
@@ -327,6 +360,7 @@ int main(void) {
   test_custom_function();
   test_blob();
   test_dlpack();
+  test_dlpack_that_lies();
   test_progress();
   test_cancelled();
   test_absent_progress();

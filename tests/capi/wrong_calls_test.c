@@ -65,10 +65,11 @@ static void test_from_blob(void) {
   EXPECT(VALUE_ERROR, "from_blob", blob(data, n, &one, 0, f32, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_blob", blob(data, n, &less, 1, f32, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_blob", blob(data, n, &huge, 1, f32, TENSOR_OUT));
+  EXPECT(VALUE_ERROR, "from_blob", blob(data, n, &huge, 1, DT_DTYPE_UINT8, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_blob", blob(data, n, &one, 1, 99, TENSOR_OUT));
   EXPECT(TYPE_ERROR, "from_blob", blob(data, n, &one, 1, f32, NULL));
-  if (good.drops != drops + 9) {
-    fprintf(stderr, "from_blob dropped %d times of 9\n", good.drops - drops);
+  if (good.drops != drops + 10) {
+    fprintf(stderr, "from_blob dropped %d times of 10\n", good.drops - drops);
     ++misuse_failures;
   }
 }
