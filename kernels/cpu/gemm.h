@@ -9,9 +9,9 @@
 // so results do not depend on the number of threads.
 #pragma once
 
+#include "kernels/activation.h"
 #include "kernels/cpu/micro.h"
 #include "kernels/cpu/workers.h"
-#include "kernels/functors.gen.h"
 
 namespace dt::cpu {
 namespace {
@@ -38,9 +38,9 @@ struct Gemm {
 template <class F, class T>
 void map_in_place(T* y, int64_t stride, int64_t n) {
   if (stride == 1) {
-    for (int64_t i = 0; i < n; ++i) y[i] = F::template y<T>(nullptr, y[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = F::y(y[i]);
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i * stride] = F::template y<T>(nullptr, y[i * stride]);
+    for (int64_t i = 0; i < n; ++i) y[i * stride] = F::y(y[i * stride]);
   }
 }
 
@@ -51,9 +51,9 @@ void activate_block(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1, int
   if (g.activation == DT_ACTIVATE_NONE) return;
   for (int64_t i = i0; i < i1; ++i) {
     T* const row = g.y.at(batch, i, j0);
-    if (g.activation == DT_ACTIVATE_RELU) map_in_place<fn::relu>(row, g.y.col, j1 - j0);
-    if (g.activation == DT_ACTIVATE_SIGMOID) map_in_place<fn::sigmoid>(row, g.y.col, j1 - j0);
-    if (g.activation == DT_ACTIVATE_TANH) map_in_place<fn::tanh>(row, g.y.col, j1 - j0);
+    if (g.activation == DT_ACTIVATE_RELU) map_in_place<Relu>(row, g.y.col, j1 - j0);
+    if (g.activation == DT_ACTIVATE_SIGMOID) map_in_place<Sigmoid>(row, g.y.col, j1 - j0);
+    if (g.activation == DT_ACTIVATE_TANH) map_in_place<Tanh>(row, g.y.col, j1 - j0);
   }
 }
 
