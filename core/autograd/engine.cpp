@@ -226,8 +226,8 @@ void Run::step(Pending& p) {
   }
 }
 
-// Nodes were made after what made their inputs. So taking the latest first means that every
-// gradient of a node has arrived when its turn comes.
+// A node's number is larger than those of what made its inputs. So taking the largest first means
+// that every gradient of a node has arrived when its turn comes.
 void Run::finish() {
   const GradMode mode(options_.create_graph);
   while (!ready_.empty()) {

@@ -86,7 +86,7 @@ void check_dirty(TensorList dirty, TensorList inputs, TensorList outputs) {
 void attach_results(const Ref<Node>& node, TensorList results, TensorList inputs,
                     TensorList dirty) {
   if (dirty.size() == 1 && dirty[0].impl()->autograd.view) {
-    attach_inputs(node, inputs);
+    node->connect(inputs);
     finish_inplace(dirty[0], node);
     return;
   }

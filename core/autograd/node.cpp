@@ -9,6 +9,10 @@ uint64_t Node::next_seq() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
+void Node::connect(TensorList inputs) {
+  connect(static_cast<int>(inputs.size()), [&](int i) { return gradient_edge(inputs[i]); });
+}
+
 void destroy_node(Node* node) {
   Node::destroy(node);
 }
@@ -39,10 +43,7 @@ bool needs_graph(TensorList inputs) {
 }
 
 void attach(const Ref<Node>& node, TensorList outputs, TensorList inputs) {
-  node->edges.resize(static_cast<int>(inputs.size()));
-  for (int64_t i = 0; i < inputs.size(); ++i) {
-    node->edges[static_cast<int>(i)] = gradient_edge(inputs[i]);
-  }
+  node->connect(inputs);
   node->outputs.resize(static_cast<int>(outputs.size()));
   for (int i = 0; i < node->outputs.size(); ++i) {
     const Tensor& y = outputs[i];

@@ -323,10 +323,9 @@ bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out)
 }
 
 void attach_edges(Node& node, const PointwiseRow& row, Span<const Operand> inputs) {
-  node.edges.resize(row.inputs);
-  for (int i = 0; i < row.inputs; ++i) {
-    if (row.differentiable >> i & 1) node.edges[i] = gradient_edge(inputs[i].tensor());
-  }
+  node.connect(row.inputs, [&](int i) {
+    return row.differentiable >> i & 1 ? gradient_edge(inputs[i].tensor()) : Edge();
+  });
 }
 
 bool can_cast(DType from, DType to) {
