@@ -119,7 +119,7 @@ std::vector<Tensor> custom_function(const std::optional<std::string>& name, Tens
     if (output >= 0 && (position(inputs, x) < 0 || position(dirty, x) >= 0)) {
       node->saved().push_back(Saved::output(results[output], static_cast<int>(output)));
     } else {
-      node->saved().push_back(x.defined() ? Saved::input(x) : Saved());
+      node->saved().push_back(Saved::input(x));
     }
   }
   return results;

@@ -65,7 +65,7 @@ class Node : public RefCounted, public Pooled {
   static void destroy(Node* node);
 
   const char* const name;  // "MulBackward0"
-  uint64_t seq = 0;  // larger than those of the nodes that the edges lead to
+  uint64_t seq = 0;        // larger than those of the nodes that the edges lead to
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
   Hooks hooks;                       // on the gradients of the outputs
@@ -98,6 +98,10 @@ struct BackwardCall {
   // For formulas that take a number as well.
   Operand grad_operand() const { return is_seed ? Operand(1) : Operand(grads[0]); }
   bool wants(int i) const { return wanted[i]; }
+  // A gradient that was found from the op's inputs, or from its result, and is constant in them:
+  // differentiating it gives zeros, as in PyTorch, where without this it would be an error.
+  Tensor flat_in_inputs(const Tensor& gradient) const;
+  Tensor flat_in_result(const Tensor& gradient) const;
 };
 
 }  // namespace dt

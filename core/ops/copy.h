@@ -7,8 +7,12 @@ namespace dt {
 
 // x in another dtype; x itself if it has it already. Differentiable.
 Tensor to_dtype(const Tensor& x, DType dtype);
+// A copy with these strides. Differentiable.
+Tensor clone_strided(const Tensor& x, const Dims& strides);
 // The same elements as a node of their own in the graph: gradients can be taken with respect to it.
 Tensor alias(const Tensor& x);
+// x again; its gradient gets x's memory order, whatever comes after has made of it.
+Tensor keep_order(const Tensor& x);
 // y = x without a record; both have the same sizes.
 // Between devices, returns when the elements have arrived, unless non_blocking.
 void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking = false);

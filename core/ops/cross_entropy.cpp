@@ -125,7 +125,7 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
       {loss.label_smoothing});
   if (!needs_graph(x)) return y;
   return fused(
-      "CrossEntropyLossBackward0", y, {x, target},
+      "CrossEntropyLossBackward0", y, {x, target}, {Saved::input(x), Saved::input(target)},
       [loss, reduction](const std::vector<Tensor>& in) {
         const Tensor losses = row_losses_composition(in[0], in[1], loss);
         return reduce_class_losses(losses, in[1], loss, reduction);
@@ -143,8 +143,8 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
 // [N, C, d1, ...] as [N * d1 * ..., C].
 Tensor class_rows(const Tensor& input) {
   if (input.ndim() == 2) return contiguous(input);
-  return contiguous(
-      reshape(movedim(input, {1}, {-1}), {input.numel() / input.size(1), input.size(1)}));
+  return contiguous(reshape(movedim(keep_order(input), {1}, {-1}),
+                            {input.numel() / input.size(1), input.size(1)}));
 }
 
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
