@@ -52,24 +52,29 @@ REDUCTIONS = {
 }  # fmt: skip
 
 
+def special_places():
+    """NaN and infinities among few and among many elements."""
+    for special in (NAN, INF, -INF):
+        for size in (2, 3, 40, 1000, 70_000):
+            yield from ((special, size, at) for at in sorted({0, 1, size // 2, size - 1}))
+
+
 @on_both
-@pytest.mark.parametrize("special", [NAN, INF, -INF])
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_what_is_not_finite_stays(device, name, special):
-    """Wherever it stands: with few and with many elements, side by side and apart."""
+def test_what_is_not_finite_stays(device, name):
+    """Wherever it stands, in elements side by side and apart."""
     reduce, truth = REDUCTIONS[name]
-    for size in (2, 3, 40, 1000, 70_000):
-        for at in {0, 1, size // 2, size - 1}:
-            values = np.sin(np.arange(3.0 * size)).reshape(3, size).astype(np.float32)
-            values[1, at] = special
-            with np.errstate(all="ignore"):
-                expected = truth(values.astype(np.float64), 1)
-            x = dt.tensor(values).to(device)
-            rows, columns = reduce(x, 1), reduce(x.t().contiguous(), 0)
-            for y in (rows, columns if columns.ndim == 1 else columns.t()):
-                np.testing.assert_allclose(
-                    y.cpu().numpy(), expected, rtol=2e-4, atol=2e-4, err_msg=f"{size} {at}"
-                )
+    for special, size, at in special_places():
+        values = np.sin(np.arange(3.0 * size)).reshape(3, size).astype(np.float32)
+        values[1, at] = special
+        with np.errstate(all="ignore"):
+            expected = truth(values.astype(np.float64), 1)
+        x = dt.tensor(values).to(device)
+        rows, columns = reduce(x, 1), reduce(x.t().contiguous(), 0)
+        for y in (rows, columns if columns.ndim == 1 else columns.t()):
+            np.testing.assert_allclose(
+                y.cpu().numpy(), expected, rtol=2e-4, atol=2e-4, err_msg=f"{special} {size} {at}"
+            )
 
 
 @on_both
@@ -138,18 +143,19 @@ def attempt(call, device):
 
 
 @on_both
-@pytest.mark.parametrize("dtype", [dt.float32, dt.int64, dt.bool])
-@pytest.mark.parametrize(
-    "count, size, width", [(3, 4, 1), (40, 9, 8), (70, 512, 130), (300_000, 700, 1)]
-)
 @pytest.mark.parametrize("name", WRITES)
-def test_bad_indices_write_nothing(device, name, count, size, width, dtype):
-    """On the CPU no row is written then, on a GPU those are that the good indices name. -1 is bad only where it does
-    not count from the end."""
+def test_bad_indices_write_nothing(device, name):
+    """On the CPU no row is written then, on a GPU those are that the good indices name."""
+    for sizes in ((3, 4, 1), (40, 9, 8), (70, 512, 130), (300_000, 700, 1)):
+        for dtype in (dt.float32, dt.int64, dt.bool):
+            check_writes(device, name, *sizes, dtype)
+
+
+def check_writes(device, name, count, size, width, dtype):
     rng = np.random.default_rng(count)
     index, good = mixed_with_bad(rng.integers(0, size, count), size)
     if name in ("index_put", "accumulate", "number"):
-        index[index == -1] = -size - 1
+        index[index == -1] = -size - 1  # they count -1 from the end
     source = dt.tensor(rng.integers(-9, 10, (len(index), width))).to(dtype)
     start = dt.tensor(rng.integers(1, 10, (size, width))).to(dtype)
     expected = start.clone()
@@ -157,7 +163,7 @@ def test_bad_indices_write_nothing(device, name, count, size, width, dtype):
         WRITES[name](expected, dt.tensor(index[good]), source[dt.tensor(good)])
     x = start.to(device)
     attempt(lambda: WRITES[name](x, dt.tensor(index).to(device), source.to(device)), device)
-    assert dt.equal(x.cpu(), expected)
+    assert dt.equal(x.cpu(), expected), f"{count} {size} {width} {dtype}"
 
 
 LOOK_UPS = {
