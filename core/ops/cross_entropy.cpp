@@ -154,7 +154,7 @@ Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const
            input.sizes());
   const Tensor flat = contiguous(reshape(class_targets(target), {target.numel()}));
   const Tensor losses = row_losses(class_rows(input), flat, loss, reduction);
-  return reduction == Reduction::kNone ? reshape(losses, target.sizes()) : losses;
+  return reduction == Reduction::kNone ? unsafe_view(losses, target.sizes()) : losses;
 }
 
 Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const ClassLoss& loss,
@@ -195,7 +195,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   if (input.ndim() == 1) {
     const Tensor y =
         nll_loss(unsqueeze(input, 0), at_least_1d(target), weight, ignore_index, reduction);
-    return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
+    return reduction == Reduction::kNone ? unsafe_view(y, target.sizes()) : y;
   }
   check_target_sizes(input, target);
   const Tensor t = class_targets(target);
@@ -224,7 +224,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
   if (input.ndim() == 1) {
     const Tensor y =
         cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction);
-    return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
+    return reduction == Reduction::kNone ? unsafe_view(y, target.sizes()) : y;
   }
   return cross_entropy_of_classes(input, target, loss, reduction);
 }

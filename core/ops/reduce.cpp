@@ -124,7 +124,7 @@ Tensor extremum_index(int op, const Tensor& x, std::optional<int64_t> dim, bool 
   }
   DT_CHECK(x.numel() > 0, kIndexError, kNeedsDim);
   const Tensor at = std::get<1>(extremum_along(op, "", reshape(x, {-1}), 0, false));
-  return keepdim ? reshape(at, Dims(x.ndim(), 1)) : at;
+  return keepdim ? unsafe_view(at, Dims(x.ndim(), 1)) : at;
 }
 
 Tensor truth(int op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
@@ -179,7 +179,7 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType
   const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
   if (!dim) {
     const Tensor y = prod(reshape(x, {-1}), 0, false, x.dtype());
-    return keepdim ? reshape(y, Dims(x.ndim(), 1)) : y;
+    return keepdim ? unsafe_view(y, Dims(x.ndim(), 1)) : y;
   }
   const int d = wrap_dim(*dim, x.ndim());
   if (x.ndim() == 0) return clone(x);
@@ -313,7 +313,7 @@ Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim) {
     top = masked_fill(top, isinf(top), 0);
   }
   const Tensor y = add(log(sum(exp(sub(x, top)), dim, true)), top);
-  return keepdim ? y : reshape(y, Plan(x, dim, false).result_sizes);
+  return keepdim ? y : unsafe_view(y, Plan(x, dim, false).result_sizes);
 }
 
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
