@@ -1,4 +1,4 @@
-// Copies, conversions and sums that other ops are made of.
+// Copies, conversions, shapes and sums that other ops are made of.
 #pragma once
 
 #include "core/ops/enums.h"
@@ -13,6 +13,9 @@ Tensor clone_strided(const Tensor& x, const Dims& strides);
 Tensor alias(const Tensor& x);
 // x again; its gradient gets x's memory order, whatever comes after has made of it.
 Tensor keep_order(const Tensor& x);
+// What nobody else holds, in another shape: the same memory, but no view. An op that computes its
+// result in a shape of its own ends with it.
+Tensor unsafe_view(const Tensor& fresh, const Dims& sizes);
 // y = x without a record; both have the same sizes.
 // Between devices, returns when the elements have arrived, unless non_blocking.
 void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking = false);

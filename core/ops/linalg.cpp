@@ -182,7 +182,7 @@ Tensor batched_matmul(const Tensor& a, const Tensor& b) {
   Dims sizes = batch;
   sizes.push_back(a.size(-2));
   sizes.push_back(b.size(-1));
-  return reshape(bmm(as_batch(a, batch), as_batch(b, batch)), sizes);
+  return unsafe_view(bmm(as_batch(a, batch), as_batch(b, batch)), sizes);
 }
 
 // A batch times one matrix is one tall matrix times it.
@@ -190,9 +190,9 @@ Tensor folded_matmul(const Tensor& a, const Tensor& b) {
   Dims sizes = a.sizes();
   sizes.erase(a.ndim() - 1);
   const Tensor tall = reshape(a, {count(a.sizes(), 0, a.ndim() - 1), a.size(-1)});
-  if (b.ndim() == 1) return reshape(mv(tall, b), sizes);
+  if (b.ndim() == 1) return unsafe_view(mv(tall, b), sizes);
   sizes.push_back(b.size(1));
-  return reshape(mm(tall, b), sizes);
+  return unsafe_view(mm(tall, b), sizes);
 }
 
 // The bias's gradient is the sum of the rows; the engine sums to unusual shapes.
@@ -320,7 +320,7 @@ Tensor linear_of(const Tensor& input, const Tensor& weight, const Tensor& bias,
   Dims sizes = input.sizes();
   sizes[input.ndim() - 1] = weight.size(0);
   const Tensor rows = reshape(input, {count(input.sizes(), 0, input.ndim() - 1), input.size(-1)});
-  return reshape(linear_rows(rows, weight, bias, activation), sizes);
+  return unsafe_view(linear_rows(rows, weight, bias, activation), sizes);
 }
 
 }  // namespace
@@ -353,7 +353,7 @@ Tensor mv(const Tensor& input, const Tensor& vec) {
   DT_CHECK(input.dtype() == vec.dtype(), kRuntimeError,
            "addmv input tensors must have the same dtype, but got ", type_word(vec.dtype()), ", ",
            type_word(input.dtype()), ", and ", type_word(vec.dtype()));
-  return reshape(mm_product(input, false, reshape(vec, {length, 1}), false), {rows});
+  return unsafe_view(mm_product(input, false, reshape(vec, {length, 1}), false), {rows});
 }
 
 Tensor dot(const Tensor& input, const Tensor& tensor) {
@@ -368,7 +368,7 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
            input.sizes(), " and src ", tensor.sizes(),
            " to have the same number of elements, but got ", n, " and ", tensor.numel(),
            " elements respectively");
-  return reshape(mm_product(reshape(input, {1, n}), false, reshape(tensor, {n, 1}), false), {});
+  return unsafe_view(mm_product(reshape(input, {1, n}), false, reshape(tensor, {n, 1}), false), {});
 }
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
@@ -406,7 +406,9 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
   if (a == 2 && b == 1) return mv(input, other);
   if (a == 1) {
     const Tensor y = matmul(unsqueeze(input, 0), other);
-    return squeeze(y, {{-2}});
+    Dims sizes = y.sizes();
+    sizes.erase(y.ndim() - 2);
+    return unsafe_view(y, sizes);
   }
   if (a > 2 && b <= 2) return folded_matmul(input, other);
   return batched_matmul(input, other);

@@ -71,6 +71,11 @@ void check_rank(const Tensor& x) {
            "non-empty 3D or 4D (batch mode) tensor expected for input");
 }
 
+// The result for an image that came without a batch.
+Tensor without_batch(const Tensor& y) {
+  return unsafe_view(y, {y.size(1), y.size(2), y.size(3)});
+}
+
 // ---- max_pool2d
 
 Tensor planes(const Tensor& x) {
@@ -150,7 +155,7 @@ std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList 
   p.window.dilation = int_pair("dilation", dilation);
   if (input.ndim() == 4) return max_pool(input, p);
   const auto [y, indices] = max_pool(unsqueeze(input, 0), p);
-  return {squeeze(y, {{0}}), squeeze(indices, {{0}})};
+  return {without_batch(y), without_batch(indices)};
 }
 
 Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
@@ -172,7 +177,7 @@ Tensor avg_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntLis
   check_input(x, p);
   check_floating(x, "avg_pool2d");
   const Tensor y = avg_pool(x, p);
-  return input.ndim() == 4 ? y : squeeze(y, {{0}});
+  return input.ndim() == 4 ? y : without_batch(y);
 }
 
 }  // namespace dt

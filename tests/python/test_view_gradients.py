@@ -164,3 +164,17 @@ def test_retained_gradients_follow_writes(torch, product, write, use):
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
         assert a == (b if b is None else pytest.approx(b))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_what_a_view_is_of(torch, dtype):
+    for t in (dt, torch):
+        x = t.zeros(2, 3, dtype=getattr(t, dtype))
+        v = x.t()[1:].select(1, 0)
+        assert v._is_view() and v._base.data_ptr() == x.data_ptr() and v._base.shape == (2, 3)
+        for y in (x, x.clone(), x + x, v + v, x.detach(), x.to(t.float64)):
+            assert not y._is_view() and y._base is None
+    v = dt.zeros(2, 3).t()
+    assert v[0]._base.is_same(v._base)
+    y = dt.nn.functional.conv2d(dt.ones(1, 1, 3, 3), dt.ones(1, 1, 2, 2), padding="same")
+    assert not y._is_view() and y.is_contiguous()
