@@ -12,7 +12,8 @@ _HEADER = f"// {text.GENERATED}\n"
 
 def generate(schema: Schema) -> dict[str, str]:
     return {
-        "core/ops/enums.h": enums(schema),
+        "core/base/enums.h": enums(schema),
+        "core/tensor/callbacks.h": callbacks(schema),
         "core/ops/options.h": options(schema),
         "core/ops/ops.h": _HEADER + _OPS + _includes(families(schema)) + "\n",
         **{declared_in(family): declarations(schema, family) for family in families(schema)},
@@ -33,6 +34,21 @@ def enums(schema: Schema) -> str:
         parts.append(f"  {text.constant('default')} = 0,")
         parts += [f"  {text.constant(v.name)} = {v.number},  // {v.doc}" for v in e.values]
         parts.append("};\n")
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+_ENUMS_INTRO = """\
+// Choices that ops offer; kDefault: not given.
+#pragma once
+
+#include <cstdint>
+
+namespace dt {
+"""
+
+
+def callbacks(schema: Schema) -> str:
+    parts = [_HEADER + _CALLBACKS_INTRO]
     for c in schema.callbacks.values():
         results = [coretypes.result_type(schema, r.kind) for r in c.results]
         result = "void" if not results else results[0]
@@ -44,8 +60,8 @@ def enums(schema: Schema) -> str:
     return "\n".join([*parts, "}  // namespace dt\n"])
 
 
-_ENUMS_INTRO = """\
-// Choices that ops offer (kDefault: not given) and the functions of the user's that they call.
+_CALLBACKS_INTRO = """\
+// Functions of the user's that the library calls.
 #pragma once
 
 #include <functional>
@@ -90,7 +106,8 @@ _OPTIONS_INTRO = """\
 #include <string>
 #include <vector>
 
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 @HEADERS@
 
 namespace dt {
@@ -149,7 +166,8 @@ _DECLARATIONS_INTRO = """\
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 
@@ -170,7 +188,19 @@ def pointwise(schema: Schema) -> str:
         twin = schema.functions.get(f.name + "_")
         if twin and twin.elementwise:
             parts.append(_definition(schema, twin))
+    parts.append(_activation_row(schema))
     return "\n".join([*(p for p in parts if p), "}  // namespace dt\n"])
+
+
+def _activation_row(schema: Schema) -> str:
+    """The rows that the values of the enum `activation` are named after."""
+    lines = ["const PointwiseRow& activation_row(Activation activation) {", "  switch (activation) {"]
+    for v in schema.enums["activation"].values:
+        value = f"Activation::{text.constant(v.name)}"
+        lines += [f"    case {value}:", f"      return {text.constant(v.name)};"]
+    lines += ["    case Activation::kDefault:", "      break;", "  }"]
+    lines += ['  fail(Code::kInternal, "there is no activation");', "}\n"]
+    return "\n".join(lines)
 
 
 _POINTWISE_INTRO = """\

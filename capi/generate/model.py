@@ -83,7 +83,7 @@ class Enum:
     doc: str
     values: tuple[EnumValue, ...]
     core: str = (
-        ""  # the hand-written C++ enum that it is, e.g. "DType"; otherwise core/ops/enums.h has it
+        ""  # the hand-written C++ enum that it is, e.g. "DType"; otherwise core/base/enums.h has it
     )
     zero: str = ""  # "OK" for dt_status alone: the name of 0
 

@@ -7,7 +7,7 @@
 #include "capi/shim/callbacks.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/results.h"
-#include "core/autograd/node.h"
+#include "core/autograd/accumulate.h"
 #include "core/runtime/context.h"
 #include "core/runtime/log.h"
 
@@ -34,8 +34,9 @@ int32_t dt_tensor_sole_owner(dt_tensor* self, int64_t* node) noexcept {
     const Ref<TensorImpl>& tensor = (*pin).ref();
     std::lock_guard<SpinLock> lock(tensor->autograd.lock);
     const Node* made_by = tensor->autograd.node;
+    const Node* hooked = made_by ? made_by : tensor->autograd.accumulator;  // it has the hooks
     if (node && made_by) *node = static_cast<int64_t>(made_by->seq);
-    return tensor->use_count() == 1 && (!made_by || made_by->use_count() == 1);
+    return tensor->use_count() == 1 && (!hooked || hooked->use_count() == 1);
   } catch (...) {
     return 0;
   }

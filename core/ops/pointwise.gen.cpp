@@ -1021,4 +1021,18 @@ Tensor binary_cross_entropy_with_logits_element(
   return pointwise(kBinaryCrossEntropyWithLogitsElement, {input, target, pos_weight});
 }
 
+const PointwiseRow& activation_row(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kRelu;
+    case Activation::kSigmoid:
+      return kSigmoid;
+    case Activation::kTanh:
+      return kTanh;
+    case Activation::kDefault:
+      break;
+  }
+  fail(Code::kInternal, "there is no activation");
+}
+
 }  // namespace dt

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/pooled.h"
 #include "core/runtime/context.h"
 
 namespace dt {

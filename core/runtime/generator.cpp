@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "core/ops/copy.h"
+#include "core/runtime/transfer.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
 

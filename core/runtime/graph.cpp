@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "core/base/error.h"
-#include "core/ops/copy.h"
+#include "core/runtime/transfer.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
