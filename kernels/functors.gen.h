@@ -1052,6 +1052,26 @@ struct bitwise_xor {
   }
 };
 
+// bitwise_left_shift: left_shift(input, other)
+struct bitwise_left_shift {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::left_shift(input, other);
+  }
+};
+
+// bitwise_right_shift: right_shift(input, other)
+struct bitwise_right_shift {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::right_shift(input, other);
+  }
+};
+
 // bitwise_complement: ~input
 struct bitwise_complement {
   static constexpr int n_in = 1, n_out = 1;
@@ -1335,20 +1355,22 @@ struct binary_cross_entropy_with_logits_element_backward {
   X(bitwise_and, INT, 95) \
   X(bitwise_or, INT, 96) \
   X(bitwise_xor, INT, 97) \
-  X(bitwise_complement, INT, 98) \
-  X(where, NUM, 99) \
-  X(where_backward, FLOAT, 100) \
-  X(fill_where, NUM, 101) \
-  X(fill_where_backward, FLOAT, 102) \
-  X(squared_error, FLOAT, 103) \
-  X(squared_error_backward, FLOAT, 104) \
-  X(squared_error_slope, FLOAT, 105) \
-  X(squared_error_slope_backward, FLOAT, 106) \
-  X(absolute_error, NUM, 107) \
-  X(absolute_error_backward, FLOAT, 108) \
-  X(binary_cross_entropy_element, FLOAT, 109) \
-  X(binary_cross_entropy_element_backward, FLOAT, 110) \
-  X(binary_cross_entropy_with_logits_element, FLOAT, 111) \
-  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 112)
+  X(bitwise_left_shift, INT, 98) \
+  X(bitwise_right_shift, INT, 99) \
+  X(bitwise_complement, INT, 100) \
+  X(where, NUM, 101) \
+  X(where_backward, FLOAT, 102) \
+  X(fill_where, NUM, 103) \
+  X(fill_where_backward, FLOAT, 104) \
+  X(squared_error, FLOAT, 105) \
+  X(squared_error_backward, FLOAT, 106) \
+  X(squared_error_slope, FLOAT, 107) \
+  X(squared_error_slope_backward, FLOAT, 108) \
+  X(absolute_error, NUM, 109) \
+  X(absolute_error_backward, FLOAT, 110) \
+  X(binary_cross_entropy_element, FLOAT, 111) \
+  X(binary_cross_entropy_element_backward, FLOAT, 112) \
+  X(binary_cross_entropy_with_logits_element, FLOAT, 113) \
+  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 114)
 
 // clang-format on

@@ -305,6 +305,50 @@ dt_status dt_bitwise_xor_(
   });
 }
 
+dt_status dt_bitwise_left_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bitwise_left_shift", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    need(out, "out");
+    put(out, dt::bitwise_left_shift(input_, other_));
+  });
+}
+
+dt_status dt_bitwise_left_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("bitwise_left_shift_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    dt::bitwise_left_shift_(input_, other_);
+  });
+}
+
+dt_status dt_bitwise_right_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bitwise_right_shift", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    need(out, "out");
+    put(out, dt::bitwise_right_shift(input_, other_));
+  });
+}
+
+dt_status dt_bitwise_right_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("bitwise_right_shift_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    dt::bitwise_right_shift_(input_, other_);
+  });
+}
+
 dt_status dt_bitwise_not(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("bitwise_not", [&] {

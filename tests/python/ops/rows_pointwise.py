@@ -171,6 +171,10 @@ binary("bitwise_or", lambda t, a, b: a | b, dtypes=INTEGERS + ("bool",), orders=
        inplace=lambda t, a, b: a.bitwise_or_(b))  # fmt: skip
 binary("bitwise_xor", lambda t, a, b: a ^ b, dtypes=INTEGERS + ("bool",), orders=0,
        inplace=lambda t, a, b: a.bitwise_xor_(b))  # fmt: skip
+binary("bitwise_left_shift", lambda t, a, b: a << b, dtypes=INTEGERS, low=-5, high=99, orders=0,
+       inplace=lambda t, a, b: a.bitwise_left_shift_(b))  # fmt: skip
+binary("bitwise_right_shift", lambda t, a, b: a >> b, dtypes=INTEGERS, low=-99, high=99, orders=0,
+       inplace=lambda t, a, b: a.bitwise_right_shift_(b))  # fmt: skip
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     binary(name, lambda t, a, b, name=name: getattr(t, name)(a, b), dtypes=ALL, orders=0)
 
