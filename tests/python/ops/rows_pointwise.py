@@ -118,6 +118,13 @@ def binary(
 
 binary("add", lambda t, a, b: a + b, dtypes=ALL, inplace=lambda t, a, b: a.add_(b))
 binary("add", lambda t, a, b: t.add(a, b, alpha=3), inplace=lambda t, a, b: a.add_(b, alpha=3))
+binary(
+    "add",
+    lambda t, a, b: t.add(a, b, alpha=-1),
+    dtypes=ALL,
+    orders=1,
+    inplace=lambda t, a, b: a.add_(b, alpha=-1),
+)
 binary("sub", lambda t, a, b: a - b, inplace=lambda t, a, b: a.sub_(b))
 binary("sub", lambda t, a, b: t.sub(a, b, alpha=3), inplace=lambda t, a, b: a.sub_(b, alpha=3))
 binary("rsub", lambda t, a, b: t.rsub(a, b))
