@@ -91,6 +91,21 @@ def test_losses_of_what_is_not_finite(device):
 
 
 @on_both
+def test_deviations_whose_squares_do_not_fit(device):
+    """The variance is infinite, its root and the gradient of that are not."""
+    for size in (2, 300, 70_000):
+        x = dt.full((3, size), 1e20, device=device) * (dt.arange(size, device=device) % 2)
+        x.requires_grad_()
+        expected = 1e20 * np.std(np.arange(size) % 2, ddof=1)
+        for y in (x.std(1), x.t().contiguous().std(0)):
+            np.testing.assert_allclose(y.detach().cpu().numpy(), [expected] * 3, rtol=1e-5)
+        assert x.var(1).isinf().all().item()
+        (gradient,) = dt.autograd.grad(x.std(1).sum(), x)
+        slope = 0.5e20 / expected / (size - 1)
+        np.testing.assert_allclose(gradient[:, :2].cpu().numpy(), [[-slope, slope]] * 3, rtol=1e-5)
+
+
+@on_both
 def test_a_variance_that_overflows_is_infinite(device):
     """NaN would say that some element is not finite."""
     x = dt.tensor([1e200, -1e200, 3.0] * 50, dtype=dt.float64, device=device)
