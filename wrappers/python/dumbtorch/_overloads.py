@@ -152,8 +152,10 @@ def where(condition, input=None, other=None):
 
 def nonzero(input, *, as_tuple=False):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
-    out = _ops.nonzero(input)
-    return _ops.unbind(out, 1) if as_tuple else out
+    if not as_tuple:
+        return _ops.nonzero(input)
+    # A number stands for a list of one: its position has one dimension, not none.
+    return _ops.unbind(_ops.nonzero(input if input.ndim else _ops.unsqueeze(input, 0)), 1)
 
 
 def scatter(input, dim, index, src=None, *, value=None):

@@ -82,6 +82,8 @@ class Tensor(TensorBase):
     @property
     def mT(self) -> Tensor:
         """The tensor with its last two dimensions swapped."""
+        if self.ndim == 0:
+            return self
         if self.ndim == 1:
             raise RuntimeError(
                 "tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor."
