@@ -28,7 +28,7 @@ dt_status dt_eq_(
   return guard("eq_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, eq(input_, other_));
+    overwrite_compared(input_, other_, eq(input_, other_));
   });
 }
 
@@ -50,7 +50,7 @@ dt_status dt_ne_(
   return guard("ne_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, ne(input_, other_));
+    overwrite_compared(input_, other_, ne(input_, other_));
   });
 }
 
@@ -72,7 +72,7 @@ dt_status dt_lt_(
   return guard("lt_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, lt(input_, other_));
+    overwrite_compared(input_, other_, lt(input_, other_));
   });
 }
 
@@ -94,7 +94,7 @@ dt_status dt_le_(
   return guard("le_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, le(input_, other_));
+    overwrite_compared(input_, other_, le(input_, other_));
   });
 }
 
@@ -116,7 +116,7 @@ dt_status dt_gt_(
   return guard("gt_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, gt(input_, other_));
+    overwrite_compared(input_, other_, gt(input_, other_));
   });
 }
 
@@ -138,7 +138,7 @@ dt_status dt_ge_(
   return guard("ge_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, ge(input_, other_));
+    overwrite_compared(input_, other_, ge(input_, other_));
   });
 }
 

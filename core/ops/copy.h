@@ -15,6 +15,8 @@ Tensor unsafe_view(const Tensor& fresh, const Dims& sizes);
 // y = x without a record; both have the same sizes.
 // Between devices, returns when the elements have arrived, unless non_blocking.
 void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking = false);
+// An alias with every place of an expanded tensor's memory once.
+Tensor each_place(const Tensor& x);
 // x, or its copy on the CPU: what host code may read. Not recorded.
 Tensor on_host(const Tensor& x);
 // The strides that `format` gives to a tensor like x.
