@@ -427,14 +427,6 @@ CORNERS = {
     "alpha False": lambda t: t.tensor([False, True]).add_(t.tensor([True, True]), alpha=False),
     "bools index_add": lambda t: t.zeros(3, dtype=t.bool).index_add(0, t.tensor([0]), t.tensor([True]), alpha=0),
     "bools index_add 2": lambda t: t.zeros(3, dtype=t.bool).index_add(0, t.tensor([0]), t.tensor([True]), alpha=2),
-    # Numbers have no dimensions, or one that may be named.
-    **{f"0-d {call}": lambda t, call=call: list(flat(eval(f"x.{call}", {"x": t.tensor(3.0)}))) for call in (
-        "movedim(0, 0)", "movedim(-1, 0)", "movedim((0,), (-1,))", "movedim((), ())", "movedim(1, 0)",
-        "movedim((0, -1), (0, -1))", "mT", "T", "t()", "transpose(0, -1)", "unflatten(0, (1,))",
-        "unflatten(0, ())", "unflatten(1, (1,))", "unbind()", "unbind(0)", "unbind(1)", "chunk(1)", "split(1)",
-        "select(0, 0)", "narrow(0, 0, 1)", "diagonal()", "flip([0])", "squeeze(0)", "permute(0)", "permute(())",
-        "nonzero(as_tuple=True)", "nonzero()", "cumsum(0)", "tril()", "index_select(0, x.long() * 0)")},
-    "0-d where": lambda t: [flat(p) for p in t.where(t.tensor(0.0))], "0-d of 2": lambda t: t.zeros(2).mT,
     # Numbers of a tensor.
     "int()": lambda t: int(t.ones(2)), "float()": lambda t: float(t.ones(0)), "index": lambda t: "ab"[t.tensor([0, 1])],
     "target": lambda t: t.nn.functional.binary_cross_entropy(t.ones(1), t.tensor([1.5])),

@@ -145,6 +145,11 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        # Unlike requires_grad_, an assignment says what was not so before.
+        if value is not True and value is not False:
+            raise RuntimeError("requires_grad must be a bool")
+        if value and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         _ops.requires_grad_(self, value)
 
     @property
