@@ -1112,6 +1112,26 @@ struct bitwise_xor {
   }
 };
 
+// bitwise_left_shift: left_shift(input, other)
+struct bitwise_left_shift {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::left_shift(input, other);
+  }
+};
+
+// bitwise_right_shift: right_shift(input, other)
+struct bitwise_right_shift {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::right_shift(input, other);
+  }
+};
+
 // bitwise_complement: ~input
 struct bitwise_complement {
   static constexpr int n_in = 1, n_out = 1;
@@ -1378,18 +1398,20 @@ struct binary_cross_entropy_with_logits_element_backward {
   X(bitwise_and, INT, 101) \
   X(bitwise_or, INT, 102) \
   X(bitwise_xor, INT, 103) \
-  X(bitwise_complement, INT, 104) \
-  X(where, NUM, 105) \
-  X(where_backward, FLOAT, 106) \
-  X(fill_where, NUM, 107) \
-  X(fill_where_backward, FLOAT, 108) \
-  X(squared_error, FLOAT, 109) \
-  X(squared_error_backward, FLOAT, 110) \
-  X(squared_error_slope, FLOAT, 111) \
-  X(squared_error_slope_backward, FLOAT, 112) \
-  X(binary_cross_entropy_element, FLOAT, 113) \
-  X(binary_cross_entropy_element_backward, FLOAT, 114) \
-  X(binary_cross_entropy_with_logits_element, FLOAT, 115) \
-  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 116)
+  X(bitwise_left_shift, INT, 104) \
+  X(bitwise_right_shift, INT, 105) \
+  X(bitwise_complement, INT, 106) \
+  X(where, NUM, 107) \
+  X(where_backward, FLOAT, 108) \
+  X(fill_where, NUM, 109) \
+  X(fill_where_backward, FLOAT, 110) \
+  X(squared_error, FLOAT, 111) \
+  X(squared_error_backward, FLOAT, 112) \
+  X(squared_error_slope, FLOAT, 113) \
+  X(squared_error_slope_backward, FLOAT, 114) \
+  X(binary_cross_entropy_element, FLOAT, 115) \
+  X(binary_cross_entropy_element_backward, FLOAT, 116) \
+  X(binary_cross_entropy_with_logits_element, FLOAT, 117) \
+  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 118)
 
 // clang-format on

@@ -125,6 +125,7 @@ _EVENTS = {
     "truediv": ("__div", "reflected_div"), "mod": ("__mod", ""), "floordiv": ("__idiv", ""),
     "pow": ("__pow", "reflected_pow"), "neg": ("__unm", ""), "and": ("__band", "bitwise_and"),
     "or": ("__bor", "bitwise_or"), "xor": ("__bxor", "bitwise_xor"), "invert": ("__bnot", ""),
+    "lshift": ("__shl", ""), "rshift": ("__shr", ""),
     "call": ("__call", ""),
     "eq": "", "ne": "", "lt": "", "le": "", "gt": "", "ge": "", "abs": "", "matmul": "", "rsub": "",
 }  # fmt: skip

@@ -192,7 +192,9 @@ def _tensor(schema: Schema) -> str:
     return "\n".join(lines) + "\n"
 
 
-_BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_BOTH = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"
+)  # fmt: skip
 _OPERATORS = [
     *_BOTH,
     *(f"r{name}" for name in _BOTH),

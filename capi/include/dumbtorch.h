@@ -2933,6 +2933,39 @@ DT_API dt_status dt_bitwise_xor_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
     double other_f) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** input * 2^other of integers; 0 where other is negative or not less than the number of bits.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_API dt_status dt_bitwise_left_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `bitwise_left_shift`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_API dt_status dt_bitwise_left_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than the
+ * number of bits.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_API dt_status dt_bitwise_right_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** In-place version of `bitwise_right_shift`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_API dt_status dt_bitwise_right_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** Bitwise complement of integers; logical not of bools.
  * @param input The input tensor.
  * @throws NotImplementedError: the operand is floating-point. */

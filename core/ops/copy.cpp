@@ -100,9 +100,6 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   return self;
 }
 
-namespace {
-
-// An alias with every place of an expanded tensor's memory once.
 Tensor each_place(const Tensor& x) {
   Dims sizes = x.sizes();
   for (int d = 0; d < x.ndim(); ++d) {
@@ -110,8 +107,6 @@ Tensor each_place(const Tensor& x) {
   }
   return make_alias(x, sizes, x.strides(), x.offset());
 }
-
-}  // namespace
 
 const Tensor& fill_(const Tensor& self, const Operand& value) {
   if (!value.is_number()) {

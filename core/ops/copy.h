@@ -13,6 +13,8 @@ Tensor keep_order(const Tensor& x);
 // What nobody else holds, in another shape: the same memory, but no view. An op that computes its
 // result in a shape of its own ends with it.
 Tensor unsafe_view(const Tensor& fresh, const Dims& sizes);
+// An alias with every place of an expanded tensor's memory once.
+Tensor each_place(const Tensor& x);
 // The strides that `format` gives to a tensor like x.
 Dims format_strides(const Tensor& x, MemoryFormat format);
 // The gradient of index_select: a tensor of `sizes` whose slices are sums of the source's slices,

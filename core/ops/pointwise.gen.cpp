@@ -911,6 +911,32 @@ const Tensor& bitwise_xor_(const Tensor& input, const Operand& other) {
   return input;
 }
 
+static constexpr PointwiseRow kBitwiseLeftShift{
+    "bitwise_left_shift", "BitwiseLeftShiftBackward0", DT_OP_bitwise_left_shift, -1,
+    OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
+    "lshift_cpu", "\"lshift_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+Tensor bitwise_left_shift(const Tensor& input, const Operand& other) {
+  return pointwise(kBitwiseLeftShift, {input, other});
+}
+
+const Tensor& bitwise_left_shift_(const Tensor& input, const Operand& other) {
+  pointwise_(kBitwiseLeftShift, {input, other});
+  return input;
+}
+
+static constexpr PointwiseRow kBitwiseRightShift{
+    "bitwise_right_shift", "BitwiseRightShiftBackward0", DT_OP_bitwise_right_shift, -1,
+    OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
+    "rshift_cpu", "\"rshift_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+Tensor bitwise_right_shift(const Tensor& input, const Operand& other) {
+  return pointwise(kBitwiseRightShift, {input, other});
+}
+
+const Tensor& bitwise_right_shift_(const Tensor& input, const Operand& other) {
+  pointwise_(kBitwiseRightShift, {input, other});
+  return input;
+}
+
 static constexpr PointwiseRow kBitwiseComplement{
     "bitwise_complement", "BitwiseComplementBackward0", DT_OP_bitwise_complement, -1,
     OpClass::kInteger, 1, 0, false, 0, 0, false, {0}, {0}, nullptr, false, false, false,

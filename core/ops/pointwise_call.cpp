@@ -9,16 +9,16 @@ namespace {
 static_assert(kMaxGradientOperands + kMaxPointwiseInputs <= IterationSpace::kMaxOperands);
 
 // The op's numbers as the kernel ABI wants them: the compute dtype, then each number as int64 and
-// as double.
+// as double. Among bools a number is a truth value.
 struct Attributes {
   int64_t ints[1 + kMaxPointwiseNumbers];
   double floats[kMaxPointwiseNumbers];
   int n;
 
-  Attributes(DType compute, PointwiseNumbers numbers) : n(static_cast<int>(numbers.size())) {
-    ints[0] = static_cast<int64_t>(info(compute).compute);
+  Attributes(DType common, PointwiseNumbers numbers) : n(static_cast<int>(numbers.size())) {
+    ints[0] = static_cast<int64_t>(info(common).compute);
     for (int i = 0; i < n; ++i) {
-      ints[1 + i] = numbers[i].to_int64();
+      ints[1 + i] = common == DType::BOOL ? numbers[i].to_bool() : numbers[i].to_int64();
       floats[i] = numbers[i].to_double();
     }
   }

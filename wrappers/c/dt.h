@@ -5011,6 +5011,47 @@ static inline dt_tensor *T_do_bitwise_xor_(dt_tensor *input, T_Operand other) {
 }
 #define T_bitwise_xor_(input, other) T_do_bitwise_xor_(input, T_OP(other))
 
+/** T_bitwise_left_shift(input: tensor, other: operand)
+ * input * 2^other of integers; 0 where other is negative or not less than the number of bits. */
+static inline dt_tensor *T_do_bitwise_left_shift(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bitwise_left_shift(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_bitwise_left_shift(input, other) T_do_bitwise_left_shift(input, T_OP(other))
+
+/** T_bitwise_left_shift_(input: tensor, other: operand)
+ * In-place version of `bitwise_left_shift`. */
+static inline dt_tensor *T_do_bitwise_left_shift_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_bitwise_left_shift_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_bitwise_left_shift_(input, other) T_do_bitwise_left_shift_(input, T_OP(other))
+
+/** T_bitwise_right_shift(input: tensor, other: operand)
+ * input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than
+ * the number of bits. */
+static inline dt_tensor *T_do_bitwise_right_shift(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bitwise_right_shift(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_bitwise_right_shift(input, other) T_do_bitwise_right_shift(input, T_OP(other))
+
+/** T_bitwise_right_shift_(input: tensor, other: operand)
+ * In-place version of `bitwise_right_shift`. */
+static inline dt_tensor *T_do_bitwise_right_shift_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_bitwise_right_shift_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_bitwise_right_shift_(input, other) T_do_bitwise_right_shift_(input, T_OP(other))
+
 /** T_bitwise_not(input: tensor)
  * Bitwise complement of integers; logical not of bools. */
 static inline dt_tensor *T_bitwise_not(dt_tensor *input) {

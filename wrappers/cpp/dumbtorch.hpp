@@ -480,6 +480,15 @@ class Tensor {
   Tensor bitwise_xor(const Operand& other) const;
   // In-place version of `bitwise_xor`.
   const Tensor& bitwise_xor_(const Operand& other) const;
+  // input * 2^other of integers; 0 where other is negative or not less than the number of bits.
+  Tensor bitwise_left_shift(const Operand& other) const;
+  // In-place version of `bitwise_left_shift`.
+  const Tensor& bitwise_left_shift_(const Operand& other) const;
+  // input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than the
+  // number of bits.
+  Tensor bitwise_right_shift(const Operand& other) const;
+  // In-place version of `bitwise_right_shift`.
+  const Tensor& bitwise_right_shift_(const Operand& other) const;
   // Bitwise complement of integers; logical not of bools.
   Tensor bitwise_not() const;
   // The input with value where the mask holds. The result has the input's dtype.
@@ -2493,6 +2502,32 @@ inline const Tensor& Tensor::bitwise_xor_(const Operand& other) const {
   return *this;
 }
 
+inline Tensor Tensor::bitwise_left_shift(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bitwise_left_shift(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::bitwise_left_shift_(const Operand& other) const {
+  detail::check(dt_bitwise_left_shift_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::bitwise_right_shift(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bitwise_right_shift(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::bitwise_right_shift_(const Operand& other) const {
+  detail::check(dt_bitwise_right_shift_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
 inline Tensor Tensor::bitwise_not() const {
   dt_tensor* out = nullptr;
   detail::check(dt_bitwise_not(handle(), &out));
@@ -4165,6 +4200,14 @@ inline Tensor bitwise_xor(const Tensor& input, const Operand& other) {
   return input.bitwise_xor(other);
 }
 
+inline Tensor bitwise_left_shift(const Tensor& input, const Operand& other) {
+  return input.bitwise_left_shift(other);
+}
+
+inline Tensor bitwise_right_shift(const Tensor& input, const Operand& other) {
+  return input.bitwise_right_shift(other);
+}
+
 inline Tensor bitwise_not(const Tensor& input) {
   return input.bitwise_not();
 }
@@ -5085,6 +5128,16 @@ inline Tensor operator^(const Tensor& a, const Operand& b) { return a.bitwise_xo
 inline Tensor operator^(const Scalar& a, const Tensor& b) { return b.bitwise_xor(a); }
 inline Tensor& operator^=(Tensor& a, const Operand& b) {
   a.bitwise_xor_(b);
+  return a;
+}
+inline Tensor operator<<(const Tensor& a, const Operand& b) { return a.bitwise_left_shift(b); }
+inline Tensor& operator<<=(Tensor& a, const Operand& b) {
+  a.bitwise_left_shift_(b);
+  return a;
+}
+inline Tensor operator>>(const Tensor& a, const Operand& b) { return a.bitwise_right_shift(b); }
+inline Tensor& operator>>=(Tensor& a, const Operand& b) {
+  a.bitwise_right_shift_(b);
   return a;
 }
 inline Tensor operator~(const Tensor& a) { return a.bitwise_not(); }

@@ -1885,6 +1885,26 @@ static int32_t py_bitwise_xor_(int64_t input, int64_t other, int32_t other_kind,
   return dt_bitwise_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
+static int64_t py_bitwise_left_shift(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_bitwise_left_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_bitwise_left_shift_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_bitwise_left_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_bitwise_right_shift(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_bitwise_right_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_bitwise_right_shift_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_bitwise_right_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
 static int64_t py_bitwise_not(int64_t input) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_not((dt_tensor *)(intptr_t)input, &out);

@@ -139,6 +139,8 @@ from ._ops import logical_xor as logical_xor
 from ._ops import bitwise_and as bitwise_and
 from ._ops import bitwise_or as bitwise_or
 from ._ops import bitwise_xor as bitwise_xor
+from ._ops import bitwise_left_shift as bitwise_left_shift
+from ._ops import bitwise_right_shift as bitwise_right_shift
 from ._ops import bitwise_not as bitwise_not
 from ._ops import masked_fill as masked_fill
 from ._ops import rand as rand

@@ -3906,6 +3906,72 @@ def bitwise_xor_(input, other):
     return input
 
 
+def bitwise_left_shift(input, other):
+    """input * 2^other of integers; 0 where other is negative or not less than the number of
+    bits.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_bitwise_left_shift(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return bitwise_left_shift(number_like(input, other), other)
+        raise complain(error, "bitwise_left_shift", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def bitwise_left_shift_(input, other):
+    """In-place version of `bitwise_left_shift`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_bitwise_left_shift_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bitwise_left_shift_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def bitwise_right_shift(input, other):
+    """input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less
+    than the number of bits.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_bitwise_right_shift(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return bitwise_right_shift(number_like(input, other), other)
+        raise complain(error, "bitwise_right_shift", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def bitwise_right_shift_(input, other):
+    """In-place version of `bitwise_right_shift`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_bitwise_right_shift_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bitwise_right_shift_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
 def bitwise_not(input):
     """Bitwise complement of integers; logical not of bools."""
     try:
@@ -6552,6 +6618,10 @@ METHODS = {
     "bitwise_or_": bitwise_or_,
     "bitwise_xor": bitwise_xor,
     "bitwise_xor_": bitwise_xor_,
+    "bitwise_left_shift": bitwise_left_shift,
+    "bitwise_left_shift_": bitwise_left_shift_,
+    "bitwise_right_shift": bitwise_right_shift,
+    "bitwise_right_shift_": bitwise_right_shift_,
     "bitwise_not": bitwise_not,
     "masked_fill": masked_fill,
     "masked_fill_": masked_fill_,
@@ -6804,6 +6874,8 @@ NAMESPACES = {
         "bitwise_and": bitwise_and,
         "bitwise_or": bitwise_or,
         "bitwise_xor": bitwise_xor,
+        "bitwise_left_shift": bitwise_left_shift,
+        "bitwise_right_shift": bitwise_right_shift,
         "bitwise_not": bitwise_not,
         "where": where,
         "masked_fill": masked_fill,
