@@ -846,6 +846,66 @@ struct power_backward {
   }
 };
 
+// power_half: sqrt(input)
+struct power_half {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::sqrt(input);
+  }
+};
+
+// Gradients of power_half by input.
+struct power_half_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * (T(0.5) * math::conj(math::rsqrt(input)));
+  }
+};
+
+// power_minus_half: rsqrt(input)
+struct power_minus_half {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::rsqrt(input);
+  }
+};
+
+// Gradients of power_minus_half by input.
+struct power_minus_half_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * (T(-0.5) * math::conj(math::rsqrt(input) / input));
+  }
+};
+
+// power_minus_one: T(1) / input
+struct power_minus_one {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return T(1) / input;
+  }
+};
+
+// Gradients of power_minus_one by input.
+struct power_minus_one_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return -grad / math::conj(input * input);
+  }
+};
+
 // maximum: maximum(input, other)
 struct maximum {
   static constexpr int n_in = 2, n_out = 1;
@@ -1161,29 +1221,6 @@ struct squared_error_slope_backward {
   }
 };
 
-// absolute_error: abs(input - target)
-struct absolute_error {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T target) {
-    return math::abs(input - target);
-  }
-};
-
-// Gradients of absolute_error by input, target.
-struct absolute_error_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T target) {
-    return grad * math::sign(input - target);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T target) {
-    return grad * math::sign(target - input);
-  }
-};
-
 // binary_cross_entropy_element: (target - T(1)) * maximum(log1p(-input), T(-100)) - target * maximum(log(input), T(-100))
 struct binary_cross_entropy_element {
   static constexpr int n_in = 2, n_out = 1;
@@ -1315,40 +1352,44 @@ struct binary_cross_entropy_with_logits_element_backward {
   X(modulo_backward, FLOAT, 75) \
   X(power, NUM, 76) \
   X(power_backward, FLOAT, 77) \
-  X(maximum, NUM, 78) \
-  X(maximum_backward, FLOAT, 79) \
-  X(minimum, NUM, 80) \
-  X(minimum_backward, FLOAT, 81) \
-  X(eq, NUM, 82) \
-  X(ne, NUM, 83) \
-  X(lt, NUM, 84) \
-  X(le, NUM, 85) \
-  X(gt, NUM, 86) \
-  X(ge, NUM, 87) \
-  X(isnan, NUM, 88) \
-  X(isinf, NUM, 89) \
-  X(isfinite, NUM, 90) \
-  X(logical_not, INT, 91) \
-  X(logical_and, INT, 92) \
-  X(logical_or, INT, 93) \
-  X(logical_xor, INT, 94) \
-  X(bitwise_and, INT, 95) \
-  X(bitwise_or, INT, 96) \
-  X(bitwise_xor, INT, 97) \
-  X(bitwise_complement, INT, 98) \
-  X(where, NUM, 99) \
-  X(where_backward, FLOAT, 100) \
-  X(fill_where, NUM, 101) \
-  X(fill_where_backward, FLOAT, 102) \
-  X(squared_error, FLOAT, 103) \
-  X(squared_error_backward, FLOAT, 104) \
-  X(squared_error_slope, FLOAT, 105) \
-  X(squared_error_slope_backward, FLOAT, 106) \
-  X(absolute_error, NUM, 107) \
-  X(absolute_error_backward, FLOAT, 108) \
-  X(binary_cross_entropy_element, FLOAT, 109) \
-  X(binary_cross_entropy_element_backward, FLOAT, 110) \
-  X(binary_cross_entropy_with_logits_element, FLOAT, 111) \
-  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 112)
+  X(power_half, FLOAT, 78) \
+  X(power_half_backward, FLOAT, 79) \
+  X(power_minus_half, FLOAT, 80) \
+  X(power_minus_half_backward, FLOAT, 81) \
+  X(power_minus_one, FLOAT, 82) \
+  X(power_minus_one_backward, FLOAT, 83) \
+  X(maximum, NUM, 84) \
+  X(maximum_backward, FLOAT, 85) \
+  X(minimum, NUM, 86) \
+  X(minimum_backward, FLOAT, 87) \
+  X(eq, NUM, 88) \
+  X(ne, NUM, 89) \
+  X(lt, NUM, 90) \
+  X(le, NUM, 91) \
+  X(gt, NUM, 92) \
+  X(ge, NUM, 93) \
+  X(isnan, NUM, 94) \
+  X(isinf, NUM, 95) \
+  X(isfinite, NUM, 96) \
+  X(logical_not, INT, 97) \
+  X(logical_and, INT, 98) \
+  X(logical_or, INT, 99) \
+  X(logical_xor, INT, 100) \
+  X(bitwise_and, INT, 101) \
+  X(bitwise_or, INT, 102) \
+  X(bitwise_xor, INT, 103) \
+  X(bitwise_complement, INT, 104) \
+  X(where, NUM, 105) \
+  X(where_backward, FLOAT, 106) \
+  X(fill_where, NUM, 107) \
+  X(fill_where_backward, FLOAT, 108) \
+  X(squared_error, FLOAT, 109) \
+  X(squared_error_backward, FLOAT, 110) \
+  X(squared_error_slope, FLOAT, 111) \
+  X(squared_error_slope_backward, FLOAT, 112) \
+  X(binary_cross_entropy_element, FLOAT, 113) \
+  X(binary_cross_entropy_element_backward, FLOAT, 114) \
+  X(binary_cross_entropy_with_logits_element, FLOAT, 115) \
+  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 116)
 
 // clang-format on

@@ -255,6 +255,7 @@ def _row(f: Function) -> str:
         f"{{{passes}}}",
         f"{{{reads}}}",
         f"{f.name}_gradient" if e.grad else "nullptr",
+        "true" if e.flat else "false",
         "true" if e.numbers_fit else "false",
         "true" if e.counts_bools else "false",
         f'"{e.refused_by}"' if e.refused_by else "nullptr",

@@ -137,6 +137,7 @@ class Elementwise:
     numbers_fit: bool = False  # a number that the dtype cannot hold is refused, not wrapped
     # PyTorch's name of the kernel that refuses integers (class float) or floats (class int).
     refused_by: str = ""
+    flat: bool = False  # the gradient is constant in the inputs where it is differentiable
     counts_bools: bool = False  # bools alone meet in int64
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""

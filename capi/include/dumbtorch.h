@@ -3441,6 +3441,11 @@ DT_API dt_status dt_tensor_is_set_to(
 DT_API dt_status dt_tensor_is_same(
     dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
+/** What a view is a view of: the tensor that a chain of views began with.
+ * @param self The tensor.
+ * @return The tensor, or NULL if this one is no view. */
+DT_API dt_status dt_tensor_base(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+
 /** How often the tensor, its views and what it was detached from were changed in place.
  * @param self The tensor. */
 DT_API dt_status dt_tensor_version(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;

@@ -1,6 +1,7 @@
 #include "capi/shim/adapters.h"
 
 #include "core/autograd/engine.h"
+#include "core/autograd/view.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/allocator.h"
@@ -98,6 +99,10 @@ bool is_set_to(const Tensor& a, const Tensor& b) {
 std::string grad_fn_name(const Tensor& x) {
   const Ref<Node> node = x.grad_fn();
   return node ? node->name : "";
+}
+
+Tensor base(const Tensor& x) {
+  return x.impl()->autograd.view ? Tensor(Ref<TensorImpl>::share(view_base(x.impl()))) : Tensor();
 }
 
 void backward(const Tensor& output, const Tensor& gradient, std::optional<bool> retain_graph,

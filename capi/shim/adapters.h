@@ -35,6 +35,7 @@ void synchronize(Device device);
 // ---- tensors
 bool is_set_to(const Tensor& a, const Tensor& b);
 std::string grad_fn_name(const Tensor& x);
+Tensor base(const Tensor& x);  // undefined if x is no view
 
 // ---- autograd. An absent retain_graph means create_graph; an empty list of gradients means ones.
 void backward(const Tensor& output, const Tensor& gradient, std::optional<bool> retain_graph,

@@ -142,6 +142,15 @@ dt_status dt_tensor_is_same(dt_tensor *self, dt_tensor *other, int32_t *out) noe
   });
 }
 
+dt_status dt_tensor_base(dt_tensor *self, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("tensor_base", [&] {
+    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put_optional(out, base(self_));
+  });
+}
+
 dt_status dt_tensor_version(dt_tensor *self, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_version", [&] {

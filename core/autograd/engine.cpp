@@ -46,6 +46,18 @@ Tensor conform(Tensor grad, const Dims& sizes, DType dtype, Device device) {
   return grad;
 }
 
+// How the memory of x.grad is laid out: like that of x, or row-major where x has gaps or repeats.
+Dims grad_strides(const Tensor& x) {
+  return is_dense(x.sizes(), x.strides()) ? x.strides() : contiguous_strides(x.sizes());
+}
+
+bool same_walk(const Dims& sizes, const Dims& a, const Dims& b) {
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != 1 && a[d] != b[d]) return false;
+  }
+  return true;
+}
+
 bool sole_owner(const Tensor& x) {
   return x.ref()->use_count() == 1 && x.storage()->use_count() == 1 && !x.impl()->autograd.view;
 }
@@ -226,8 +238,8 @@ void Run::step(Pending& p) {
   }
 }
 
-// Nodes were made after what made their inputs. So taking the latest first means that every
-// gradient of a node has arrived when its turn comes.
+// A node's number is larger than those of what made its inputs. So taking the largest first means
+// that every gradient of a node has arrived when its turn comes.
 void Run::finish() {
   const GradMode mode(options_.create_graph);
   while (!ready_.empty()) {
@@ -252,8 +264,9 @@ void Run::add_to_grad(const Tensor& x, Tensor grad) {
   const Tensor before = x.grad();
   if (!before.defined()) {
     // A gradient that others see (an input of the graph, say) must not become .grad's memory.
-    const bool keep = sole_owner(grad) && is_dense(x.sizes(), grad.strides());
-    x.set_grad(keep ? std::move(grad) : clone(grad));
+    const Dims strides = grad_strides(x);
+    const bool keep = sole_owner(grad) && same_walk(x.sizes(), grad.strides(), strides);
+    x.set_grad(keep ? std::move(grad) : clone_strided(grad, strides));
   } else if (options_.create_graph) {
     x.set_grad(add(before, grad));
   } else {

@@ -36,11 +36,16 @@ struct HookList {
   std::vector<HookEntry> entries;
 };
 
-// Lets retain_grad's hook find its tensor, or find that it is gone.
+// Lets retain_grad's hook find its tensor, or find that it is gone. The hook is on the node that is
+// the tensor's history, and follows it to another one.
 struct RetainCell {
   SpinLock lock;
   TensorImpl* tensor;
+  std::weak_ptr<HookCell> hook;
 };
+
+// After x's history was replaced: retain_grad's hook goes to the new one.
+void move_retain_hook(const Tensor& x);
 
 // Adds a hook to a tensor that requires grad.
 std::weak_ptr<HookCell> add_hook(const Tensor& x, GradHook hook);

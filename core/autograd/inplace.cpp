@@ -92,9 +92,8 @@ TensorImpl* end_of_views(TensorImpl* x) {
 void rebase(const Tensor& view, const Ref<Node>& inner) {
   const Tensor base(Ref<TensorImpl>::share(end_of_views(view.impl())));
   auto node = Ref<Node>::adopt(new CopySlices(base, view, inner));
-  node->edges.resize(inner->edges.size());
-  node->edges[0] = gradient_edge(base);
-  for (int i = 1; i < inner->edges.size(); ++i) node->edges[i] = inner->edges[i];
+  node->connect(inner->edges.size(),
+                [&](int i) { return i == 0 ? gradient_edge(base) : inner->edges[i]; });
   inner->outputs.resize(1);
   inner->outputs[0] = OutputInfo(view);
   node->outputs.resize(1);
@@ -139,11 +138,6 @@ Tensor history_clone(const Tensor& x) {
   }
   if (const Ref<Node> node = x.grad_fn()) set_history(copy, node, x.impl()->autograd.output_index);
   return copy;
-}
-
-void attach_inputs(const Ref<Node>& node, TensorList inputs) {
-  node->edges.resize(static_cast<int>(inputs.size()));
-  for (int i = 0; i < node->edges.size(); ++i) node->edges[i] = gradient_edge(inputs[i]);
 }
 
 void finish_inplace(const Tensor& x, const Ref<Node>& node) {

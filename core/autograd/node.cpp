@@ -1,12 +1,17 @@
 #include "core/autograd/node.h"
 
 #include "core/autograd/record.h"
+#include "core/ops/creation.gen.h"
 
 namespace dt {
 
 uint64_t Node::next_seq() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Node::connect(TensorList inputs) {
+  connect(static_cast<int>(inputs.size()), [&](int i) { return gradient_edge(inputs[i]); });
 }
 
 void destroy_node(Node* node) {
@@ -39,10 +44,7 @@ bool needs_graph(TensorList inputs) {
 }
 
 void attach(const Ref<Node>& node, TensorList outputs, TensorList inputs) {
-  node->edges.resize(static_cast<int>(inputs.size()));
-  for (int64_t i = 0; i < inputs.size(); ++i) {
-    node->edges[static_cast<int>(i)] = gradient_edge(inputs[i]);
-  }
+  node->connect(inputs);
   node->outputs.resize(static_cast<int>(outputs.size()));
   for (int i = 0; i < node->outputs.size(); ++i) {
     const Tensor& y = outputs[i];
@@ -61,6 +63,42 @@ void set_history(const Tensor& y, const Ref<Node>& node, int output_index) {
   a.output_index = output_index;
   a.requires_grad = false;
   a.lock.unlock();
+  move_retain_hook(y);
+}
+
+// Zeros like the input that an edge leads to.
+static Tensor zeros_at(const Edge& edge) {
+  const OutputInfo input =
+      edge.leaf ? OutputInfo(Tensor(edge.leaf)) : edge.node->outputs[edge.index];
+  return zeros(input.sizes, input.dtype, input.device);
+}
+
+// `gradient` with a place in the graph: its derivative is zero by what the `n` edges lead to.
+template <class EdgeOf>
+static Tensor flat(const Tensor& gradient, int n, EdgeOf edge_of) {
+  auto backward = [](BackwardCall& b) {
+    if (b.wants(0)) b.results[0] = b.grad();
+    for (int i = 1; i < b.node->edges.size(); ++i) {
+      if (b.wants(i)) b.results[i] = zeros_at(b.node->edges[i]);
+    }
+  };
+  auto node = Ref<Node>::adopt(new FunctionNode<decltype(backward)>("FlatBackward0", backward));
+  node->connect(1 + n, [&](int i) { return i == 0 ? gradient_edge(gradient) : edge_of(i - 1); });
+  const Tensor y = gradient.detach();
+  node->outputs.resize(1);
+  node->outputs[0] = OutputInfo(y);
+  set_history(y, node, 0);
+  return y;
+}
+
+Tensor BackwardCall::flat_in_inputs(const Tensor& gradient) const {
+  if (!create_graph) return gradient;
+  return flat(gradient, node->edges.size(), [this](int i) { return node->edges[i]; });
+}
+
+Tensor BackwardCall::flat_in_result(const Tensor& gradient) const {
+  if (!create_graph) return gradient;
+  return flat(gradient, 1, [this](int) { return Edge{Ref<Node>::share(node), {}, 0}; });
 }
 
 void fail_released() {

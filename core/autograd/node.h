@@ -46,17 +46,26 @@ struct OutputInfo {
 
 class Node : public RefCounted, public Pooled {
  public:
-  explicit Node(const char* name) : name(name), seq(next_seq()) {}
+  explicit Node(const char* name) : name(name) {}
   virtual ~Node() = default;
   virtual void backward(BackwardCall& call) = 0;
   // Drops what was saved for backward; a later backward that needs it is an error.
   virtual void release_saved() = 0;
+  // Sets `n` edges; edge_of(i) leads to what made input i. The node's number is taken last, because
+  // finding an edge may make a node: a view records itself again when it is asked for
+  // (autograd/variable.cpp).
+  template <class EdgeOf>
+  void connect(int n, EdgeOf edge_of) {
+    edges.resize(n);
+    for (int i = 0; i < n; ++i) edges[i] = edge_of(i);
+    seq = next_seq();
+  }
+  void connect(TensorList inputs);
   // Frees a graph of any depth without recursion.
   static void destroy(Node* node);
 
   const char* const name;  // "MulBackward0"
-  const uint64_t
-      seq;  // creation order. Inputs were made before their node, so later nodes run first
+  uint64_t seq = 0;        // larger than those of the nodes that the edges lead to
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
   Hooks hooks;                       // on the gradients of the outputs
@@ -89,6 +98,10 @@ struct BackwardCall {
   // For formulas that take a number as well.
   Operand grad_operand() const { return is_seed ? Operand(1) : Operand(grads[0]); }
   bool wants(int i) const { return wanted[i]; }
+  // A gradient that was found from the op's inputs, or from its result, and is constant in them:
+  // differentiating it gives zeros, as in PyTorch, where without this it would be an error.
+  Tensor flat_in_inputs(const Tensor& gradient) const;
+  Tensor flat_in_result(const Tensor& gradient) const;
 };
 
 }  // namespace dt

@@ -186,14 +186,20 @@ void Tensor::retain_grad() const {
            "can't retain_grad on Tensor that has requires_grad=False");
   Autograd& a = impl_->autograd;
   if (!a.node || a.retain_cell) return;  // leaves keep theirs anyway
-  auto cell = std::make_shared<RetainCell>();
-  cell->tensor = impl_.get();
-  a.retain_cell = cell;
+  a.retain_cell = std::make_shared<RetainCell>();
+  a.retain_cell->tensor = impl_.get();
+  move_retain_hook(*this);
+}
+
+void move_retain_hook(const Tensor& x) {
+  const std::shared_ptr<RetainCell> cell = x.impl()->autograd.retain_cell;
+  if (!cell) return;
+  if (const std::shared_ptr<HookCell> before = cell->hook.lock()) before->remove();
   const auto hook = [cell](const Tensor& grad) {
     retain(*cell, grad);
     return Tensor();
   };
-  insert_hook(*this, hook, true);
+  cell->hook = insert_hook(x, hook, true);
 }
 
 Edge gradient_edge(const Tensor& x) {

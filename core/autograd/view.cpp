@@ -108,7 +108,6 @@ void record_view_of(TensorImpl* view, const Tensor& parent) {
 Tensor make_view(const char* node_name, const Tensor& x, const Dims& sizes, const Dims& strides,
                  int64_t offset, const ViewRecipe& recipe) {
   Tensor y = make_alias(x, sizes, strides, offset);
-  if (!is_floating(x.dtype())) return y;
   const bool record = needs_graph(x);  // also brings x's own node up to date
   TensorImpl* base = view_base(x.impl());
   const ViewInfo* parent = x.impl()->autograd.view.get();

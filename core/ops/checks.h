@@ -120,7 +120,7 @@ inline bool is_channels_last(const Tensor& x) {
 
 // Keeps an input for backward only where a gradient will need it.
 inline Saved save_if(bool needed, const Tensor& x) {
-  return needed && x.defined() ? Saved::input(x) : Saved();
+  return needed ? Saved::input(x) : Saved();
 }
 
 }  // namespace dt

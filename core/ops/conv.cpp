@@ -76,7 +76,7 @@ Tensor convolve_integers(const Tensor& x, const Tensor& weight, const Tensor& bi
            matmul(factors, reshape(points, {sizes[0], c.groups, per_group, sizes[2] * sizes[3]})));
     }
   }
-  y = reshape(y, sizes);
+  y = unsafe_view(y, sizes);
   return bias.defined() ? add(y, reshape(bias, {-1, 1, 1})) : y;
 }
 
@@ -98,7 +98,7 @@ void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_si
   }
   if (!b.wants(1) || b.create_graph) {
     if (b.wants(1)) b.results[1] = weight_gradient(g, x, weight_sizes, c);
-    b.results[2] = sum(g, {{0, 2, 3}});
+    b.results[2] = b.flat_in_inputs(sum(g, {{0, 2, 3}}));
     return;
   }
   b.results[1] = make_empty(weight_sizes, g.dtype(), g.device());

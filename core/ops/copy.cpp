@@ -14,9 +14,9 @@
 namespace dt {
 namespace {
 
-Tensor copy_as(const Tensor& x, DType dtype, Device device, MemoryFormat format,
+Tensor copy_as(const Tensor& x, DType dtype, Device device, const Dims& strides,
                const char* node_name, bool non_blocking = false) {
-  const Tensor y = make_empty_strided(x.sizes(), format_strides(x, format), dtype, device);
+  const Tensor y = make_empty_strided(x.sizes(), strides, dtype, device);
   copy_elements(y, x, non_blocking);
   if (!is_floating(dtype)) return y;
   // The engine converts the gradient to x's dtype.
@@ -85,18 +85,32 @@ Dims format_strides(const Tensor& x, MemoryFormat format) {
 
 Tensor to_dtype(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  return copy_as(x, dtype, x.device(), MemoryFormat::kPreserve, "ToCopyBackward0");
+  return copy_as(x, dtype, x.device(), format_strides(x, MemoryFormat::kPreserve),
+                 "ToCopyBackward0");
+}
+
+Tensor clone_strided(const Tensor& x, const Dims& strides) {
+  return copy_as(x, x.dtype(), x.device(), strides, "CloneBackward0");
 }
 
 Tensor on_host(const Tensor& x) {
   if (x.device() == kCpu) return x;
   const GradMode no_grad(false);
-  return copy_as(x, x.dtype(), kCpu, MemoryFormat::kPreserve, "");
+  return copy_as(x, x.dtype(), kCpu, format_strides(x, MemoryFormat::kPreserve), "");
 }
 
 Tensor alias(const Tensor& x) {
   const Tensor y = x.detach();
   return record("AliasBackward0", y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
+}
+
+Tensor keep_order(const Tensor& x) {
+  if (!needs_graph(x)) return x;
+  const Dims strides = format_strides(x, MemoryFormat::kPreserve);
+  return record("AliasBackward0", x.detach(), {x}, [strides](BackwardCall& b) {
+    const Tensor& g = b.grad();
+    b.results[0] = g.strides() == strides ? g : clone_strided(g, strides);
+  });
 }
 
 Scalar item(const Tensor& x) {
@@ -107,7 +121,7 @@ Scalar item(const Tensor& x) {
 }
 
 Tensor clone(const Tensor& input, MemoryFormat memory_format) {
-  return copy_as(input, input.dtype(), input.device(), memory_format, "CloneBackward0");
+  return clone_strided(input, format_strides(input, memory_format));
 }
 
 Tensor to(const Tensor& input, Device device, DType dtype, bool non_blocking, bool copy,
@@ -119,7 +133,8 @@ Tensor to(const Tensor& input, Device device, DType dtype, bool non_blocking, bo
                             (memory_format == MemoryFormat::kChannelsLast ? is_channels_last(input)
                                                                           : input.is_contiguous());
   if (!copy && right_format && device == input.device() && dtype == input.dtype()) return input;
-  return copy_as(input, dtype, device, memory_format, "ToCopyBackward0", non_blocking);
+  return copy_as(input, dtype, device, format_strides(input, memory_format), "ToCopyBackward0",
+                 non_blocking);
 }
 
 Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {

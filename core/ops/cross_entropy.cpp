@@ -17,7 +17,7 @@ namespace dt {
 namespace {
 
 struct ClassLoss {
-  Tensor weight;  // a factor for each class; undefined: 1. It takes no part in any graph
+  Tensor weight;  // a factor for each class; undefined: 1
   int64_t ignore_index;
   double label_smoothing;
 };
@@ -65,6 +65,14 @@ void check_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
            " classes or no classes but got weight tensor of shape: ", weight.sizes());
   DT_CHECK(weight.dtype() == input.dtype(), kRuntimeError, "expected scalar type ",
            type_word(input.dtype()), " but found ", type_word(weight.dtype()));
+}
+
+// Of the losses of class targets. Those of probabilities are plain ops, and have such a gradient.
+void check_is_constant(const Tensor& weight, const Tensor& input) {
+  DT_CHECK(!needs_graph(weight), kRuntimeError, "The function '",
+           input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward",
+           "' is not differentiable with respect to argument 'weight'. This input cannot have "
+           "requires_grad True.");
 }
 
 // Class targets for input [N, C, d1, ...] are [N, d1, ...].
@@ -125,26 +133,30 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
       {loss.label_smoothing});
   if (!needs_graph(x)) return y;
   return fused(
-      "CrossEntropyLossBackward0", y, {x, target},
-      [loss, reduction](const std::vector<Tensor>& in) {
+      "CrossEntropyLossBackward0", y, {x, target, loss.weight},
+      {Saved::input(x), Saved::input(target), Saved::input(loss.weight)},
+      [ignore = loss.ignore_index, smoothing = loss.label_smoothing,
+       reduction](const std::vector<Tensor>& in) {
+        const ClassLoss loss{in[2], ignore, smoothing};
         const Tensor losses = row_losses_composition(in[0], in[1], loss);
         return reduce_class_losses(losses, in[1], loss, reduction);
       },
-      [loss, lse, divisor](BackwardCall& b, const std::vector<Tensor>& in) {
-        const Tensor &x = in[0], &target = in[1];
+      [ignore = loss.ignore_index, smoothing = loss.label_smoothing, lse, divisor](
+          BackwardCall& b, const std::vector<Tensor>& in) {
+        const Tensor &x = in[0], &target = in[1], &weight = in[2];
         b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
         run(DT_OP_cross_entropy_backward, {b.results[0]},
-            {row_factors(b, x.dtype(), target.sizes()), x, lse, target, optional_view(loss.weight),
+            {row_factors(b, x.dtype(), target.sizes()), x, lse, target, optional_view(weight),
              optional_view(divisor)},
-            {loss.ignore_index}, {loss.label_smoothing});
+            {ignore}, {smoothing});
       });
 }
 
 // [N, C, d1, ...] as [N * d1 * ..., C].
 Tensor class_rows(const Tensor& input) {
   if (input.ndim() == 2) return contiguous(input);
-  return contiguous(
-      reshape(movedim(input, {1}, {-1}), {input.numel() / input.size(1), input.size(1)}));
+  return contiguous(reshape(movedim(keep_order(input), {1}, {-1}),
+                            {input.numel() / input.size(1), input.size(1)}));
 }
 
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
@@ -154,7 +166,7 @@ Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const
            input.sizes());
   const Tensor flat = contiguous(reshape(class_targets(target), {target.numel()}));
   const Tensor losses = row_losses(class_rows(input), flat, loss, reduction);
-  return reduction == Reduction::kNone ? reshape(losses, target.sizes()) : losses;
+  return reduction == Reduction::kNone ? unsafe_view(losses, target.sizes()) : losses;
 }
 
 Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const ClassLoss& loss,
@@ -195,13 +207,14 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   if (input.ndim() == 1) {
     const Tensor y =
         nll_loss(unsqueeze(input, 0), at_least_1d(target), weight, ignore_index, reduction);
-    return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
+    return reduction == Reduction::kNone ? unsafe_view(y, target.sizes()) : y;
   }
   check_target_sizes(input, target);
   const Tensor t = class_targets(target);
   check_floating(input, "nll_loss_out_frame");
   check_weight(input, weight, input.size(1));
-  const ClassLoss loss{weight.defined() ? weight.detach() : weight, ignore_index, 0};
+  check_is_constant(weight, input);
+  const ClassLoss loss{weight, ignore_index, 0};
   return reduce_class_losses(picked_losses(input, t, loss), t, loss, reduction);
 }
 
@@ -216,15 +229,14 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
            type_word(target.dtype()));
   check_logits(input);
   check_weight(input, weight, input.size(input.ndim() == 1 ? 0 : 1));
-  const Tensor factors = weight.defined() ? contiguous(weight.detach()) : weight;
-  const ClassLoss loss{factors, ignore_index, label_smoothing};
-  if (has_probabilities) {
-    return cross_entropy_of_probabilities(input, target, loss, reduction);
-  }
+  const ClassLoss loss{weight.defined() ? contiguous(weight) : weight, ignore_index,
+                       label_smoothing};
+  if (has_probabilities) return cross_entropy_of_probabilities(input, target, loss, reduction);
+  check_is_constant(weight, input);
   if (input.ndim() == 1) {
     const Tensor y =
         cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction);
-    return reduction == Reduction::kNone ? reshape(y, target.sizes()) : y;
+    return reduction == Reduction::kNone ? unsafe_view(y, target.sizes()) : y;
   }
   return cross_entropy_of_classes(input, target, loss, reduction);
 }

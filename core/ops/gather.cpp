@@ -140,7 +140,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
     DT_CHECK(index.numel() == 1, kRuntimeError,
              "index_select(): Index to scalar can have only 1 value, got ", index.numel(),
              " value(s)");
-    return reshape(index_select(reshape(input, {1}), 0, index), {});
+    return unsafe_view(index_select(reshape(input, {1}), 0, index), {});
   }
   const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
   Dims sizes = input.sizes();
@@ -215,7 +215,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse
                  scatter_add(zeros(sizes, g.dtype(), g.device()), d, saved.get(b.node), g);
            });
   }
-  return index.ndim() == 0 ? reshape(y, {}) : y;
+  return index.ndim() == 0 ? unsafe_view(y, {}) : y;
 }
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Operand& src) {

@@ -131,7 +131,7 @@ Tensor repeat_interleaved(const Tensor& input, IntList repeats) {
     wide.push_back(size);
   }
   const Tensor x = expand(reshape(input, interleaved), wide);
-  return reshape(clone(x, MemoryFormat::kContiguous), result);
+  return unsafe_view(clone(x, MemoryFormat::kContiguous), result);
 }
 
 }  // namespace

@@ -89,38 +89,58 @@ Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
   return y;
 }
 
-Tensor product(const char* node_name, Factor a, Factor b);
+enum class Order { kRows, kColumns };  // which lie in memory one after the other
+
+// The gradient of a matrix is made in the matrix's own order: it needs no copy to become .grad, nor
+// does that of w where x @ w.t() was computed.
+Order order_of(const Tensor& x) {
+  const bool columns =
+      x.ndim() == 2 && x.strides()[0] == 1 && x.strides()[1] == x.sizes()[0] && !x.is_contiguous();
+  return columns ? Order::kColumns : Order::kRows;
+}
+
+// a @ b in either order, without a record.
+Tensor multiply_in_order(Factor a, Factor b, Order order) {
+  if (order == Order::kRows) return multiply(a, b);
+  const Tensor t = multiply({b.tensor, !b.transposed}, {a.tensor, !a.transposed});
+  return make_alias(t, {t.size(1), t.size(0)}, {1, t.size(1)}, 0);
+}
+
+Tensor product(const char* node_name, Factor a, Factor b, Order order = Order::kRows);
 
 // With y = a @ b: the gradient of a is g @ b^T, and of b a^T @ g. For a transposed factor it is the
 // transpose of that.
-Tensor gradient_of_left(const char* node_name, const Tensor& g, bool transposed, Factor b) {
-  return transposed ? product(node_name, b, {g, true})
-                    : product(node_name, {g, false}, {b.tensor, !b.transposed});
+Tensor gradient_of_left(const char* node_name, const Tensor& g, bool transposed, Factor b,
+                        Order order) {
+  return transposed ? product(node_name, b, {g, true}, order)
+                    : product(node_name, {g, false}, {b.tensor, !b.transposed}, order);
 }
-Tensor gradient_of_right(const char* node_name, const Tensor& g, Factor a, bool transposed) {
-  return transposed ? product(node_name, {g, true}, a)
-                    : product(node_name, {a.tensor, !a.transposed}, {g, false});
+Tensor gradient_of_right(const char* node_name, const Tensor& g, Factor a, bool transposed,
+                         Order order) {
+  return transposed ? product(node_name, {g, true}, a, order)
+                    : product(node_name, {a.tensor, !a.transposed}, {g, false}, order);
 }
 
 // The differentiable product of two matrices or batches, either of them transposed.
-Tensor product(const char* node_name, Factor a, Factor b) {
-  const Tensor y = multiply(a, b);
+Tensor product(const char* node_name, Factor a, Factor b, Order order) {
+  const Tensor y = multiply_in_order(a, b, order);
   const bool wants_a = needs_graph(a.tensor), wants_b = needs_graph(b.tensor);
   if (!wants_a && !wants_b) return y;
   return record(
       node_name, y, {a.tensor, b.tensor},
-      [node_name, ta = a.transposed, tb = b.transposed, left = save_if(wants_b, a.tensor),
+      [node_name, ta = a.transposed, tb = b.transposed, order_a = order_of(a.tensor),
+       order_b = order_of(b.tensor), left = save_if(wants_b, a.tensor),
        right = save_if(wants_a, b.tensor)](BackwardCall& call) {
         const Tensor& g = call.grad();
         if (call.wants(0))
-          call.results[0] = gradient_of_left(node_name, g, ta, {right.get(call.node), tb});
+          call.results[0] = gradient_of_left(node_name, g, ta, {right.get(call.node), tb}, order_a);
         if (call.wants(1))
-          call.results[1] = gradient_of_right(node_name, g, {left.get(call.node), ta}, tb);
+          call.results[1] = gradient_of_right(node_name, g, {left.get(call.node), ta}, tb, order_b);
       });
 }
 
-Tensor mm_product(const Tensor& a, bool ta, const Tensor& b, bool tb) {
-  return product("MmBackward0", {a, ta}, {b, tb});
+Tensor mm_product(const Tensor& a, bool ta, const Tensor& b, bool tb, Order order = Order::kRows) {
+  return product("MmBackward0", {a, ta}, {b, tb}, order);
 }
 
 void check_multiply(Factor a, Factor b) {
@@ -162,7 +182,7 @@ Tensor batched_matmul(const Tensor& a, const Tensor& b) {
   Dims sizes = batch;
   sizes.push_back(a.size(-2));
   sizes.push_back(b.size(-1));
-  return reshape(bmm(as_batch(a, batch), as_batch(b, batch)), sizes);
+  return unsafe_view(bmm(as_batch(a, batch), as_batch(b, batch)), sizes);
 }
 
 // A batch times one matrix is one tall matrix times it.
@@ -170,9 +190,9 @@ Tensor folded_matmul(const Tensor& a, const Tensor& b) {
   Dims sizes = a.sizes();
   sizes.erase(a.ndim() - 1);
   const Tensor tall = reshape(a, {count(a.sizes(), 0, a.ndim() - 1), a.size(-1)});
-  if (b.ndim() == 1) return reshape(mv(tall, b), sizes);
+  if (b.ndim() == 1) return unsafe_view(mv(tall, b), sizes);
   sizes.push_back(b.size(1));
-  return reshape(mm(tall, b), sizes);
+  return unsafe_view(mm(tall, b), sizes);
 }
 
 // The bias's gradient is the sum of the rows; the engine sums to unusual shapes.
@@ -221,7 +241,10 @@ const ActivationRow& row_of(Activation activation) {
 // The gradient of what the activation was applied to.
 Tensor gradient_before(Activation activation, const BackwardCall& call, const Tensor& y) {
   const Tensor& g = call.grad();
-  if (call.create_graph) return row_of(activation).gradient(g, y);
+  if (call.create_graph) {
+    const Tensor h = row_of(activation).gradient(g, y);
+    return activation == Activation::kRelu ? call.flat_in_result(h) : h;
+  }
   const Tensor h = make_empty(g.sizes(), g.dtype(), g.device());
   Layout layout(g.sizes());
   for (const Tensor* x : {&h, &g, &y}) layout.add(*x);
@@ -253,15 +276,15 @@ bool small_linear_backward(BackwardCall& call, const Tensor& g, const Tensor& x,
 
 // Through the activation first, unless one kernel does both.
 void linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, const Tensor& y,
-                     Activation activation, int bias_ndim) {
+                     Activation activation, int bias_ndim, Order order_x, Order order_w) {
   if (small_linear_backward(call, call.grad(), x, w, y, activation, bias_ndim)) return;
   Tensor g = call.grad();
   if (activation != Activation::kDefault) {
     g = gradient_before(activation, call, y);
     if (small_linear_backward(call, g, x, w, Tensor(), Activation::kDefault, bias_ndim)) return;
   }
-  if (call.wants(0)) call.results[0] = mm_product(g, false, w, false);
-  if (call.wants(1)) call.results[1] = mm_product(g, true, x, false);
+  if (call.wants(0)) call.results[0] = mm_product(g, false, w, false, order_x);
+  if (call.wants(1)) call.results[1] = mm_product(g, true, x, false, order_w);
   if (call.wants(2)) call.results[2] = bias_gradient(g, bias_ndim);
 }
 
@@ -282,10 +305,12 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
   return record(row_of(activation).node_name, y, {input, weight, bias},
                 [input = save_if(wants_weight, input), weight = save_if(wants_input, weight),
                  result = activation == Activation::kDefault ? Saved() : Saved::output(y),
-                 activation, bias_ndim = bias.defined() ? bias.ndim() : 0](BackwardCall& call) {
+                 activation, bias_ndim = bias.defined() ? bias.ndim() : 0,
+                 order_x = order_of(input), order_w = order_of(weight)](BackwardCall& call) {
                   const Tensor x = call.wants(1) ? input.get(call.node) : Tensor();
                   const Tensor w = call.wants(0) ? weight.get(call.node) : Tensor();
-                  linear_backward(call, x, w, result.get(call.node), activation, bias_ndim);
+                  linear_backward(call, x, w, result.get(call.node), activation, bias_ndim, order_x,
+                                  order_w);
                 });
 }
 
@@ -295,7 +320,7 @@ Tensor linear_of(const Tensor& input, const Tensor& weight, const Tensor& bias,
   Dims sizes = input.sizes();
   sizes[input.ndim() - 1] = weight.size(0);
   const Tensor rows = reshape(input, {count(input.sizes(), 0, input.ndim() - 1), input.size(-1)});
-  return reshape(linear_rows(rows, weight, bias, activation), sizes);
+  return unsafe_view(linear_rows(rows, weight, bias, activation), sizes);
 }
 
 }  // namespace
@@ -328,7 +353,7 @@ Tensor mv(const Tensor& input, const Tensor& vec) {
   DT_CHECK(input.dtype() == vec.dtype(), kRuntimeError,
            "addmv input tensors must have the same dtype, but got ", type_word(vec.dtype()), ", ",
            type_word(input.dtype()), ", and ", type_word(vec.dtype()));
-  return reshape(mm_product(input, false, reshape(vec, {length, 1}), false), {rows});
+  return unsafe_view(mm_product(input, false, reshape(vec, {length, 1}), false), {rows});
 }
 
 Tensor dot(const Tensor& input, const Tensor& tensor) {
@@ -343,7 +368,7 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
            input.sizes(), " and src ", tensor.sizes(),
            " to have the same number of elements, but got ", n, " and ", tensor.numel(),
            " elements respectively");
-  return reshape(mm_product(reshape(input, {1, n}), false, reshape(tensor, {n, 1}), false), {});
+  return unsafe_view(mm_product(reshape(input, {1, n}), false, reshape(tensor, {n, 1}), false), {});
 }
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
@@ -360,14 +385,15 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
   if (!wants_1 && !wants_2 && !needs_graph(input)) return y;
   return record(
       "AddmmBackward0", y, {input, mat1, mat2},
-      [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), alpha = addend.alpha,
-       beta = addend.beta](BackwardCall& call) {
+      [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), order_1 = order_of(mat1),
+       order_2 = order_of(mat2), alpha = addend.alpha, beta = addend.beta](BackwardCall& call) {
         const Tensor& g = call.grad();
         if (call.wants(0)) call.results[0] = scaled(g, beta);
         if (call.wants(1))
-          call.results[1] = scaled(mm_product(g, false, right.get(call.node), true), alpha);
+          call.results[1] =
+              scaled(mm_product(g, false, right.get(call.node), true, order_1), alpha);
         if (call.wants(2))
-          call.results[2] = scaled(mm_product(left.get(call.node), true, g, false), alpha);
+          call.results[2] = scaled(mm_product(left.get(call.node), true, g, false, order_2), alpha);
       });
 }
 
@@ -380,7 +406,9 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
   if (a == 2 && b == 1) return mv(input, other);
   if (a == 1) {
     const Tensor y = matmul(unsqueeze(input, 0), other);
-    return squeeze(y, {{-2}});
+    Dims sizes = y.sizes();
+    sizes.erase(y.ndim() - 2);
+    return unsafe_view(y, sizes);
   }
   if (a > 2 && b <= 2) return folded_matmul(input, other);
   return batched_matmul(input, other);

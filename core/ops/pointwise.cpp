@@ -257,8 +257,12 @@ class PointwiseNode final : public Node {
     for (int i = 0; i < number_count_; ++i) g.number[i] = numbers_[i].to_double();
     row_.gradient(g);
     for (int i = 0; i < row_.inputs; ++i) {
-      if (g.wants[i]) call.results[i] = g.out[i];
+      if (g.wants[i]) call.results[i] = row_.flat ? flat(call, g.out[i]) : g.out[i];
     }
+  }
+
+  Tensor flat(const BackwardCall& call, const Tensor& gradient) const {
+    return reads_ & kReadsResult ? call.flat_in_result(gradient) : call.flat_in_inputs(gradient);
   }
 
   // One pass over memory: the row's gradient formulas as a kernel. What was not kept is 0: only
@@ -323,10 +327,9 @@ bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out)
 }
 
 void attach_edges(Node& node, const PointwiseRow& row, Span<const Operand> inputs) {
-  node.edges.resize(row.inputs);
-  for (int i = 0; i < row.inputs; ++i) {
-    if (row.differentiable >> i & 1) node.edges[i] = gradient_edge(inputs[i].tensor());
-  }
+  node.connect(row.inputs, [&](int i) {
+    return row.differentiable >> i & 1 ? gradient_edge(inputs[i].tensor()) : Edge();
+  });
 }
 
 bool can_cast(DType from, DType to) {

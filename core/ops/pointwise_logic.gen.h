@@ -102,9 +102,6 @@ Tensor squared_error(const Tensor& input, const Tensor& target);
 Tensor squared_error_slope(
     const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
 
-// l1_loss before its reduction.
-Tensor absolute_error(const Tensor& input, const Tensor& target);
-
 // binary_cross_entropy before weights and reduction: logarithms are bounded by -100, those of the
 // gradient by target are not, as PyTorch's.
 Tensor binary_cross_entropy_element(const Tensor& input, const Tensor& target);

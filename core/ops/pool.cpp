@@ -71,6 +71,11 @@ void check_rank(const Tensor& x) {
            "non-empty 3D or 4D (batch mode) tensor expected for input");
 }
 
+// The result for an image that came without a batch.
+Tensor without_batch(const Tensor& y) {
+  return unsafe_view(y, {y.size(1), y.size(2), y.size(3)});
+}
+
 // ---- max_pool2d
 
 Tensor planes(const Tensor& x) {
@@ -106,7 +111,8 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
   run(DT_OP_max_pool2d, {y, indices}, {x}, MaxAttributes(p.window));
   record("MaxPool2DWithIndicesBackward0", y, {x},
          [saved = Saved::input(indices), sizes = x.sizes(), window = p.window](BackwardCall& b) {
-           b.results[0] = max_pool_gradient(b.grad(), saved.get(b.node), sizes, window);
+           b.results[0] =
+               b.flat_in_inputs(max_pool_gradient(b.grad(), saved.get(b.node), sizes, window));
          });
   return {y, indices};
 }
@@ -128,7 +134,7 @@ Tensor avg_pool(const Tensor& x, const Pooling& p) {
   const Tensor y = empty_image(p.output_sizes(x.sizes()), x, is_channels_last(x));
   run(DT_OP_avg_pool2d, {y}, {x}, AvgAttributes(p));
   return record("AvgPool2DBackward0", y, {x}, [sizes = x.sizes(), p](BackwardCall& b) {
-    b.results[0] = avg_pool_gradient(b.grad(), sizes, p);
+    b.results[0] = b.flat_in_inputs(avg_pool_gradient(b.grad(), sizes, p));
   });
 }
 
@@ -149,7 +155,7 @@ std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList 
   p.window.dilation = int_pair("dilation", dilation);
   if (input.ndim() == 4) return max_pool(input, p);
   const auto [y, indices] = max_pool(unsqueeze(input, 0), p);
-  return {squeeze(y, {{0}}), squeeze(indices, {{0}})};
+  return {without_batch(y), without_batch(indices)};
 }
 
 Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
@@ -171,7 +177,7 @@ Tensor avg_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntLis
   check_input(x, p);
   check_floating(x, "avg_pool2d");
   const Tensor y = avg_pool(x, p);
-  return input.ndim() == 4 ? y : squeeze(y, {{0}});
+  return input.ndim() == 4 ? y : without_batch(y);
 }
 
 }  // namespace dt

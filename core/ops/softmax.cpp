@@ -35,7 +35,7 @@ constexpr SoftmaxOp kLogSoftmax = {DT_OP_log_softmax, DT_OP_log_softmax_backward
 
 Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
-  if (input.ndim() == 0) return reshape(apply(op, reshape(input, {1}), 0, dtype), {});
+  if (input.ndim() == 0) return unsafe_view(apply(op, reshape(input, {1}), 0, dtype), {});
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
   if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
   DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", op_name(op.op),

@@ -114,6 +114,15 @@ Tensor reshape(const Tensor& input, IntList shape) {
   return view_as_sizes("ViewBackward0", x, sizes, contiguous_strides(sizes));
 }
 
+Tensor unsafe_view(const Tensor& fresh, const Dims& sizes) {
+  const auto strides = view_strides(fresh, sizes);
+  if (!strides) return unsafe_view(clone(fresh, MemoryFormat::kContiguous), sizes);
+  const Tensor y = make_alias(fresh, sizes, *strides, fresh.offset());
+  return record("UnsafeViewBackward0", y, {fresh}, [sizes = fresh.sizes()](BackwardCall& b) {
+    b.results[0] = reshape(b.grad(), sizes);
+  });
+}
+
 Tensor reshape_as(const Tensor& input, const Tensor& other) {
   return reshape(input, other.sizes());
 }

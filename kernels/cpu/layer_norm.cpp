@@ -29,6 +29,13 @@ class Weight {
 
 // ---- forward
 
+// One over the standard deviation. Rounding may leave a variance of less than nothing; of one that
+// overflowed nothing is known: NaN, not 0.
+inline double rstd_of(double variance, double eps) {
+  if (!(variance < __builtin_inf())) return __builtin_nan("");
+  return 1.0 / __builtin_sqrt(max(0.0, variance) + eps);
+}
+
 // Two passes, and the second also measures by how much the rounded mean is off: a large mean costs
 // no digits.
 template <class T>
@@ -39,9 +46,9 @@ void row_statistics(const T* x, int64_t n, double eps, T* mean, T* rstd) {
   const T squares =
       reduce_span<Sum<T>>(x, n, [guess](auto v) { return (v - guess) * (v - guess); }) / count;
   const double variance =
-      max(0.0, static_cast<double>(squares) - static_cast<double>(off) * static_cast<double>(off));
+      static_cast<double>(squares) - static_cast<double>(off) * static_cast<double>(off);
   *mean = guess + off;
-  *rstd = static_cast<T>(1.0 / __builtin_sqrt(variance + eps));
+  *rstd = static_cast<T>(rstd_of(variance, eps));
 }
 
 template <class T>

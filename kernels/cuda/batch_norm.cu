@@ -37,7 +37,7 @@ struct ShiftedSums {
     if (count == T(0)) return Moments<double>::none();
     const double n = static_cast<double>(count), shift = static_cast<double>(sum) / n;
     const double off = static_cast<double>(squares) - shift * static_cast<double>(sum);
-    return {n, static_cast<double>(base) + shift, off > 0 || off != off ? off : 0};
+    return {n, static_cast<double>(base) + shift, not_negative(off)};
   }
 };
 

@@ -41,12 +41,12 @@ struct Loss {
     smoothing = static_cast<T>(call->floats[0]);
   }
 
-  // The target of a row, or -1 if the row is ignored.
+  // The target of a row, or -1 if the row is ignored, as are those whose target is no class.
   __device__ __forceinline__ int64_t target_of(int64_t row) const {
     return valid_target(target[row * target_stride]);
   }
   __device__ __forceinline__ int64_t valid_target(int64_t t) const {
-    return t == ignore_index ? -1 : complaint.checked(t, classes);
+    return t != ignore_index && complaint.accepts(t, classes) ? t : -1;
   }
   __device__ __forceinline__ T weight_of(int64_t c) const { return weight ? weight[c] : T(1); }
 };

@@ -1,5 +1,6 @@
-// Bad indices. A kernel cannot throw: it goes on with a clamped index and leaves a note in its
-// device's error word, which the next synchronisation turns into an error that names the op.
+// Bad indices. A kernel cannot throw: it leaves a note in its device's error word, which the next
+// synchronisation turns into an error that names the op, and goes on. What it reads at a bad index
+// is element 0; it never writes there.
 #pragma once
 
 #include <stdint.h>
@@ -32,9 +33,9 @@ struct Complaint {
       : word(error_word(stream->device)), op(reinterpret_cast<unsigned long long>(call->op)) {}
 
 #ifdef __CUDACC__
-  // The index if it is in [0, size), else 0 after a complaint. Only the first one is kept.
-  __device__ __forceinline__ int64_t checked(int64_t index, int64_t size) const {
-    if (index >= 0 && index < size) return index;
+  // Whether the index is in [0, size). If not, this complains; only the first complaint is kept.
+  __device__ __forceinline__ bool accepts(int64_t index, int64_t size) const {
+    if (index >= 0 && index < size) return true;
     volatile ErrorWord* note = word;
     const unsigned int round = note->round;
     if (atomicExch(note->claim, round) != round) {
@@ -43,7 +44,7 @@ struct Complaint {
       __threadfence_system();  // the host sees the op's name last
       note->op = op;
     }
-    return 0;
+    return false;
   }
 #endif
 };

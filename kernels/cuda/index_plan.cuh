@@ -48,15 +48,10 @@ struct IndexPlan {
   }
 
 #ifdef __CUDACC__
-  __device__ __forceinline__ int64_t checked(int64_t value, int64_t size,
-                                             const Complaint& complaint) const {
-    if (wraps && value < 0 && value >= -size) return value + size;
-    return complaint.checked(value, size);
-  }
-
-  // The offsets of both operands at a logical position. kSelectors is at least `selectors`.
+  // The offsets of both operands at a logical position, and whether its index values are right: for
+  // a wrong one element 0 may be read. kSelectors is at least `selectors`.
   template <int kSelectors, class Index>
-  __device__ __forceinline__ void at(Index position, const Complaint& complaint, int64_t* to_plain,
+  __device__ __forceinline__ bool at(Index position, const Complaint& complaint, int64_t* to_plain,
                                      int64_t* to_indexed) const {
     int64_t plain_offset = 0, indexed_offset = 0, values[kSelectors] = {};
     for (int d = ndim - 1; d >= 0; --d) {
@@ -68,14 +63,21 @@ struct IndexPlan {
         if (k < selectors) values[k] += here * selector[k].strides[d];
       }
     }
+    bool is_right = true;
 #pragma unroll
     for (int k = 0; k < kSelectors; ++k) {
       if (k >= selectors) continue;
       const Selector& s = selector[k];
-      indexed_offset += checked(s.data[values[k]], s.size, complaint) * s.step;
+      int64_t value = s.data[values[k]];
+      if (wraps && value < 0 && value >= -s.size) value += s.size;
+      if (complaint.accepts(value, s.size))
+        indexed_offset += value * s.step;
+      else
+        is_right = false;
     }
     *to_plain = plain_offset;
     *to_indexed = indexed_offset;
+    return is_right;
   }
 
   // The offset of the plain operand alone.
@@ -239,8 +241,8 @@ int32_t visit_plan(const IndexPlan& plan, const F& f) {
   return visit_index(SelectorCount<DT_MAX_DIMS>());
 }
 
-// Whether some selector chooses from nothing: then every value is wrong, and there is no element
-// that a wrong value could be clamped to.
+// Whether some selector chooses from nothing: then every value is wrong, and there is no element 0
+// to read instead.
 inline bool chooses_from_nothing(const IndexPlan& plan) {
   for (int k = 0; k < plan.selectors; ++k) {
     if (plan.selector[k].size == 0) return true;

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kBlock) write_elements(T* y, Values<T> values,
   const Index position = static_cast<Index>(blockIdx.x) * kBlock + threadIdx.x;
   if (position >= count) return;
   int64_t from, to;
-  plan.at<kSelectors>(position, complaint, &from, &to);
+  if (!plan.at<kSelectors>(position, complaint, &from, &to)) return;
   op.apply(y + to, values.template load<1>(from).value[0]);
 }
 
@@ -67,13 +67,20 @@ struct SplitPlan {
   IndexPlan positions;
   Slice slice;
   int64_t unit = 0, lowest = 0;
-  int64_t extent = 1;  // keys are below it
+  int64_t extent = 1;  // keys are below it, except the one of bad indices
 
-  bool is_small() const { return positions.count() <= kMaxIndex32 && extent <= kMaxIndex32; }
+  // The key of positions with a bad index, behind all others.
+  int64_t nowhere() const { return extent; }
+  bool is_small() const { return positions.count() <= kMaxIndex32 && nowhere() <= kMaxIndex32; }
   int key_bits() const {
     int bits = 1;
-    while (bits < 63 && extent - 1 >> bits > 0) ++bits;
+    while (bits < 63 && nowhere() >> bits > 0) ++bits;
     return bits;
+  }
+  template <class Word>
+  SortedPositions<Word> sorted(const Word* keys, const Word* order) const {
+    return {keys, order,        static_cast<Word>(positions.count()), static_cast<Word>(nowhere()),
+            unit, lowest * unit};
   }
 };
 
@@ -129,25 +136,41 @@ SplitPlan split_plan(const IndexPlan& plan) {
 
 constexpr int kKeyThreads = 1024;
 
+// What makes the keys of positions.
+struct KeyMaker {
+  IndexPlan positions;
+  int64_t lowest, nowhere;
+  Complaint complaint;
+
+  KeyMaker(const SplitPlan& split, const Complaint& complaint)
+      : positions(split.positions),
+        lowest(split.lowest),
+        nowhere(split.nowhere()),
+        complaint(complaint) {}
+
+  template <int kSelectors, class Word>
+  __device__ __forceinline__ Word key(Word position) const {
+    int64_t plain, offset;
+    const bool is_right = positions.at<kSelectors>(position, complaint, &plain, &offset);
+    return static_cast<Word>(is_right ? offset - lowest : nowhere);
+  }
+};
+
 // Makes keys and positions.
 template <int kSelectors, class Word>
 __global__ void __launch_bounds__(kKeyThreads)
-    make_pairs(Word* keys, Word* order, IndexPlan positions, int64_t lowest, Complaint complaint,
-               Word count) {
+    make_pairs(Word* keys, Word* order, KeyMaker maker, Word count) {
   begin_kernel();
   const Word position = static_cast<Word>(blockIdx.x) * kKeyThreads + threadIdx.x;
   if (position >= count) return;
-  int64_t plain, offset;
-  positions.at<kSelectors>(position, complaint, &plain, &offset);
-  keys[position] = static_cast<Word>(offset - lowest);
+  keys[position] = maker.key<kSelectors>(position);
   order[position] = position;
 }
 
 // Makes the keys of a tile and counts their lowest digits.
 template <int kSelectors>
 __global__ void __launch_bounds__(kKeyThreads)
-    make_keys(uint32_t* keys, IndexPlan positions, int64_t lowest, Complaint complaint,
-              uint32_t count, DigitCounts counts) {
+    make_keys(uint32_t* keys, KeyMaker maker, uint32_t count, DigitCounts counts) {
   begin_kernel();
   __shared__ uint32_t lowest_digits[kMaxDigits];
   const int thread = static_cast<int>(threadIdx.x);
@@ -156,9 +179,7 @@ __global__ void __launch_bounds__(kKeyThreads)
   const uint32_t begin = blockIdx.x * counts.tile_pairs;
   const uint32_t end = min(count, begin + counts.tile_pairs);
   for (uint32_t position = begin + thread; position < end; position += kKeyThreads) {
-    int64_t plain, offset;
-    positions.at<kSelectors>(position, complaint, &plain, &offset);
-    const uint32_t key = static_cast<uint32_t>(offset - lowest);
+    const uint32_t key = maker.key<kSelectors>(position);
     keys[position] = key;
     atomicAdd(&lowest_digits[counts.digit_of(key, 0)], 1u);
   }
@@ -233,15 +254,14 @@ int32_t sort_few_positions(const dt_stream* stream, const dt_call* call, const S
                            Scratch* scratch, SortedPositions<uint32_t>* sorted) {
   const FewBuffers buffers(scratch, split);
   const auto count = static_cast<uint32_t>(split.positions.count());
-  const Complaint complaint(stream, call);
+  const KeyMaker maker(split, Complaint(stream, call));
   const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
     return launch(stream, make_keys<decltype(selectors)::value>,
                   static_cast<unsigned>(buffers.counts.tiles), kKeyThreads, 0, buffers.unsorted,
-                  split.positions, split.lowest, complaint, count, buffers.counts);
+                  maker, count, buffers.counts);
   });
   if (code != DT_KERNEL_OK) return code;
-  *sorted = {buffers.memory.keys, buffers.memory.order, count, split.unit,
-             split.lowest * split.unit};
+  *sorted = split.sorted(buffers.memory.keys, buffers.memory.order);
   return sort_few(stream, buffers.memory, count, buffers.counts);
 }
 
@@ -253,19 +273,17 @@ int32_t sort_positions(const dt_stream* stream, const dt_call* call, const Split
   }
   SortBuffers<Word> buffers(scratch, split);
   const Word count = static_cast<Word>(split.positions.count());
-  const Complaint complaint(stream, call);
+  const KeyMaker maker(split, Complaint(stream, call));
   const int32_t code = visit_plan(split.positions, [&](auto selectors, auto) {
     return launch(stream, make_pairs<decltype(selectors)::value, Word>,
                   static_cast<unsigned>(divide_up(count, kKeyThreads)), kKeyThreads, 0,
-                  buffers.keys.Current(), buffers.order.Current(), split.positions, split.lowest,
-                  complaint, count);
+                  buffers.keys.Current(), buffers.order.Current(), maker, count);
   });
   if (code != DT_KERNEL_OK) return code;
   const cudaError_t error = cub::DeviceRadixSort::SortPairs(
       buffers.scratch, buffers.scratch_bytes, buffers.keys, buffers.order, count, 0,
       split.key_bits(), native_stream(stream));
-  *sorted = {buffers.keys.Current(), buffers.order.Current(), count, split.unit,
-             split.lowest * split.unit};
+  *sorted = split.sorted(buffers.keys.Current(), buffers.order.Current());
   return check(error, "cub::DeviceRadixSort", stream->fault);
 }
 

@@ -37,8 +37,10 @@ struct Forward {
   int64_t rows, n;
   T eps;
 
+  // Of squares that overflowed nothing is known: NaN, not 0.
   __device__ __forceinline__ T rstd_of(const Moments<T>& m) const {
-    return T(1) / math::sqrt(m.squares / m.count + eps);
+    const T variance = not_negative(m.squares) / m.count;
+    return variance < T(math::kInfinity) ? T(1) / math::sqrt(variance + eps) : variance - variance;
   }
 
   template <class Row, int kWidth>

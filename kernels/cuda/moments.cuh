@@ -20,6 +20,12 @@ __device__ __forceinline__ float max_of(float a, float b) {
   return fmaxf(a, b);  // one instruction
 }
 
+// A sum of squares, of which rounding may leave less than nothing. NaN is not less, so it stays.
+template <class T>
+__device__ __forceinline__ T not_negative(T squares) {
+  return squares < T(0) ? T(0) : squares;
+}
+
 // What exponentials of elements up to `top` are taken relative to: -inf would give NaN where an
 // element is -inf, too.
 template <class T>
@@ -67,7 +73,9 @@ struct Moments {
     const T count = a.count + b.count;
     if (count == T(0)) return none();
     const T share = b.count / count, delta = b.mean - a.mean;
-    return {count, a.mean + delta * share, a.squares + b.squares + delta * delta * a.count * share};
+    // In this order 0 elements add 0, however large the other mean is.
+    return {count, a.mean + delta * share,
+            a.squares + b.squares + (delta * a.count) * (delta * share)};
   }
 
   // Of `count` elements at once: element(i, use) calls use(x) for those that exist. The second loop

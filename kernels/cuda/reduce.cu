@@ -1,5 +1,6 @@
 // Reductions to values: sum, mean, prod, amax, amin, any, all, var and norm.
 #include "kernels/cuda/fold.cuh"
+#include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/reduce_engine.cuh"
 #include "kernels/cuda/register.h"
 
@@ -106,7 +107,9 @@ struct Deviations {
   __device__ __forceinline__ Partial close(const Accumulator& a) const {
     if (a.count == 0) return identity();
     const double count = a.count, mean = a.sum / count;
-    return {count, a.first + mean, fmax(a.squares - a.sum * mean, 0.0)};
+    // Squares that overflow are infinite, and NaN only if an element is not finite.
+    const double squares = a.squares - a.sum * (isinf(a.squares) ? 0.0 : mean);
+    return {count, a.first + mean, not_negative(squares)};
   }
   __device__ __forceinline__ Partial merge(const Partial& a, const Partial& b) const {
     if (a.count == 0) return b;

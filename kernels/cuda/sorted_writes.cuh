@@ -7,6 +7,9 @@
 // goes to scratch memory (`heads`: the end of a run that began earlier; `tails`: the beginning of a
 // run that goes on) for a second kernel. Where the cuts are depends on positions alone, so the
 // result is always the same.
+//
+// Positions with a bad index have a key of their own, `nowhere`: what belongs to it is added up
+// like the rest, but never written.
 #pragma once
 
 #include "kernels/cuda/index_plan.cuh"
@@ -43,7 +46,7 @@ struct Slice {
 template <class Word>
 struct SortedPositions {
   const Word *keys, *order;  // order: logical positions
-  Word count;
+  Word count, nowhere;
   int64_t unit, lowest;
 
 #ifdef __CUDACC__
@@ -117,12 +120,12 @@ __global__ void __launch_bounds__(kWriteThreads)
   const int64_t all = static_cast<int64_t>(sorted.count) * slice.count;
   const int64_t step = int64_t{gridDim.x} * kWriteThreads;
   for (int64_t i = int64_t{blockIdx.x} * kWriteThreads + threadIdx.x; i < all; i += step) {
-    const Word which = static_cast<Word>(i / slice.count);
-    if (sorted.goes_on(which)) continue;
+    const Word which = static_cast<Word>(i / slice.count), key = sorted.keys[which];
+    if (sorted.goes_on(which) || key == sorted.nowhere) continue;
     int64_t from, to;
     slice.at(i - static_cast<int64_t>(which) * slice.count, &from, &to);
     from += positions.plain_at(sorted.order[which]);
-    y[to + sorted.offset(sorted.keys[which])] = values.template load<1>(from).value[0];
+    y[to + sorted.offset(key)] = values.template load<1>(from).value[0];
   }
 }
 
@@ -180,8 +183,11 @@ struct Addition {
     for (int v = 0; v < kWidth; ++v) part.value[v] = op.weigh(part.value[v]);
     return part;
   }
-  // Every run comes here once.
-  __device__ __forceinline__ void add_to_y(int64_t offset, const Part& sum) const {
+  // Adds the sum of a key's run to its slice, `to` elements behind where that begins. Every run
+  // comes here once.
+  __device__ __forceinline__ void add_to_y(Word key, int64_t to, const Part& sum) const {
+    if (key == sorted.nowhere) return;
+    const int64_t offset = sorted.offset(key) + to;
     Part total = fresh > 0 ? Part{} : load_packet<kWidth>(y + offset);
     add(&total, sum);
     store_packet(y + offset, total);
@@ -225,7 +231,7 @@ __device__ __forceinline__ void add_row(const A& a, int64_t from, int64_t to, Wo
       } else if (goes_on) {
         *tail = sum;
       } else {
-        a.add_to_y(a.sorted.offset(key[j]) + to, sum);
+        a.add_to_y(key[j], to, sum);
       }
       is_head = false;
       sum = {};
@@ -267,7 +273,7 @@ __device__ __forceinline__ void join_rows(const A& a, const RowRests<typename A:
   if (!goes_on || (is_head && is_one_run)) return;
   typename A::Part total = rests.tails[threadIdx.x];
   if (follow_run(a, rests, a.row(), block_begin, &total)) {
-    a.add_to_y(a.sorted.offset(a.sorted.keys[begin + kRowPositions - 1]) + to, total);
+    a.add_to_y(a.sorted.keys[begin + kRowPositions - 1], to, total);
   } else {
     a.tails[scratch] = total;
   }
@@ -351,7 +357,7 @@ __device__ __forceinline__ void add_cut_run(const A& a, const CutRun<Word>& run,
   a.add(&total, heads);
   int64_t from, to;
   a.slice.at(part * A::width, &from, &to);
-  a.add_to_y(a.sorted.offset(run.key) + to, total);
+  a.add_to_y(run.key, to, total);
 }
 
 // In how many chunks behind its first a run goes on. All threads of the block ask and get to know.

@@ -129,6 +129,14 @@ static void test_tensor_is_same(void) {
   EXPECT(TYPE_ERROR, "tensor_is_same", dt_tensor_is_same(good.tensor, good.tensor, NULL));
 }
 
+static void test_tensor_base(void) {
+  EXPECT(HANDLE, "tensor_base", dt_tensor_base((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_base", dt_tensor_base((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_base", dt_tensor_base((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_base", dt_tensor_base(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_base", dt_tensor_base(good.tensor, NULL));
+}
+
 static void test_tensor_version(void) {
   EXPECT(HANDLE, "tensor_version", dt_tensor_version((dt_tensor *)bad.released, &out.i64[0]));
   EXPECT(HANDLE, "tensor_version", dt_tensor_version((dt_tensor *)bad.garbage, &out.i64[0]));
@@ -261,6 +269,7 @@ int main(void) {
   test_tensor_data_ptr();
   test_tensor_is_set_to();
   test_tensor_is_same();
+  test_tensor_base();
   test_tensor_version();
   test_tensor_item();
   test_tensor_to_string();

@@ -375,3 +375,13 @@ def test_gradients_that_are_kept_can_be_written(torch):
         x.backward(g, create_graph=True)
         x.grad.detach().zero_()
         assert g.tolist() == [1.0, 1.0]
+
+
+def test_weights_of_classes_that_were_changed(torch):
+    """Backward reads them."""
+    for t in (dt, torch):
+        x, weight = t.ones(2, 3, requires_grad=True), t.ones(3)
+        loss = t.nn.functional.cross_entropy(x, t.tensor([0, 2]), weight)
+        weight.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()

@@ -210,3 +210,14 @@ def test_dilated_integer_convolution(agree):
 def test_convolution_of_two_dtypes(agree):
     agree("m.nn.functional.conv2d(m.ones(1, 1, 3, 3), m.ones(1, 1, 2, 2, dtype=m.float64))")
     agree("m.nn.functional.conv2d(m.ones(1, 1, 3, 3, dtype=m.int64), m.ones(1, 1, 2, 2))")
+
+
+@pytest.mark.parametrize("loss", ["nll_loss", "cross_entropy"])
+@pytest.mark.parametrize("size, target", [("3", "2"), ("2, 3", "[0, 2]"), ("1, 3, 2", "[[0, 2]]")])
+def test_weights_of_classes_have_no_gradient(loss, size, target, agree):
+    weight = "m.ones(3, requires_grad=True)"
+    text = f"m.nn.functional.{loss}(m.ones({size}), m.tensor({target}), {weight}"
+    agree(text + ")")
+    agree(text + ".detach())")
+    if loss == "cross_entropy":
+        agree(text + ", label_smoothing=0.5)")

@@ -6034,6 +6034,16 @@ static inline int32_t T_is_same(dt_tensor *self, dt_tensor *other) {
   return result;
 }
 
+/** T_base(self: tensor)
+ * What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL if
+ * this one is no view. */
+static inline dt_tensor *T_base(dt_tensor *self) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_base(self, &result));
+  return T_own_tensor_(result);
+}
+
 /** T_version(self: tensor)
  * How often the tensor, its views and what it was detached from were changed in place. */
 static inline int64_t T_version(dt_tensor *self) {

@@ -589,6 +589,9 @@ class Tensor {
   bool is_set_to(const Tensor& other) const;
   // Whether two handles are of one tensor.
   bool is_same(const Tensor& other) const;
+  // What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL if
+  // this one is no view.
+  Tensor base() const;
   // How often the tensor, its views and what it was detached from were changed in place.
   int64_t version() const;
   // The only element of a tensor as a number.
@@ -2783,6 +2786,12 @@ inline bool Tensor::is_same(const Tensor& other) const {
   int32_t out = 0;
   detail::check(dt_tensor_is_same(handle(), other.handle(), &out));
   return out != 0;
+}
+
+inline Tensor Tensor::base() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tensor_base(handle(), &out));
+  return Tensor(out);
 }
 
 inline int64_t Tensor::version() const {

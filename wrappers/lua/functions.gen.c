@@ -5983,6 +5983,19 @@ static int fn_tensor_is_same(lua_State *L) {
   return 1;
 }
 
+static int fn_tensor_base(lua_State *L) {
+  static const char *const names[] = {"self", NULL};
+  dtl_call c = {L, "base", names};
+  dt_tensor *a_self = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_self = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_tensor_base(a_self, (dt_tensor **)r_out));
+  dtl_nil_if_empty(L);
+  return 1;
+}
+
 static int fn_tensor_version(lua_State *L) {
   static const char *const names[] = {"self", NULL};
   dtl_call c = {L, "version", names};
@@ -7151,6 +7164,7 @@ static const luaL_Reg methods_tensor[] = {
     {"data_ptr", fn_tensor_data_ptr},
     {"is_set_to", fn_tensor_is_set_to},
     {"is_same", fn_tensor_is_same},
+    {"base", fn_tensor_base},
     {"version", fn_tensor_version},
     {"item", fn_tensor_item},
     {"to_string", fn_tensor_to_string},

@@ -2231,6 +2231,12 @@ static int32_t py_tensor_is_same(int64_t self, int64_t other) {
   return dt_tensor_is_same((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
+static int64_t py_tensor_base(int64_t self) {
+  dt_tensor *out = NULL;
+  if (dt_tensor_base((dt_tensor *)(intptr_t)self, &out)) return 1;
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_tensor_version(int64_t self) {
   int64_t out = 0;
   if (dt_tensor_version((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;

@@ -277,3 +277,7 @@ for reduction in ("mean", "sum", "none"):
         value(4, 5),
         value(4, 5, low=0, high=1),
     )
+    # The weight of probabilities is differentiated; that of classes is refused.
+    for smoothing in (0.0, 0.2):
+        row("cross_entropy", lambda t, x, y, w, k={**k, "label_smoothing": smoothing}: F(t).cross_entropy(x, y, w, **k),
+            value(2, 3, 4), value(2, 3, 4, low=0, high=1), value(3))  # fmt: skip

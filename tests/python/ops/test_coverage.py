@@ -23,7 +23,7 @@ ELSEWHERE = {
         "bernoulli", "uniform_", "normal_", "bernoulli_", "random_", "generator_get_state",
     },
     "test_autograd.py: they are the machinery that every row's gradients go through": {
-        "autograd_grad", "custom_function", "tensor_grad", "requires_grad_", "detach_",
+        "autograd_grad", "custom_function", "tensor_base", "tensor_grad", "requires_grad_", "detach_",
     },
     "test_data.py and robustness/test_files.py: they read files": {
         "data_loader_next", "read_idx", "load_safetensors", "load_safetensors_bytes",

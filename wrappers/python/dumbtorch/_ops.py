@@ -4797,6 +4797,23 @@ def tensor_is_same(self, other):
     return out != 0
 
 
+def tensor_base(self):
+    """What a view is a view of: the tensor that a chain of views began with.
+
+    Returns:
+        The tensor, or NULL if this one is no view.
+    """
+    try:
+        out = lib.py_tensor_base(self._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "base", "self:tensor", self) from None
+    if out > 1:
+        return wrap(out)
+    if out:
+        raise fail()
+    return None
+
+
 def tensor_version(self):
     """How often the tensor, its views and what it was detached from were changed in place."""
     try:
@@ -6573,6 +6590,7 @@ METHODS = {
     "data_ptr": tensor_data_ptr,
     "is_set_to": tensor_is_set_to,
     "is_same": tensor_is_same,
+    "base": tensor_base,
     "version": tensor_version,
     "item": tensor_item,
     "to_string": tensor_to_string,

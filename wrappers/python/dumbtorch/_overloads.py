@@ -70,7 +70,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     for dim, extra in zip((-2, -1), odd, strict=True):
         if extra:
             out = _ops.narrow(out, dim, 1, out.shape[dim] - 1)
-    return out
+    return _ops.clone(out) if any(odd) else out
 
 
 def _named_padding(name: str, kernel_size, stride, dilation) -> tuple[list, list]:

@@ -89,6 +89,14 @@ class Tensor(TensorBase):
         return _ops.transpose(self, -2, -1)
 
     @property
+    def _base(self) -> Tensor | None:
+        """What a view is a view of."""
+        return _ops.tensor_base(self)
+
+    def _is_view(self) -> bool:
+        return _ops.tensor_base(self) is not None
+
+    @property
     def _version(self) -> int:
         return _ops.tensor_version(self)
 
