@@ -6,7 +6,8 @@
 #   DEVICE=cuda where the demo trains (default: cpu)
 #   PYTHON=...  the Python (3.11 or newer) that .venv is made with
 #   PREFIX=dir  where `make install` puts the library (default /usr/local)
-#   ARGS=...    passed on to the demo, the tests (pytest), the benchmarks or the mutation check
+#   ARGS=...    passed on to the demo, the tests (pytest), the benchmarks, the random programs or
+#               the mutation check
 TORCH ?= 1
 PREFIX ?= /usr/local
 ARGS ?=
@@ -25,7 +26,7 @@ CUDA_CACHE_PATH ?= $(XDG_CACHE_HOME)/cuda
 export TORCH DATA DEVICE PYTHON CUDA XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
-.PHONY: gpu mutate generate wheel install clean distclean
+.PHONY: gpu programs mutate generate wheel install clean distclean
 
 # What is missing is installed, and asked for, all at once and before anything is built.
 .NOTPARALLEL:
@@ -39,6 +40,7 @@ help:
 	@echo "make sanitize  the C and C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan      the same under ThreadSanitizer"
 	@echo "make gpu       on a machine with a GPU: build, tests and benchmarks (scripts/gpu.sh)"
+	@echo "make programs  random programs in dumbtorch and PyTorch, as long as one likes (ARGS=--help)"
 	@echo "make mutate    corrupt formulas one at a time: the tests must notice"
 	@echo "make generate  rewrite the generated files from capi/schema"
 	@echo "make wheel     the Python package as one file, in dist/ (pip install . works too)"
@@ -94,6 +96,9 @@ tsan: setup-tests
 
 gpu:
 	@scripts/gpu.sh $(ARGS)
+
+programs: setup-tests build
+	@cd tests/python && $(PY) -m programs $(ARGS)
 
 mutate: setup-tests build
 	@$(PY) tests/mutate.py $(ARGS)
