@@ -621,8 +621,9 @@ DT_API int32_t dt_tensor_sole_owner(dt_tensor *self, int64_t *node) DT_NOEXCEPT;
 DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Makes next (NULL: the thread's own) the calling thread's context and gives back the one that was
- * in force (NULL: the thread's own). A binding whose tasks move between threads calls it when a
- * task starts and stops. */
+ * in force (NULL: the thread's own, which never leaves its thread). A context can be in force on
+ * one thread at a time: DT_STATUS_RUNTIME_ERROR if it is on another one. A binding whose tasks move
+ * between threads makes a context for each and calls this when a task starts and stops. */
 DT_API dt_status dt_context_swap(dt_context *next, dt_context **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Sends log messages to fn, on whichever thread is inside a dt call. NULL, the start, discards

@@ -1,8 +1,9 @@
-// What is in force for the code that runs now: grad mode, defaults, random state. One object per
-// thread, and a binding whose tasks move between threads (goroutines, coroutines) can swap in its
-// own.
+// What is in force for the code that runs now: grad mode, defaults, the last error. Every thread
+// has one of its own, and a binding whose tasks move between threads (goroutines, coroutines) can
+// give each task one, which it swaps in wherever the task runs.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/ref.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
 
@@ -40,6 +42,8 @@ struct Context : RefCounted {
   // interpreters in two threads do not call into each other.
   std::shared_ptr<const MemoryHook> memory_hook;
   bool in_memory_hook = false;
+  // What swap_context made current somewhere, and forks since: see there. 0: on no thread.
+  std::atomic<uint32_t> in_force{0};
 
   Context();
   ~Context();
@@ -60,11 +64,25 @@ struct Context : RefCounted {
   bool follows_current_ = false;
 };
 
-// The current thread's context.
-Context& context();
-// Makes `next` current on this thread and returns what was. A null `next` restores the thread's
-// own.
+Context& make_thread_context();
+
+// The context in force. Throws if the thread has none and can have none: it has ended, or there is
+// no memory.
+inline Context& context() {
+  Context* c = this_thread.context;
+  return __builtin_expect(c != nullptr, 1) ? *c : make_thread_context();
+}
+// The same, but null where context() throws.
+Context* find_context() noexcept;
+
+// Makes `next` current on this thread and returns what was. Null is the thread's own, which never
+// leaves it. Throws if `next` is in force on another thread.
 Ref<Context> swap_context(Ref<Context> next);
+// What swap_context(null) would return.
+Ref<Context> swapped_context();
+
+// Frees the thread's own context, and puts back one that was swapped in.
+void end_thread_context() noexcept;
 
 // Null removes the context's hook.
 void set_memory_hook(MemoryHook hook);

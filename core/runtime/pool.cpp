@@ -22,9 +22,6 @@ constexpr auto kSpin = std::chrono::microseconds(30);
 constexpr int kMaxThreads = 1024;
 constexpr uint64_t kNoTile = 0xffffffff;
 
-// Initial-exec TLS is read without a call, also in a shared library.
-__attribute__((tls_model("initial-exec"))) thread_local bool inside_parallel = false;
-
 void pause() {
   __builtin_ia32_pause();
 }
@@ -51,6 +48,7 @@ class Pool {
   void resize(int threads);
   int threads() const { return threads_.load(std::memory_order_relaxed); }
   void forget_workers_after_fork();
+  // False also for a call from inside of a tile.
   bool try_acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
   void release() { busy_.store(false, std::memory_order_release); }
 
@@ -122,7 +120,6 @@ void Pool::run_tiles(uint64_t job, int64_t worker) {
 }
 
 void Pool::work(int64_t worker, uint64_t seen) {
-  inside_parallel = true;
   while (!stop_.load(std::memory_order_acquire)) {
     const auto start = std::chrono::steady_clock::now();
     uint64_t job = seen;
@@ -173,7 +170,6 @@ void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
     { std::lock_guard<std::mutex> lock(sleep_mutex_); }
     wake_.notify_all();
   }
-  inside_parallel = true;
   run_tiles(job, 0);
   for (int i = 0; done_.load(std::memory_order_acquire) < tiles; ++i) {
     if (i < 10000)
@@ -181,7 +177,6 @@ void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
     else
       std::this_thread::yield();
   }
-  inside_parallel = false;
 }
 
 void Pool::resize(int threads) {
@@ -206,7 +201,6 @@ void Pool::forget_workers_after_fork() {
   workers_ = nullptr;  // leaked on purpose: the threads do not exist here
   sleeping_.store(0);
   busy_.store(false);
-  inside_parallel = false;
   new (&sleep_mutex_) std::mutex;
   new (&resize_mutex_) std::mutex;
   new (&wake_) std::condition_variable;
@@ -216,8 +210,8 @@ void Pool::forget_workers_after_fork() {
 
 void parallel(int64_t tiles, int64_t workers, Body body, void* context) {
   Pool& p = pool();
-  bool free_pool = tiles > 1 && workers > 1 && tiles < static_cast<int64_t>(kNoTile) &&
-                   !inside_parallel && p.threads() > 1;
+  bool free_pool =
+      tiles > 1 && workers > 1 && tiles < static_cast<int64_t>(kNoTile) && p.threads() > 1;
   free_pool = free_pool && p.try_acquire();
   if (!free_pool) {
     for (int64_t i = 0; i < tiles; ++i) body(context, i, 0);
@@ -228,7 +222,7 @@ void parallel(int64_t tiles, int64_t workers, Body body, void* context) {
 }
 
 int num_threads() {
-  return inside_parallel ? 1 : pool().threads();
+  return pool().threads();
 }
 
 void set_num_threads(int n) {
