@@ -55,6 +55,14 @@ dt_status record_exception(const char* function) noexcept {
   }
 }
 
+KeepError::KeepError() noexcept : context_(Ref<Context>::share(find_context())) {
+  if (context_) std::swap(error_, context_->error);
+}
+
+KeepError::~KeepError() {
+  if (context_) std::swap(error_, context_->error);
+}
+
 }  // namespace dt::capi
 
 using namespace dt;

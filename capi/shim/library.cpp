@@ -75,6 +75,7 @@ struct LogTarget {
 };
 
 void pass_on(void* target, LogLevel level, const char* message) {
+  const KeepError keep;
   const auto* t = static_cast<LogTarget*>(target);
   t->fn(t->data.get(), static_cast<dt_log_level>(level), message);
 }

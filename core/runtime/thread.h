@@ -16,6 +16,7 @@ struct Thread {
   BlockCache* blocks;    // made when something is first freed or allocated
   Node* dead_nodes;      // waiting to be deleted by the outermost Node::destroy
   bool is_freeing_nodes;
+  bool is_logging;
   int ends;  // how often end_thread has run
 };
 

@@ -143,8 +143,8 @@ using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
 // Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
-// whether that makes another try worth while. It may release handles and make small calls; it must
-// not use what the failing call works on.
+// whether that makes another try worth while. It may release handles and make small calls, but not
+// use what the failing call works on; a call in it that needs memory in vain fails at once.
 using MemoryHook = std::function<bool(int64_t bytes)>;
 // Called while a long piece of work goes on. If it gives true, the work stops and the call fails
 // with DT_STATUS_CANCELLED.
