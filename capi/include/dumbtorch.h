@@ -237,7 +237,8 @@ typedef struct dt_generator dt_generator;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_generator_release(dt_generator *handle) DT_NOEXCEPT;
 
-/** Grad mode, default dtype, device and generator, and the last error: what is in force on a thread. */
+/** Grad mode, default dtype, default device, streams, own default generators and the last error:
+ * what is in force on a thread. */
 typedef struct dt_context dt_context;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_context_release(dt_context *handle) DT_NOEXCEPT;
@@ -630,7 +631,7 @@ DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
  * it keeps the last error. */
 DT_API int32_t dt_tensor_sole_owner(dt_tensor *self, int64_t *node) DT_NOEXCEPT;
 
-/** A new context with the defaults: grad mode on, float32, cpu. */
+/** A new context with the defaults: grad mode on, float32, cpu, the process's default generators. */
 DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** Makes next (NULL: the thread's own) the calling thread's context and gives back the one that was
@@ -3124,14 +3125,25 @@ DT_API dt_status dt_bernoulli_(
 DT_API dt_status dt_random_(
     dt_tensor *self, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** Seeds the default generator of every device.
+/** Seeds the default generators of all devices: the process's, or the context's own after
+ * set_own_generators.
  * @param seed Any number. */
 DT_API dt_status dt_manual_seed(int64_t seed) DT_NOEXCEPT DT_MUST_CHECK;
 
-/** The generator that is used on a device when none is given.
+/** The generator that is used on a device when none is given: the process's, or the context's own
+ * after set_own_generators.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */
 DT_API dt_status dt_default_generator(
     dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Gives this context (a thread's, unless another is swapped in) default generators of its own, one
+ * for each device, with an unpredictable seed until manual_seed. Without, all threads draw from the
+ * process's: what one of them gets depends on how many the others took.
+ * @param mode Own ones, or the process's again. */
+DT_API dt_status dt_set_own_generators(int32_t mode) DT_NOEXCEPT DT_MUST_CHECK;
+
+/** Whether this context has default generators of its own. */
+DT_API dt_status dt_has_own_generators(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
 
 /** A new generator, seeded with a fixed number.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */

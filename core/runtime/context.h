@@ -16,7 +16,7 @@
 
 namespace dt {
 
-class Generator;
+class DefaultGenerators;
 class Graph;
 class Stream;
 
@@ -38,6 +38,7 @@ struct Context : RefCounted {
   std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
   Graph* graph = nullptr;            // what this thread is capturing
   LastError error;
+  Ref<DefaultGenerators> own_generators;  // null: the process's are used
   // Of the context, not of the process: threads of the library's own never run user code, and two
   // interpreters in two threads do not call into each other.
   std::shared_ptr<const MemoryHook> memory_hook;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <dumbtorch.hpp>
 #include <sstream>
+#include <thread>
 
 #include <unistd.h>
 
@@ -244,6 +245,16 @@ void test_contexts_and_logs() {
     const dt::UseContext use(context);
     dt::set_default_dtype(dt::kFloat64);
     CHECK(dt::ones({1}).dtype() == dt::kFloat64);
+    const dt::UseContext again(context);  // as long as it lasts, and then still
+    dt::set_own_generators(true);
+  }
+  CHECK(!dt::has_own_generators());
+  {
+    const dt::UseContext use(context);
+    CHECK(dt::has_own_generators() && dt::ones({1}).dtype() == dt::kFloat64);
+    std::thread([&] {
+      CHECK(error_of([&] { const dt::UseContext other(context); }) == DT_STATUS_RUNTIME_ERROR);
+    }).join();
   }
   CHECK(dt::ones({1}).dtype() == dt::kFloat32);
   dt::set_log([](dt_log_level, const std::string&) {});

@@ -5339,7 +5339,8 @@ static inline dt_tensor *T_do_random_(
     T_do_random_(self, low, high, &T_random__o), __VA_ARGS__)
 
 /** T_manual_seed(seed: i64)
- * Seeds the default generator of every device. */
+ * Seeds the default generators of all devices: the process's, or the context's own after
+ * set_own_generators. */
 static inline dt_status T_manual_seed(int64_t seed) {
   if (T_stopped_()) return T_status();
   T_check(dt_manual_seed(seed));
@@ -5347,7 +5348,8 @@ static inline dt_status T_manual_seed(int64_t seed) {
 }
 
 /** T_default_generator(.device: device? = absent)
- * The generator that is used on a device when none is given. */
+ * The generator that is used on a device when none is given: the process's, or the context's own
+ * after set_own_generators. */
 typedef struct {
   T_Device device;
 } T_default_generator_options;
@@ -5365,6 +5367,25 @@ static inline dt_generator *T_do_default_generator(const T_default_generator_opt
 #define T_default_generator_with_(...) \
   T_OPTIONS_(default_generator, \
     T_do_default_generator(&T_default_generator_o), __VA_ARGS__)
+
+/** T_set_own_generators(mode: bool)
+ * Gives this context (a thread's, unless another is swapped in) default generators of its own,
+ * one for each device, with an unpredictable seed until manual_seed. Without, all threads draw
+ * from the process's: what one of them gets depends on how many the others took. */
+static inline dt_status T_set_own_generators(int mode) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_own_generators(mode));
+  return T_status();
+}
+
+/** T_has_own_generators()
+ * Whether this context has default generators of its own. */
+static inline int32_t T_has_own_generators(void) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_has_own_generators(&result));
+  return result;
+}
 
 /** T_generator_new(.device: device? = absent)
  * A new generator, seeded with a fixed number. */

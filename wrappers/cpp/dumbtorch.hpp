@@ -4266,17 +4266,33 @@ inline Tensor bernoulli(const Tensor& input, const Generator& generator = {}) {
   return input.bernoulli(generator);
 }
 
-// Seeds the default generator of every device.
+// Seeds the default generators of all devices: the process's, or the context's own after
+// set_own_generators.
 inline void manual_seed(int64_t seed) {
   detail::check(dt_manual_seed(seed));
 }
 
-// The generator that is used on a device when none is given.
+// The generator that is used on a device when none is given: the process's, or the context's own
+// after set_own_generators.
 inline Generator default_generator(std::optional<Device> device = std::nullopt) {
   dt_generator* out = nullptr;
   detail::check(dt_default_generator(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
   return dumbtorch::Generator(out);
+}
+
+// Gives this context (a thread's, unless another is swapped in) default generators of its own, one
+// for each device, with an unpredictable seed until manual_seed. Without, all threads draw from the
+// process's: what one of them gets depends on how many the others took.
+inline void set_own_generators(bool mode) {
+  detail::check(dt_set_own_generators(mode));
+}
+
+// Whether this context has default generators of its own.
+inline bool has_own_generators() {
+  int32_t out = 0;
+  detail::check(dt_has_own_generators(&out));
+  return out != 0;
 }
 
 // A new generator, seeded with a fixed number.

@@ -1981,6 +1981,15 @@ static int64_t py_default_generator(int32_t device_type, int64_t device_index) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_set_own_generators(int32_t mode) {
+  return dt_set_own_generators(mode);
+}
+
+static int32_t py_has_own_generators(void) {
+  int32_t out = 0;
+  return dt_has_own_generators(&out) ? -1 : out;
+}
+
 static int64_t py_generator_new(int32_t device_type, int64_t device_index) {
   dt_generator *out = NULL;
   (void)!dt_generator_new(device_type, device_index, &out);

@@ -148,6 +148,8 @@ from ._ops import rand_like as rand_like
 from ._ops import randn_like as randn_like
 from ._ops import bernoulli as bernoulli
 from ._ops import default_generator as default_generator
+from ._ops import set_own_generators as set_own_generators
+from ._ops import has_own_generators as has_own_generators
 from ._ops import sum as sum
 from ._ops import mean as mean
 from ._ops import prod as prod

@@ -4177,7 +4177,8 @@ def random_(self, low, high, *, generator=None):
 
 
 def manual_seed(seed):
-    """Seeds the default generator of every device.
+    """Seeds the default generators of all devices: the process's, or the context's own after
+    set_own_generators.
 
     Args:
         seed: Any number.
@@ -4191,7 +4192,8 @@ def manual_seed(seed):
 
 
 def default_generator(device=None):
-    """The generator that is used on a device when none is given.
+    """The generator that is used on a device when none is given: the process's, or the
+    context's own after set_own_generators.
 
     Args:
         device: Where; absent means the default device, or the input's.
@@ -4202,6 +4204,34 @@ def default_generator(device=None):
     except BAD_ARGUMENTS as error:
         raise complain(error, "default_generator", "device:device?", device) from None
     return Generator.own(out)
+
+
+def set_own_generators(mode):
+    """Gives this context (a thread's, unless another is swapped in) default generators of its
+    own, one for each device, with an unpredictable seed until manual_seed. Without, all
+    threads draw from the process's: what one of them gets depends on how many the others
+    took.
+
+    Args:
+        mode: Own ones, or the process's again.
+    """
+    try:
+        status = lib.py_set_own_generators(mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_own_generators", "mode:bool", mode) from None
+    if status:
+        raise fail()
+
+
+def has_own_generators():
+    """Whether this context has default generators of its own."""
+    try:
+        out = lib.py_has_own_generators()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "has_own_generators", "") from None
+    if out < 0:
+        raise fail()
+    return out != 0
 
 
 def generator_new(device=None):
@@ -6361,7 +6391,7 @@ class Generator(Handle):
 
 
 class Context(Handle):
-    """Grad mode, default dtype, device and generator, and the last error: what is in force on a thread."""
+    """Grad mode, default dtype, default device, streams, own default generators and the last error: what is in force on a thread."""
 
     __slots__ = ()
     _release = lib.py_context_release
@@ -6799,6 +6829,8 @@ NAMESPACES = {
         "bernoulli": bernoulli,
         "manual_seed": manual_seed,
         "default_generator": default_generator,
+        "set_own_generators": set_own_generators,
+        "has_own_generators": has_own_generators,
         "sum": sum,
         "mean": mean,
         "prod": prod,
