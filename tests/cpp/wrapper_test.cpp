@@ -223,6 +223,15 @@ void test_safetensors() {
   };
   CHECK(error_of([&] { dt::load_safetensors(path, std::nullopt, watch); }) == DT_STATUS_CANCELLED);
   CHECK(*token == 2 && token.use_count() == 2);
+  // C would write a file of a shorter name.
+  const std::string with_nul = path + std::string("\0.more", 6);
+  CHECK(error_of([&] { dt::save_safetensors(with_nul, {"a"}, {dt::ones({1})}); }) ==
+        DT_STATUS_VALUE_ERROR);
+  CHECK(error_of([&] { dt::nn::Linear(1, 1).save(with_nul); }) == DT_STATUS_VALUE_ERROR);
+  const std::vector<std::string> odd_names = {std::string("a\0b", 3)};
+  CHECK(error_of([&] { dt::save_safetensors(path, odd_names, {dt::ones({1})}); }) ==
+        DT_STATUS_VALUE_ERROR);
+  CHECK(dt::safetensors_names(path).size() == 2);
   struct Mine {};
   try {
     dt::save_safetensors(path, {"a"}, {dt::ones({1})},

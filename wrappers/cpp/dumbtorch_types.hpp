@@ -99,6 +99,14 @@ const T& none() {
   return nothing;
 }
 
+// C reads up to the first NUL: a string that has one inside would become another one.
+inline const char* text(const std::string& value) {
+  if (value.find('\0') != std::string::npos) {
+    throw Error(DT_STATUS_VALUE_ERROR, "embedded null character");
+  }
+  return value.c_str();
+}
+
 // Shared ownership of a handle.
 template <class T, void (*Release)(T*)>
 class Shared {
@@ -174,7 +182,7 @@ class Strings {
   Strings(std::nullopt_t) : absent_(true) {}
   Strings(std::initializer_list<const char*> values) : pointers_(values) {}
   Strings(const std::vector<std::string>& values) {
-    for (const std::string& value : values) pointers_.push_back(value.c_str());
+    for (const std::string& value : values) pointers_.push_back(detail::text(value));
   }
   const char* const* data() const { return pointers_.data(); }
   int64_t size() const { return absent_ ? DT_ABSENT : static_cast<int64_t>(pointers_.size()); }
@@ -277,7 +285,7 @@ int32_t number(const std::optional<Enum>& value) {
 }
 
 inline const char* text(const std::optional<std::string>& value) {
-  return value ? value->c_str() : nullptr;
+  return value ? text(*value) : nullptr;
 }
 
 // ---- results

@@ -15,6 +15,7 @@ from ._runtime import (
     Handle,
     borrow,
     borrow_list,
+    c_path,
     c_string,
     c_strings,
     complain,
@@ -1220,9 +1221,9 @@ def read_idx(path):
         path: The file, plain or gzip.
     """
     try:
-        out = lib.py_read_idx(c_string(path))
+        out = lib.py_read_idx(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "read_idx", "path:str", path) from None
+        raise complain(error, "read_idx", "path:path", path) from None
     return wrap(out)
 
 
@@ -1240,9 +1241,9 @@ def save_safetensors(path, names, tensors, progress=None):
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
         progress_c = keep(progress)
-        status = lib.py_save_safetensors(c_string(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
+        status = lib.py_save_safetensors(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_safetensors", "path:str names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
+        raise complain(error, "save_safetensors", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
     if status:
         raise fail()
 
@@ -1279,9 +1280,9 @@ def load_safetensors(path, only=None, progress=None):
         only_c = NULL if only is None else c_strings(only)
         progress_c = keep(progress)
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_safetensors(c_string(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+        status = lib.py_load_safetensors(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_safetensors", "path:str only:str[]? progress:callback?", path, only, progress) from None
+        raise complain(error, "load_safetensors", "path:path only:str[]? progress:callback?", path, only, progress) from None
     if status:
         raise fail()
     return load_safetensors_result((take_texts(out[0]), take_tensors(out[1])))
@@ -1294,9 +1295,9 @@ def safetensors_names(path):
         path: The file.
     """
     try:
-        out = lib.py_safetensors_names(c_string(path))
+        out = lib.py_safetensors_names(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "safetensors_names", "path:str", path) from None
+        raise complain(error, "safetensors_names", "path:path", path) from None
     return take_texts(out)
 
 
@@ -6013,9 +6014,9 @@ class Module(Handle):
                 new one.
         """
         try:
-            status = lib.py_module_save(self._h, c_string(path))
+            status = lib.py_module_save(self._h, c_path(path))
         except BAD_ARGUMENTS as error:
-            raise complain(error, "save", "self:handle path:str", self, path) from None
+            raise complain(error, "save", "self:handle path:path", self, path) from None
         if status:
             raise fail()
 
@@ -6027,9 +6028,9 @@ class Module(Handle):
             strict: Refuse missing and unexpected names.
         """
         try:
-            status = lib.py_module_load(self._h, c_string(path), strict)
+            status = lib.py_module_load(self._h, c_path(path), strict)
         except BAD_ARGUMENTS as error:
-            raise complain(error, "load", "self:handle path:str strict:bool", self, path, strict) from None
+            raise complain(error, "load", "self:handle path:path strict:bool", self, path, strict) from None
         if status:
             raise fail()
 
