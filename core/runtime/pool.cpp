@@ -62,6 +62,13 @@ class Pool {
     std::atomic<uint64_t> ticket{0};
   };
 
+  // The workers. Those that a fork has left behind in the parent are kept, and no more: to free
+  // them would end the process, since they were never joined.
+  struct Crew {
+    std::vector<std::thread> threads;
+    Crew* left_behind;
+  };
+
   void start_workers();
   void work(int64_t worker, uint64_t seen);
   void run_tiles(uint64_t job, int64_t worker);
@@ -84,7 +91,8 @@ class Pool {
   std::atomic<bool> stop_{false};
   std::mutex sleep_mutex_, resize_mutex_;
   std::condition_variable wake_;
-  std::vector<std::thread>* workers_ = nullptr;
+  Crew* crew_ = nullptr;
+  Crew* left_behind_ = nullptr;
 };
 
 Pool& pool() {
@@ -140,19 +148,19 @@ void Pool::work(int64_t worker, uint64_t seen) {
 
 void Pool::start_workers() {
   std::lock_guard<std::mutex> lock(resize_mutex_);
-  if (workers_) return;
-  auto* workers = new std::vector<std::thread>;
-  workers_ = workers;
+  if (crew_) return;
+  crew_ = new Crew{{}, left_behind_};
   const uint64_t seen = job_.load();
   stop_.store(false);
   try {
-    for (int i = 1; i < threads(); ++i) workers->emplace_back([this, i, seen] { work(i, seen); });
+    for (int i = 1; i < threads(); ++i)
+      crew_->threads.emplace_back([this, i, seen] { work(i, seen); });
   } catch (const std::exception&) {  // fewer threads than wished: the others do the rest
   }
 }
 
 void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
-  if (!workers_) start_workers();
+  if (!crew_) start_workers();
   const int64_t shares = std::min({tiles, workers, static_cast<int64_t>(threads())});
   const uint64_t last = job_.load(std::memory_order_relaxed);
   const uint64_t job = (last + 1) & kNoTile;  // job numbers are 32 bits wide and begin again at 0
@@ -183,13 +191,13 @@ void Pool::resize(int threads) {
   while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
   {
     std::lock_guard<std::mutex> lock(resize_mutex_);
-    if (workers_) {
+    if (crew_) {
       stop_.store(true);
       { std::lock_guard<std::mutex> sleep_lock(sleep_mutex_); }
       wake_.notify_all();
-      for (auto& w : *workers_) w.join();
-      delete workers_;
-      workers_ = nullptr;
+      for (auto& w : crew_->threads) w.join();
+      delete crew_;
+      crew_ = nullptr;
     }
     threads_.store(threads);
   }
@@ -198,7 +206,8 @@ void Pool::resize(int threads) {
 
 // The child of a fork has none of the threads and must not touch locks that they may have held.
 void Pool::forget_workers_after_fork() {
-  workers_ = nullptr;  // leaked on purpose: the threads do not exist here
+  if (crew_) left_behind_ = crew_;
+  crew_ = nullptr;
   sleeping_.store(0);
   busy_.store(false);
   new (&sleep_mutex_) std::mutex;
