@@ -19,7 +19,7 @@ ARGUMENT_KINDS = (
     "i64", "i64?", "i64[]", "i64[]?",
     "f64", "f64?", "f64[]", "f64[]?",
     "bool", "bool?", "bool[]",
-    "str", "str?", "str[]", "str[]?", "bytes",
+    "str", "str?", "str[]", "str[]?", "path", "bytes",
     "enum", "enum?", "device", "device?",
     "handle", "handle?", "options", "callback", "callback?",
 )  # fmt: skip
@@ -42,7 +42,7 @@ FIELD_KINDS = (
 class Kind:
     """The type of an argument, result or field."""
 
-    base: str  # tensor operand scalar i64 f64 bool str bytes pointer device enum handle options callback
+    base: str  # tensor operand scalar i64 f64 bool str path bytes pointer device enum handle options callback
     name: str = ""  # which enum, handle, options struct or callback
     list: bool = False
     optional: bool = False  # the argument may be absent
