@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 import tomllib
 
-from . import formula, layers, signature
+from . import formula, layers, optimizers, signature
 from .model import (
     Argument,
     Callback,
@@ -33,6 +33,7 @@ _TABLES = {
     "fn",
     "c",
     "layer",
+    "optimizer",
     "kernel",
 }
 _FUNCTION_KEYS = {
@@ -49,7 +50,11 @@ def load(folder: pathlib.Path) -> Schema:
     names = signature.Names(
         _keys(files, "enum"),
         _keys(files, "handle"),
-        [*_keys(files, "options"), *("nn_" + layers.snake_case(n) for n in _keys(files, "layer"))],
+        [
+            *_keys(files, "options"),
+            *("nn_" + layers.snake_case(n) for n in _keys(files, "layer")),
+            *(n.lower() for n in _keys(files, "optimizer")),
+        ],
         _keys(files, "callback"),
     )
     for kind, parse in _PARSERS:
@@ -249,6 +254,16 @@ def _inplace_twin(f: Function) -> Function:
     )
 
 
+def _parse_optimizer(schema, names, stem, file, name, row) -> None:
+    o = optimizers.parse_optimizer(schema, file, name, row)
+    _add(schema.optimizers, name, o)
+    _add(schema.options, o.snake, optimizers.options_of(o))
+    constructor = optimizers.constructor_of(o)
+    _add(schema.functions, constructor.name, constructor)
+    if not o.kind_of:
+        _add(schema.kernels, o.snake, optimizers.kernel_of(o))
+
+
 def _parse_layer(schema, names, stem, file, name, row) -> None:
     layer, options, constructor = layers.parse_layer(names, stem, file, name, row, _document)
     _add(schema.layers, name, layer)
@@ -266,5 +281,6 @@ _PARSERS = (
     ("kernel", _parse_kernel),
     ("c", _parse_c),
     ("layer", _parse_layer),
+    ("optimizer", _parse_optimizer),
     ("fn", _parse_function),
 )
