@@ -16,6 +16,10 @@ Dims broadcast_strides(IntList sizes, IntList strides, IntList over);
 // of dimensions.
 Dims elementwise_strides(const Dims& sizes, TensorList inputs);
 
+// What two tensors have in common. Memory with holes is not looked into.
+enum class Overlap { kNone, kSome, kSame, kUnknown };
+Overlap overlap_of(const Tensor& a, const Tensor& b);
+
 // Makes operand views of one iteration space. Add the outputs first, then the inputs, then call
 // `finish`.
 class Layout {
