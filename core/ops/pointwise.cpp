@@ -47,6 +47,13 @@ bool has_bool(Span<const Operand> inputs) {
   return false;
 }
 
+bool has_number(Span<const Operand> inputs) {
+  for (const Operand& x : inputs) {
+    if (x.is_number()) return true;
+  }
+  return false;
+}
+
 // The numbers of ops that are for integers too are all called alpha.
 void check_numbers(const PointwiseRow& row, DType common, PointwiseNumbers numbers) {
   if (row.op_class != OpClass::kNumber) return;
@@ -90,6 +97,8 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs) {
     }
     common = n ? result_type({rest, n}) : DType::BOOL;
   }
+  DT_CHECK(!row.scalar_kernel || common != DType::BOOL || !has_number(inputs), kNotImplemented,
+           "\"", row.scalar_kernel, "\" not implemented for 'Bool'");
   if (row.bool_error && common == DType::BOOL) fail(row.bool_error_code, row.bool_error);
   if (row.mixed_bool_error && common != DType::BOOL && has_bool(inputs)) {
     fail(row.bool_error_code, row.mixed_bool_error);
