@@ -2,7 +2,6 @@
 
 #include "core/autograd/inplace.h"
 #include "core/autograd/view.h"
-#include "core/ops/copy.h"
 
 namespace dt {
 namespace {
@@ -86,7 +85,7 @@ void check_dirty(TensorList dirty, TensorList inputs, TensorList outputs) {
 void attach_results(const Ref<Node>& node, TensorList results, TensorList inputs,
                     TensorList dirty) {
   if (dirty.size() == 1 && dirty[0].impl()->autograd.view) {
-    attach_inputs(node, inputs);
+    node->connect(inputs);
     finish_inplace(dirty[0], node);
     return;
   }
@@ -119,7 +118,7 @@ std::vector<Tensor> custom_function(const std::optional<std::string>& name, Tens
     if (output >= 0 && (position(inputs, x) < 0 || position(dirty, x) >= 0)) {
       node->saved().push_back(Saved::output(results[output], static_cast<int>(output)));
     } else {
-      node->saved().push_back(x.defined() ? Saved::input(x) : Saved());
+      node->saved().push_back(Saved::input(x));
     }
   }
   return results;

@@ -6,7 +6,6 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/record.h"
-#include "core/ops/copy.h"
 
 namespace dt {
 
@@ -28,19 +27,20 @@ void backward_by_composition(BackwardCall& call, const std::vector<Saved>& input
       run_grad({y}, wanted, {call.grad()}, {true, call.create_graph}, true);
   size_t next = 0;
   for (size_t i = 0; i < aliases.size(); ++i) {
-    if (call.wants(static_cast<int>(i))) call.results[i] = grads[next++];
+    if (!call.wants(static_cast<int>(i))) continue;
+    const Tensor& grad = grads[next++];
+    call.results[i] = grad.defined() && !grad.requires_grad() ? call.flat_in_inputs(grad) : grad;
   }
 }
 
 // Records `y`, which a fast kernel has computed.
+//   saved: the inputs, as far as a gradient reads them
 //   composition(const std::vector<Tensor>& inputs) -> Tensor, without side effects
 //   fast_backward(BackwardCall&, const std::vector<Tensor>& inputs): fills in call.results
 // Call it after `needs_graph(inputs)`: both functions capture what they need.
 template <class Composition, class FastBackward>
-Tensor fused(const char* name, const Tensor& y, TensorList inputs, Composition composition,
-             FastBackward fast_backward) {
-  std::vector<Saved> saved;
-  for (const Tensor& x : inputs) saved.push_back(x.defined() ? Saved::input(x) : Saved());
+Tensor fused(const char* name, const Tensor& y, TensorList inputs, std::vector<Saved> saved,
+             Composition composition, FastBackward fast_backward) {
   return record(name, y, inputs,
                 [saved = std::move(saved), composition = std::move(composition),
                  fast_backward = std::move(fast_backward)](BackwardCall& call) {

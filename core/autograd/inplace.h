@@ -18,13 +18,10 @@ void check_inplace(const Tensor& x, bool recorded);
 // A copy of x's elements with x's place in the graph: what a formula saves before x is overwritten.
 Tensor history_clone(const Tensor& x);
 
-// Marks x as changed. `node` (its edges to the inputs, x first, already filled in) becomes x's
+// Marks x as changed. `node` (connected to the inputs, x first) becomes x's
 // history, and through the base the history of every view of the same memory. A null node means
 // that nothing was recorded.
 void finish_inplace(const Tensor& x, const Ref<Node>& node);
-
-// Fills in edges to the inputs, without touching any output.
-void attach_inputs(const Ref<Node>& node, TensorList inputs);
 
 // The whole sequence for an op whose backward needs no old value of x.
 template <class Write, class Backward>
@@ -34,7 +31,7 @@ void inplace(const char* name, const Tensor& x, TensorList inputs, Write write, 
   Ref<Node> node;
   if (recorded) {
     node = Ref<Node>::adopt(new FunctionNode<Backward>(name, std::move(backward)));
-    attach_inputs(node, inputs);
+    node->connect(inputs);
   }
   write();
   finish_inplace(x, node);

@@ -1,6 +1,8 @@
 #include "core/autograd/node.h"
 
+#include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
 
@@ -9,25 +11,24 @@ uint64_t Node::next_seq() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-void destroy_node(Node* node) {
-  Node::destroy(node);
+void Node::connect(TensorList inputs) {
+  connect(static_cast<int>(inputs.size()), [&](int i) { return gradient_edge(inputs[i]); });
 }
 
 // Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued
 // and deleted by the outermost call, so that a graph a million nodes deep needs no deep stack.
 void Node::destroy(Node* node) {
-  __attribute__((tls_model("initial-exec"))) thread_local Node* dead = nullptr;
-  __attribute__((tls_model("initial-exec"))) thread_local bool draining = false;
-  node->next_dead_ = dead;
-  dead = node;
-  if (draining) return;
-  draining = true;
-  while (dead) {
-    Node* n = dead;
-    dead = n->next_dead_;
+  Thread& thread = this_thread;
+  node->next_dead_ = thread.dead_nodes;
+  thread.dead_nodes = node;
+  if (thread.is_freeing_nodes) return;
+  thread.is_freeing_nodes = true;
+  while (thread.dead_nodes) {
+    Node* n = thread.dead_nodes;
+    thread.dead_nodes = n->next_dead_;
     delete n;
   }
-  draining = false;
+  thread.is_freeing_nodes = false;
 }
 
 bool needs_graph(TensorList inputs) {
@@ -39,10 +40,7 @@ bool needs_graph(TensorList inputs) {
 }
 
 void attach(const Ref<Node>& node, TensorList outputs, TensorList inputs) {
-  node->edges.resize(static_cast<int>(inputs.size()));
-  for (int64_t i = 0; i < inputs.size(); ++i) {
-    node->edges[static_cast<int>(i)] = gradient_edge(inputs[i]);
-  }
+  node->connect(inputs);
   node->outputs.resize(static_cast<int>(outputs.size()));
   for (int i = 0; i < node->outputs.size(); ++i) {
     const Tensor& y = outputs[i];
@@ -61,6 +59,41 @@ void set_history(const Tensor& y, const Ref<Node>& node, int output_index) {
   a.output_index = output_index;
   a.requires_grad = false;
   a.lock.unlock();
+  move_retain_hook(y);
+}
+
+// `gradient` with a place in the graph: its derivative is zero by what the `n` edges lead to.
+template <class EdgeOf>
+static Tensor flat(const Tensor& gradient, int n, EdgeOf edge_of) {
+  auto backward = [](BackwardCall& b) {
+    if (b.wants(0)) b.results[0] = b.grad();
+    for (int i = 1; i < b.node->edges.size(); ++i) {
+      const Edge& input = b.node->edges[i];
+      if (b.wants(i)) b.results[i] = make_zeros(input.node->outputs[input.index]);
+    }
+  };
+  auto node = Ref<Node>::adopt(new FunctionNode<decltype(backward)>("FlatBackward0", backward));
+  node->connect(1 + n, [&](int i) { return i == 0 ? gradient_edge(gradient) : edge_of(i - 1); });
+  const Tensor y = gradient.detach();
+  node->outputs.resize(1);
+  node->outputs[0] = OutputInfo(y);
+  set_history(y, node, 0);
+  return y;
+}
+
+Tensor alias(const Tensor& x) {
+  return record("AliasBackward0", x.detach(), {x},
+                [](BackwardCall& b) { b.results[0] = b.grad(); });
+}
+
+Tensor BackwardCall::flat_in_inputs(const Tensor& gradient) const {
+  if (!create_graph) return gradient;
+  return flat(gradient, node->edges.size(), [this](int i) { return node->edges[i]; });
+}
+
+Tensor BackwardCall::flat_in_result(const Tensor& gradient) const {
+  if (!create_graph) return gradient;
+  return flat(gradient, 1, [this](int) { return Edge{Ref<Node>::share(node), 0}; });
 }
 
 void fail_released() {

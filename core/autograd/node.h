@@ -8,7 +8,6 @@
 #include "core/autograd/hooks.h"
 #include "core/base/ref.h"
 #include "core/base/small_list.h"
-#include "core/runtime/allocator.h"
 #include "core/runtime/stream.h"
 #include "core/tensor/tensor.h"
 
@@ -16,22 +15,18 @@ namespace dt {
 
 struct BackwardCall;
 
-// Where the gradient of one input goes: to output `index` of `node`, or into a leaf tensor, or
-// nowhere.
+// Where the gradient of one input goes: to output `index` of `node`, or nowhere.
 struct Edge {
   Ref<Node> node;
-  Ref<TensorImpl> leaf;
   int32_t index = 0;
 
-  bool defined() const { return node || leaf; }
+  bool defined() const { return static_cast<bool>(node); }
 };
 
 // The edge along which the gradient of `x` flows. Undefined if x takes no part in a graph.
 Edge gradient_edge(const Tensor& x);
 
-// What a gradient must look like when it arrives: the engine casts, sums and moves it to
-// this, which undoes promotion, broadcasting and copies between devices for every formula in one
-// place.
+// What a gradient must look like when it arrives: see conform() in gradients.h.
 struct OutputInfo {
   Dims sizes;
   DType dtype = DType::FLOAT32;
@@ -46,17 +41,26 @@ struct OutputInfo {
 
 class Node : public RefCounted, public Pooled {
  public:
-  explicit Node(const char* name) : name(name), seq(next_seq()) {}
+  explicit Node(const char* name) : name(name) {}
   virtual ~Node() = default;
   virtual void backward(BackwardCall& call) = 0;
   // Drops what was saved for backward; a later backward that needs it is an error.
   virtual void release_saved() = 0;
+  // Sets `n` edges; edge_of(i) leads to what made input i. The node's number is taken last, because
+  // finding an edge may make a node: a view records itself again when it is asked for
+  // (autograd/variable.cpp).
+  template <class EdgeOf>
+  void connect(int n, EdgeOf edge_of) {
+    edges.resize(n);
+    for (int i = 0; i < n; ++i) edges[i] = edge_of(i);
+    seq = next_seq();
+  }
+  void connect(TensorList inputs);
   // Frees a graph of any depth without recursion.
   static void destroy(Node* node);
 
   const char* const name;  // "MulBackward0"
-  const uint64_t
-      seq;  // creation order. Inputs were made before their node, so later nodes run first
+  uint64_t seq = 0;        // larger than those that the edges lead to; 0: a leaf has none
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
   Hooks hooks;                       // on the gradients of the outputs
@@ -67,8 +71,7 @@ class Node : public RefCounted, public Pooled {
   Node* next_dead_ = nullptr;
 };
 
-// The gradient 1 of an output of one element.
-Tensor make_seed(const OutputInfo& output);
+Tensor make_seed(const OutputInfo& output);  // gradients.h
 
 // One call of Node::backward: gradients of the outputs come in, gradients of the inputs go out.
 struct BackwardCall {
@@ -89,6 +92,10 @@ struct BackwardCall {
   // For formulas that take a number as well.
   Operand grad_operand() const { return is_seed ? Operand(1) : Operand(grads[0]); }
   bool wants(int i) const { return wanted[i]; }
+  // A gradient that was found from the op's inputs, or from its result, and is constant in them:
+  // differentiating it gives zeros, as in PyTorch, where without this it would be an error.
+  Tensor flat_in_inputs(const Tensor& gradient) const;
+  Tensor flat_in_result(const Tensor& gradient) const;
 };
 
 }  // namespace dt

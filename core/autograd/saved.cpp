@@ -1,7 +1,6 @@
 #include "core/autograd/saved.h"
 
 #include "core/autograd/record.h"
-#include "core/ops/checks.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -31,9 +30,14 @@ std::string origin(const Node* maker, int output_index) {
 }  // namespace
 
 Saved Saved::input(const Tensor& x) {
+  Saved s = place(x);
+  if (x.defined()) s.version_ = x.version();
+  return s;
+}
+
+Saved Saved::place(const Tensor& x) {
   Saved s;
   s.tensor_ = x;
-  s.version_ = x.version();
   return s;
 }
 
@@ -45,7 +49,7 @@ Saved Saved::output(const Tensor& y, int index) {
 
 Tensor Saved::get(Node* owner) const {
   if (!tensor_.defined()) return tensor_;
-  if (tensor_.version() != version_) fail_changed(owner);
+  if (version_ != kAny && tensor_.version() != version_) fail_changed(owner);
   if (output_index_ < 0 || !grad_enabled()) return tensor_;
   Tensor y = tensor_.detach();  // a fresh alias: the kept one must not lead back to its own node
   set_history(y, Ref<Node>::share(owner), output_index_);

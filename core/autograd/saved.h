@@ -9,8 +9,11 @@ namespace dt {
 class Saved {
  public:
   Saved() = default;
-  // An input: kept with its history.
+  // An input: kept with its history. Undefined if x is.
   static Saved input(const Tensor& x);
+  // An input whose elements no gradient depends on: kept for its place in the graph, and may be
+  // written.
+  static Saved place(const Tensor& x);
   // An output of the node that keeps it: kept without its history, which would be a cycle.
   static Saved output(const Tensor& y, int index = 0);
 
@@ -20,10 +23,12 @@ class Saved {
   void reset() { tensor_ = Tensor(); }
 
  private:
+  static constexpr int64_t kAny = -1;
+
   [[noreturn]] void fail_changed(const Node* owner) const;
 
   Tensor tensor_;
-  uint32_t version_ = 0;
+  int64_t version_ = kAny;
   int32_t output_index_ = -1;  // -1: an input
 };
 

@@ -3,7 +3,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/promotion.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/context.h"
@@ -94,9 +94,9 @@ Tensor pow(const Operand& input, const Operand& exponent) {
     return exponent.number().to_bool() ? clone(input.tensor()) : ones_like(input.tensor());
   }
   if (is_exponent(input, exponent, 2)) return square(input.tensor());
-  if (is_exponent(input, exponent, 0.5)) return sqrt(input.tensor());
-  if (is_exponent(input, exponent, -0.5)) return rsqrt(input.tensor());
-  if (is_exponent(input, exponent, -1)) return reciprocal(input.tensor());
+  if (is_exponent(input, exponent, 0.5)) return power_half(input.tensor());
+  if (is_exponent(input, exponent, -0.5)) return power_minus_half(input.tensor());
+  if (is_exponent(input, exponent, -1)) return power_minus_one(input.tensor());
   if (is_exponent(input, exponent, 3)) return mul(square(input.tensor()), input.tensor());
   return power(input, exponent);
 }
@@ -105,9 +105,9 @@ const Tensor& pow_(const Tensor& input, const Operand& exponent) {
   check_power(input, exponent);
   if (is_bool_power(input, exponent)) return copy_(input, pow(input, exponent));
   if (is_exponent(input, exponent, 2)) return square_(input);
-  if (is_exponent(input, exponent, 0.5)) return sqrt_(input);
-  if (is_exponent(input, exponent, -0.5)) return rsqrt_(input);
-  if (is_exponent(input, exponent, -1)) return reciprocal_(input);
+  if (is_exponent(input, exponent, 0.5)) return power_half_(input);
+  if (is_exponent(input, exponent, -0.5)) return power_minus_half_(input);
+  if (is_exponent(input, exponent, -1)) return power_minus_one_(input);
   return power_(input, exponent);
 }
 

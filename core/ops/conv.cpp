@@ -98,7 +98,7 @@ void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_si
   }
   if (!b.wants(1) || b.create_graph) {
     if (b.wants(1)) b.results[1] = weight_gradient(g, x, weight_sizes, c);
-    b.results[2] = sum(g, {{0, 2, 3}});
+    b.results[2] = b.flat_in_inputs(sum(g, {{0, 2, 3}}));
     return;
   }
   b.results[1] = make_empty(weight_sizes, g.dtype(), g.device());

@@ -134,6 +134,7 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
   if (!needs_graph(x)) return y;
   return fused(
       "CrossEntropyLossBackward0", y, {x, target, loss.weight},
+      {Saved::input(x), Saved::input(target), Saved::input(loss.weight)},
       [ignore = loss.ignore_index, smoothing = loss.label_smoothing,
        reduction](const std::vector<Tensor>& in) {
         const ClassLoss loss{in[2], ignore, smoothing};
@@ -154,8 +155,8 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
 // [N, C, d1, ...] as [N * d1 * ..., C].
 Tensor class_rows(const Tensor& input) {
   if (input.ndim() == 2) return contiguous(input);
-  return contiguous(
-      reshape(movedim(input, {1}, {-1}), {input.numel() / input.size(1), input.size(1)}));
+  return contiguous(reshape(movedim(keep_order(input), {1}, {-1}),
+                            {input.numel() / input.size(1), input.size(1)}));
 }
 
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,

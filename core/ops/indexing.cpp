@@ -185,7 +185,7 @@ void with_named_range(const Selection& s, Launch launch) {
 
 std::vector<Saved> save_all(const std::vector<Tensor>& index) {
   std::vector<Saved> saved;
-  for (const Tensor& i : index) saved.push_back(i.defined() ? Saved::input(i) : Saved());
+  for (const Tensor& i : index) saved.push_back(Saved::input(i));
   return saved;
 }
 

@@ -8,12 +8,11 @@
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_node.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
-#include "core/runtime/pointwise_ops.h"
-#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -89,38 +88,58 @@ Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
   return y;
 }
 
-Tensor product(const char* node_name, Factor a, Factor b);
+enum class Order { kRows, kColumns };  // which lie in memory one after the other
+
+// The gradient of a matrix is made in the matrix's own order: it needs no copy to become .grad, nor
+// does that of w where x @ w.t() was computed.
+Order order_of(const Tensor& x) {
+  const bool columns =
+      x.ndim() == 2 && x.strides()[0] == 1 && x.strides()[1] == x.sizes()[0] && !x.is_contiguous();
+  return columns ? Order::kColumns : Order::kRows;
+}
+
+// a @ b in either order, without a record.
+Tensor multiply_in_order(Factor a, Factor b, Order order) {
+  if (order == Order::kRows) return multiply(a, b);
+  const Tensor t = multiply({b.tensor, !b.transposed}, {a.tensor, !a.transposed});
+  return make_alias(t, {t.size(1), t.size(0)}, {1, t.size(1)}, 0);
+}
+
+Tensor product(const char* node_name, Factor a, Factor b, Order order = Order::kRows);
 
 // With y = a @ b: the gradient of a is g @ b^T, and of b a^T @ g. For a transposed factor it is the
 // transpose of that.
-Tensor gradient_of_left(const char* node_name, const Tensor& g, bool transposed, Factor b) {
-  return transposed ? product(node_name, b, {g, true})
-                    : product(node_name, {g, false}, {b.tensor, !b.transposed});
+Tensor gradient_of_left(const char* node_name, const Tensor& g, bool transposed, Factor b,
+                        Order order) {
+  return transposed ? product(node_name, b, {g, true}, order)
+                    : product(node_name, {g, false}, {b.tensor, !b.transposed}, order);
 }
-Tensor gradient_of_right(const char* node_name, const Tensor& g, Factor a, bool transposed) {
-  return transposed ? product(node_name, {g, true}, a)
-                    : product(node_name, {a.tensor, !a.transposed}, {g, false});
+Tensor gradient_of_right(const char* node_name, const Tensor& g, Factor a, bool transposed,
+                         Order order) {
+  return transposed ? product(node_name, {g, true}, a, order)
+                    : product(node_name, {a.tensor, !a.transposed}, {g, false}, order);
 }
 
 // The differentiable product of two matrices or batches, either of them transposed.
-Tensor product(const char* node_name, Factor a, Factor b) {
-  const Tensor y = multiply(a, b);
+Tensor product(const char* node_name, Factor a, Factor b, Order order) {
+  const Tensor y = multiply_in_order(a, b, order);
   const bool wants_a = needs_graph(a.tensor), wants_b = needs_graph(b.tensor);
   if (!wants_a && !wants_b) return y;
   return record(
       node_name, y, {a.tensor, b.tensor},
-      [node_name, ta = a.transposed, tb = b.transposed, left = save_if(wants_b, a.tensor),
+      [node_name, ta = a.transposed, tb = b.transposed, order_a = order_of(a.tensor),
+       order_b = order_of(b.tensor), left = save_if(wants_b, a.tensor),
        right = save_if(wants_a, b.tensor)](BackwardCall& call) {
         const Tensor& g = call.grad();
         if (call.wants(0))
-          call.results[0] = gradient_of_left(node_name, g, ta, {right.get(call.node), tb});
+          call.results[0] = gradient_of_left(node_name, g, ta, {right.get(call.node), tb}, order_a);
         if (call.wants(1))
-          call.results[1] = gradient_of_right(node_name, g, {left.get(call.node), ta}, tb);
+          call.results[1] = gradient_of_right(node_name, g, {left.get(call.node), ta}, tb, order_b);
       });
 }
 
-Tensor mm_product(const Tensor& a, bool ta, const Tensor& b, bool tb) {
-  return product("MmBackward0", {a, ta}, {b, tb});
+Tensor mm_product(const Tensor& a, bool ta, const Tensor& b, bool tb, Order order = Order::kRows) {
+  return product("MmBackward0", {a, ta}, {b, tb}, order);
 }
 
 void check_multiply(Factor a, Factor b) {
@@ -186,51 +205,6 @@ View optional_view(const Tensor& x) {
 
 // ---- layers
 
-// What an op is that a product may do as its last step. The gradients are the formulas of the ops'
-// rows in the schema.
-struct ActivationRow {
-  const char* node_name;
-  int backward_op;
-  Tensor (*apply)(const Tensor& x);
-  Tensor (*gradient)(const Tensor& g, const Tensor& y);  // of x, where y = apply(x)
-};
-
-const ActivationRow& row_of(Activation activation) {
-  static const ActivationRow none = {"LinearBackward0", -1, nullptr, nullptr};
-  static const ActivationRow relu_row = {
-      "LinearReluBackward0", DT_OP_relu_backward, relu,
-      [](const Tensor& g, const Tensor& y) { return where(le(y, 0), 0, g); }};
-  static const ActivationRow sigmoid_row = {
-      "LinearSigmoidBackward0", DT_OP_sigmoid_backward, sigmoid,
-      [](const Tensor& g, const Tensor& y) { return g * ((1 - y) * y); }};
-  static const ActivationRow tanh_row = {
-      "LinearTanhBackward0", DT_OP_tanh_backward, tanh,
-      [](const Tensor& g, const Tensor& y) { return g * (1 - y * y); }};
-  switch (activation) {
-    case Activation::kRelu:
-      return relu_row;
-    case Activation::kSigmoid:
-      return sigmoid_row;
-    case Activation::kTanh:
-      return tanh_row;
-    default:
-      return none;
-  }
-}
-
-// The gradient of what the activation was applied to.
-Tensor gradient_before(Activation activation, const BackwardCall& call, const Tensor& y) {
-  const Tensor& g = call.grad();
-  if (call.create_graph) return row_of(activation).gradient(g, y);
-  const Tensor h = make_empty(g.sizes(), g.dtype(), g.device());
-  Layout layout(g.sizes());
-  for (const Tensor* x : {&h, &g, &y}) layout.add(*x);
-  layout.finish();
-  run(row_of(activation).backward_op, layout.views(0, 1), layout.views(1, 2),
-      {static_cast<int64_t>(info(g.dtype()).compute)});
-  return h;
-}
-
 // All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
 // no gradient that is wanted needs it, y if there is no activation.
 bool small_linear_backward(BackwardCall& call, const Tensor& g, const Tensor& x, const Tensor& w,
@@ -253,15 +227,15 @@ bool small_linear_backward(BackwardCall& call, const Tensor& g, const Tensor& x,
 
 // Through the activation first, unless one kernel does both.
 void linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, const Tensor& y,
-                     Activation activation, int bias_ndim) {
+                     Activation activation, int bias_ndim, Order order_x, Order order_w) {
   if (small_linear_backward(call, call.grad(), x, w, y, activation, bias_ndim)) return;
   Tensor g = call.grad();
   if (activation != Activation::kDefault) {
-    g = gradient_before(activation, call, y);
+    g = gradient_from_result(activation_row(activation), call, g, y);
     if (small_linear_backward(call, g, x, w, Tensor(), Activation::kDefault, bias_ndim)) return;
   }
-  if (call.wants(0)) call.results[0] = mm_product(g, false, w, false);
-  if (call.wants(1)) call.results[1] = mm_product(g, true, x, false);
+  if (call.wants(0)) call.results[0] = mm_product(g, false, w, false, order_x);
+  if (call.wants(1)) call.results[1] = mm_product(g, true, x, false, order_w);
   if (call.wants(2)) call.results[2] = bias_gradient(g, bias_ndim);
 }
 
@@ -279,13 +253,15 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
   }
   const bool wants_input = needs_graph(input), wants_weight = needs_graph(weight);
   if (!wants_input && !wants_weight && !needs_graph(bias)) return y;
-  return record(row_of(activation).node_name, y, {input, weight, bias},
+  return record(linear_node_name(activation), y, {input, weight, bias},
                 [input = save_if(wants_weight, input), weight = save_if(wants_input, weight),
                  result = activation == Activation::kDefault ? Saved() : Saved::output(y),
-                 activation, bias_ndim = bias.defined() ? bias.ndim() : 0](BackwardCall& call) {
+                 activation, bias_ndim = bias.defined() ? bias.ndim() : 0,
+                 order_x = order_of(input), order_w = order_of(weight)](BackwardCall& call) {
                   const Tensor x = call.wants(1) ? input.get(call.node) : Tensor();
                   const Tensor w = call.wants(0) ? weight.get(call.node) : Tensor();
-                  linear_backward(call, x, w, result.get(call.node), activation, bias_ndim);
+                  linear_backward(call, x, w, result.get(call.node), activation, bias_ndim, order_x,
+                                  order_w);
                 });
 }
 
@@ -360,14 +336,15 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
   if (!wants_1 && !wants_2 && !needs_graph(input)) return y;
   return record(
       "AddmmBackward0", y, {input, mat1, mat2},
-      [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), alpha = addend.alpha,
-       beta = addend.beta](BackwardCall& call) {
+      [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), order_1 = order_of(mat1),
+       order_2 = order_of(mat2), alpha = addend.alpha, beta = addend.beta](BackwardCall& call) {
         const Tensor& g = call.grad();
         if (call.wants(0)) call.results[0] = scaled(g, beta);
         if (call.wants(1))
-          call.results[1] = scaled(mm_product(g, false, right.get(call.node), true), alpha);
+          call.results[1] =
+              scaled(mm_product(g, false, right.get(call.node), true, order_1), alpha);
         if (call.wants(2))
-          call.results[2] = scaled(mm_product(left.get(call.node), true, g, false), alpha);
+          call.results[2] = scaled(mm_product(left.get(call.node), true, g, false, order_2), alpha);
       });
 }
 
@@ -405,7 +382,7 @@ Tensor linear_activation(const Tensor& input, const Tensor& weight, const Tensor
                          Activation activation) {
   const bool has_kernel = input.ndim() > 0 && weight.ndim() == 2 && is_floating(input.dtype());
   if (has_kernel) return linear_of(input, weight, bias, activation);
-  return row_of(activation).apply(linear(input, weight, bias));
+  return pointwise(activation_row(activation), {linear(input, weight, bias)});
 }
 
 }  // namespace dt

@@ -5,7 +5,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/loss.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/promotion.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
@@ -124,11 +124,9 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
                const Tensor& weight) {
-  if (weight.defined()) return reduce_weighted(abs(sub(input, target)), weight, input, reduction);
-  // PyTorch's difference of unsigned numbers wraps before it is made absolute.
-  if (result_type({input, target}) == DType::UINT8)
-    return reduce_losses(abs(sub(input, target)), reduction);
-  return reduce_losses(absolute_error(input, target), reduction);
+  const Tensor losses = abs(sub(input, target));
+  if (weight.defined()) return reduce_weighted(losses, weight, input, reduction);
+  return reduce_losses(losses, reduction);
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,

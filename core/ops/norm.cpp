@@ -222,7 +222,7 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
       {rows_view(x, rows, n), vector(w), vector(b)}, {}, {eps});
   if (!needs_graph({x, w, b})) return y;
   return fused(
-      "NativeLayerNormBackward0", y, {x, w, b},
+      "NativeLayerNormBackward0", y, {x, w, b}, {Saved::input(x), Saved::input(w), Saved::place(b)},
       [shape, eps](const std::vector<Tensor>& in) {
         return layer_norm_composition(in, shape, eps);
       },
@@ -260,7 +260,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   }
   if (!needs_graph({x, w, b})) return y;
   return fused(
-      "NativeBatchNormBackward0", y, {x, w, b},
+      "NativeBatchNormBackward0", y, {x, w, b}, {Saved::input(x), Saved::input(w), Saved::place(b)},
       [bn](const std::vector<Tensor>& in) { return batch_norm_composition(in, bn); },
       [bn](BackwardCall& call, const std::vector<Tensor>& in) {
         batch_norm_backward(call, in, bn);

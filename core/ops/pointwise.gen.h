@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 
@@ -269,6 +270,24 @@ Tensor power(const Operand& input, const Operand& exponent);
 
 // In-place version of `power`.
 const Tensor& power_(const Tensor& input, const Operand& exponent);
+
+// pow with exponent 0.5.
+Tensor power_half(const Tensor& input);
+
+// In-place version of `power_half`.
+const Tensor& power_half_(const Tensor& input);
+
+// pow with exponent -0.5.
+Tensor power_minus_half(const Tensor& input);
+
+// In-place version of `power_minus_half`.
+const Tensor& power_minus_half_(const Tensor& input);
+
+// pow with exponent -1.
+Tensor power_minus_one(const Tensor& input);
+
+// In-place version of `power_minus_one`.
+const Tensor& power_minus_one_(const Tensor& input);
 
 // input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 Tensor pow(const Operand& input, const Operand& exponent);

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 
@@ -114,9 +115,6 @@ Tensor squared_error(const Tensor& input, const Tensor& target);
 // mse_loss's gradient: that of a reduced squared_error; slope is that of the reduced loss.
 Tensor squared_error_slope(
     const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
-
-// l1_loss before its reduction.
-Tensor absolute_error(const Tensor& input, const Tensor& target);
 
 // binary_cross_entropy before weights and reduction: logarithms are bounded by -100, those of the
 // gradient by target are not, as PyTorch's.

@@ -111,7 +111,8 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
   run(DT_OP_max_pool2d, {y, indices}, {x}, MaxAttributes(p.window));
   record("MaxPool2DWithIndicesBackward0", y, {x},
          [saved = Saved::input(indices), sizes = x.sizes(), window = p.window](BackwardCall& b) {
-           b.results[0] = max_pool_gradient(b.grad(), saved.get(b.node), sizes, window);
+           b.results[0] =
+               b.flat_in_inputs(max_pool_gradient(b.grad(), saved.get(b.node), sizes, window));
          });
   return {y, indices};
 }
@@ -133,7 +134,7 @@ Tensor avg_pool(const Tensor& x, const Pooling& p) {
   const Tensor y = empty_image(p.output_sizes(x.sizes()), x, is_channels_last(x));
   run(DT_OP_avg_pool2d, {y}, {x}, AvgAttributes(p));
   return record("AvgPool2DBackward0", y, {x}, [sizes = x.sizes(), p](BackwardCall& b) {
-    b.results[0] = avg_pool_gradient(b.grad(), sizes, p);
+    b.results[0] = b.flat_in_inputs(avg_pool_gradient(b.grad(), sizes, p));
   });
 }
 

@@ -129,9 +129,11 @@ std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor
   run(op, {View(values, plan.kept_sizes, strides, 0), View(indices, plan.kept_sizes, strides, 0)},
       {x}, {compute(x.dtype()), d});
   record(node, values, {x},
-         [d, indices, kept = plan.kept_sizes, sizes = x.sizes()](BackwardCall& b) {
+         [d, at = Saved::output(indices, 1), kept = plan.kept_sizes,
+          sizes = x.sizes()](BackwardCall& b) {
            const Tensor zero = zeros(sizes, b.grad().dtype(), b.grad().device());
-           b.results[0] = scatter(zero, d, reshape(indices, kept), reshape(b.grad(), kept));
+           const Tensor positions = reshape(at.get(b.node), kept);
+           b.results[0] = scatter(zero, d, positions, reshape(b.grad(), kept));
          });
   return {values, indices};
 }
@@ -196,12 +198,11 @@ Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType
 
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
   const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
-  if (!dim) {
+  const int d = wrap_dim(dim.value_or(0), x.ndim());
+  if (!dim || x.ndim() == 0) {
     const Tensor y = prod(reshape(x, {-1}), 0, false, x.dtype());
     return keepdim ? unsafe_view(y, Dims(x.ndim(), 1)) : y;
   }
-  const int d = wrap_dim(*dim, x.ndim());
-  if (x.ndim() == 0) return clone(x);
   const Plan plan(x, IntList{d}, keepdim);
   const Tensor y = launch(DT_OP_prod, x, plan, x.dtype(), x.dtype());
   if (!needs_graph(x)) return y;

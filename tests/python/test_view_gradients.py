@@ -106,6 +106,66 @@ def test_one_backward_through_a_written_view(torch):
             y.sum().backward()
 
 
+def test_stale_view_beside_an_input_that_is_asked_first(torch):
+    """The view records itself again when it is looked at, after the node that uses it was begun."""
+
+    def program(t):
+        x = t.ones(3, requires_grad=True)
+        v = t.ones(3).view(3)
+        v.mul_(x)
+        (x * v + v).sum().backward()
+        w = t.ones(2, 2)
+        row = w[0]
+        row.mul_(x[:2])
+        w.mul_(2)
+        (t.stack([x[:2], row, row]) * row).sum().backward()
+        return (x.grad,)
+
+    ours, theirs = both(torch, program)
+    assert ours == theirs
+
+
+# What is written after gradients of y and of its views v and w were asked for.
+WRITES = {
+    "y": lambda y, v, w: y.mul_(3),
+    "y twice": lambda y, v, w: y.mul_(3).add_(1),
+    "v": lambda y, v, w: v.mul_(3),
+    "w": lambda y, v, w: w.mul_(3),
+    "v, then y": lambda y, v, w: (v.mul_(3), y.mul_(2)),
+    "y by no gradient": lambda y, v, w: y.zero_(),
+}
+USES = {
+    "y": lambda y, v, w: (y * y).sum(),
+    "v": lambda y, v, w: (v * v).sum(),
+    "all": lambda y, v, w: (y * y).sum() + (v * w).sum(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("product", ["elementwise", "matrix"])
+def test_retained_gradients_follow_writes(torch, product, write, use):
+    """retain_grad keeps the gradient of the tensor as it is in the end; a hook stays with what it was added to."""
+
+    def program(t):
+        x = leaf(t, 3)
+        m = numbers(t, 3, 3)
+        y = x * 2 if product == "elementwise" else m @ x
+        v, w = y[:2], y[:2]
+        seen = []
+        y.register_hook(lambda g: seen.append(g * 1))
+        for tensor in (y, v):
+            tensor.retain_grad()
+        WRITES[write](y, v, w)
+        USES[use](y, v, w).backward()
+        return [*seen, y.grad, v.grad, x.grad]
+
+    ours, theirs = both(torch, program)
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert a == (b if b is None else pytest.approx(b))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
 def test_what_a_view_is_of(torch, dtype):
     for t in (dt, torch):
