@@ -144,6 +144,8 @@ class Elementwise:
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""
+    # PyTorch's name of the kernel for numbers, which refuses bools; "" when a number is fine.
+    scalar_kernel: str = ""
 
     @property
     def differentiable(self) -> tuple[Argument, ...]:

@@ -40,7 +40,7 @@ _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
-    "mixed_bool_error", "counts_bools", "flat",
+    "mixed_bool_error", "scalar_kernel", "counts_bools", "flat",
 }  # fmt: skip
 
 
@@ -228,6 +228,7 @@ def _elementwise(row: dict, args) -> Elementwise:
         counts_bools=row.get("counts_bools", False),
         bool_error=row.get("bool_error", ""),
         mixed_bool_error=row.get("mixed_bool_error", ""),
+        scalar_kernel=row.get("scalar_kernel", ""),
     )
 
 

@@ -8,6 +8,7 @@
 #include "core/autograd/saved.h"
 #include "core/ops/copy.h"
 #include "core/ops/views.gen.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 
@@ -47,6 +48,20 @@ inline bool fits(const Scalar& number, DType t) {
 inline void check_fits(const Scalar& number, DType t) {
   DT_CHECK(fits(number, t), kRuntimeError, "value cannot be converted to type ", number_word(t),
            " without overflow");
+}
+
+inline void check_overlap(bool overlaps) {
+  DT_CHECK(
+      !overlaps, kRuntimeError,
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+      "to a single memory location. Please clone() the tensor before performing the operation.");
+}
+
+// Of ops that write at positions which tensors name: neither these nor the values may lie in what
+// is written.
+inline void check_apart(const Tensor& written, const Tensor& read) {
+  const Overlap overlap = overlap_of(written, read);
+  check_overlap(overlap == Overlap::kSome || overlap == Overlap::kSame);
 }
 
 inline bool is_index_dtype(const Tensor& index) {

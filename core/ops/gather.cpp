@@ -41,6 +41,14 @@ void check_index_add(const Tensor& self, int dim, const Tensor& index, const Ten
 
 // ---- elements: gather and scatter
 
+// What no index chooses: of any shape that has no elements, and the index of any dtype.
+Tensor gather_nothing(const Tensor& input, const Dims& sizes) {
+  const Tensor y = make_empty(sizes, input.dtype(), input.device());
+  return record("GatherBackward0", y, {input}, [sizes = input.sizes()](BackwardCall& b) {
+    b.results[0] = zeros(sizes, b.grad().dtype(), b.grad().device());
+  });
+}
+
 // The first dimension other than `dim` where the index is larger than self, or -1.
 int oversized_dim(const Tensor& self, int dim, const Tensor& index) {
   for (int d = 0; d < index.ndim(); ++d) {
@@ -55,7 +63,6 @@ bool same_rank(const Tensor& a, const Tensor& b) {
 }
 
 void check_scatter(const Tensor& self, int dim, const Tensor& index, const Tensor* src) {
-  if (index.numel() == 0) return;
   DT_CHECK(same_rank(self, index), kRuntimeError,
            "Index tensor must have the same number of dimensions as self tensor");
   const bool fits = oversized_dim(self, dim, index) < 0;
@@ -91,7 +98,6 @@ Tensor without_record(const Tensor& x) {
 
 void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
                    bool accumulate) {
-  if (index.numel() == 0) return;
   if (src.is_number()) {
     const View number(src.number(), self.dtype(), index.sizes());
     run(DT_OP_scatter, {self}, {number, index}, {dim, accumulate});
@@ -118,12 +124,17 @@ void scatter_in_place(const char* node_name, const Tensor& self, int dim, const 
 const Tensor& scatter_into(const char* name, const char* node_name, const Tensor& self, int64_t dim,
                            const Tensor& index, const Operand& src, bool accumulate) {
   const int d = wrap_dim(dim, self.ndim());
-  const Tensor positions = at_least_1d(index_operand(index, name));
   const Tensor* source = src.is_number() ? nullptr : &src.tensor();
   DT_CHECK(!source || source->dtype() == self.dtype(), kRuntimeError, name,
            "(): Expected self.dtype to be equal to src.dtype");
+  if (index.numel() == 0) return self;
+  const Tensor positions = at_least_1d(index_operand(index, name));
   check_scatter(self, d, index, source);
-  if (positions.numel() == 0) return self;
+  if (source)
+    check_apart(self, *source);
+  else
+    check_fits(src.number(), self.dtype());
+  check_apart(self, index);
   const Operand part = source ? Operand(reached_part(*source, positions)) : src;
   scatter_in_place(node_name, at_least_1d(self), d, positions, part, accumulate);
   return self;
@@ -168,6 +179,8 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
                          const Scalar& alpha) {
   const int d = wrap_dim(dim, self.ndim());
   check_index_add(self, d, index, source);
+  check_apart(self, index);
+  check_apart(self, source);
   const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
   const Tensor target = at_least_1d(self), slices = at_least_1d(source);
   const double factor = alpha.to_double();
@@ -197,6 +210,7 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse_grad) {
   DT_CHECK(!sparse_grad, kNotImplemented, "sparse_grad must be false: there are no sparse tensors");
   const int d = wrap_dim(dim, input.ndim());
+  if (index.numel() == 0) return gather_nothing(input, index.sizes());
   const Tensor positions = at_least_1d(index_operand(index, "gather"));
   DT_CHECK(same_rank(input, index), kRuntimeError,
            "Index tensor must have the same number of dimensions as input tensor");

@@ -156,7 +156,7 @@ Tensor truth(int op, const Tensor& x, std::optional<IntList> dim, bool keepdim) 
 
 // The product of x along dimension d by halves: right at zeros, at every order of derivative.
 Tensor product_by_halves(Tensor x, int d) {
-  if (x.sizes()[d] == 0) return add(sum(x, {{d}}, true), 1);
+  if (x.sizes()[d] == 0) return exp(sum(x, {{d}}, true));  // 1, and x has a part in it
   while (x.sizes()[d] > 1) {
     const int64_t n = x.sizes()[d], half = n / 2;
     Tensor product = mul(slice(x, d, 0, half, 1), slice(x, d, half, 2 * half, 1));

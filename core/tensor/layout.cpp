@@ -71,4 +71,15 @@ Dims dense_strides(const Tensor& x) {
   return elementwise_strides(x.sizes(), {x});
 }
 
+Overlap overlap_of(const Tensor& a, const Tensor& b) {
+  if (a.storage().get() != b.storage().get() || a.numel() == 0 || b.numel() == 0)
+    return Overlap::kNone;
+  if (a.offset() == b.offset() && a.sizes() == b.sizes() && a.strides() == b.strides())
+    return Overlap::kSame;
+  if (!is_dense(a.sizes(), a.strides()) || !is_dense(b.sizes(), b.strides()))
+    return Overlap::kUnknown;
+  const bool apart = a.offset() + a.numel() <= b.offset() || b.offset() + b.numel() <= a.offset();
+  return apart ? Overlap::kNone : Overlap::kSome;
+}
+
 }  // namespace dt

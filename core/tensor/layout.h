@@ -20,4 +20,8 @@ Dims elementwise_strides(const Dims& sizes, TensorList inputs);
 // Those of a copy of x: x's own, or where it has gaps dense ones in the same order of dimensions.
 Dims dense_strides(const Tensor& x);
 
+// What two tensors have in common. Memory with holes is not looked into.
+enum class Overlap { kNone, kSome, kSame, kUnknown };
+Overlap overlap_of(const Tensor& a, const Tensor& b);
+
 }  // namespace dt
