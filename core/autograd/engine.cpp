@@ -15,6 +15,7 @@
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -49,13 +50,6 @@ Tensor conform(Tensor grad, const Dims& sizes, DType dtype, Device device) {
 // How the memory of x.grad is laid out: like that of x, or row-major where x has gaps or repeats.
 Dims grad_strides(const Tensor& x) {
   return is_dense(x.sizes(), x.strides()) ? x.strides() : contiguous_strides(x.sizes());
-}
-
-bool same_walk(const Dims& sizes, const Dims& a, const Dims& b) {
-  for (int d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] != 1 && a[d] != b[d]) return false;
-  }
-  return true;
 }
 
 bool sole_owner(const Tensor& x) {

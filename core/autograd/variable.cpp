@@ -75,7 +75,7 @@ void retain(RetainCell& cell, const Tensor& grad) {
     before = Tensor(Ref<TensorImpl>::share(a.grad));
   }
   // A copy: the gradient goes on to others, and may be an expanded one that nobody can write to.
-  Tensor sum = before.defined() ? add(before, grad) : clone(grad);
+  Tensor sum = before.defined() ? add(before, grad) : clone(grad, MemoryFormat::kContiguous);
   Ref<TensorImpl> next = sum.ref(), old;
   Guard tensor_guard(a.lock);
   old = Ref<TensorImpl>::adopt(a.grad);

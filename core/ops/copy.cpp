@@ -138,10 +138,11 @@ Tensor to(const Tensor& input, Device device, DType dtype, bool non_blocking, bo
 }
 
 Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
+  if (memory_format == MemoryFormat::kDefault) memory_format = MemoryFormat::kContiguous;
+  if (input.is_contiguous(memory_format)) return input;
   DT_CHECK(memory_format != MemoryFormat::kPreserve, kRuntimeError,
            "preserve memory format is unsupported by the contiguous operator");
-  if (memory_format == MemoryFormat::kDefault) memory_format = MemoryFormat::kContiguous;
-  return input.is_contiguous(memory_format) ? input : clone(input, memory_format);
+  return clone(input, memory_format);
 }
 
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
@@ -149,7 +150,7 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
            "The size of tensor a ", self.sizes(), " must match the size of tensor b ", src.sizes());
   const bool overlaps = src.storage().get() == self.storage().get() && src.numel() > 0 &&
                         !(src.offset() == self.offset() && src.sizes() == self.sizes() &&
-                          src.strides() == self.strides());
+                          same_walk(src.sizes(), src.strides(), self.strides()));
   inplace(
       "CopyBackwards", self, {self, src},
       [&] {

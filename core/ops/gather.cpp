@@ -189,7 +189,7 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   index_add_(y, dim, index, source, alpha);
   return y;
 }
@@ -223,7 +223,7 @@ const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, con
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Operand& src) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   scatter_(y, dim, index, src);
   return y;
 }
@@ -234,7 +234,7 @@ const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
 }
 
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   scatter_add_(y, dim, index, src);
   return y;
 }

@@ -3,6 +3,7 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
@@ -50,7 +51,7 @@ Tensor triangle(const char* name, const char* node_name, const Tensor& input, in
 
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
   check_mask(mask);
-  return fill_where(input, mask, fill_value(input, value));
+  return fill_where(contiguous(input), mask, fill_value(input, value));
 }
 
 const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value) {

@@ -342,7 +342,8 @@ void check_overlap(const Tensor& self, Span<const Operand> inputs) {
     if (inputs[i].is_number()) continue;
     const Tensor& x = inputs[i].tensor();
     if (x.storage().get() != self.storage().get() || x.numel() == 0 || self.numel() == 0) continue;
-    if (x.offset() == self.offset() && x.sizes() == self.sizes() && x.strides() == self.strides())
+    if (x.offset() == self.offset() && x.sizes() == self.sizes() &&
+        same_walk(x.sizes(), x.strides(), self.strides()))
       continue;
     if (!is_dense(x.sizes(), x.strides()) || !is_dense(self.sizes(), self.strides()))
       continue;  // cannot tell

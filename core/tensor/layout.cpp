@@ -13,33 +13,43 @@ int compare_dims(const Dims* strides, int operands, const Dims& sizes, int a, in
     const int64_t sa = strides[k][a], sb = strides[k][b];
     if (sa == 0 || sb == 0) continue;
     if (sa != sb) return sa > sb ? 1 : -1;
-    if (sizes[a] != sizes[b])
-      return sizes[a] > sizes[b] ? -1 : 1;  // equal strides: the smaller dimension goes inside
+    if (sizes[a] < sizes[b]) return -1;  // equal strides: the smaller dimension goes inside
   }
   return 0;
 }
 
-// Dimensions from the slowest to the fastest, by insertion: dimensions that nothing tells apart
-// keep their order.
+// Dimensions from the slowest to the fastest, by PyTorch's insertion sort: it begins with the last
+// dimension and looks past those that nothing tells apart, which is not the same in another order.
 void memory_order(const Dims* strides, int operands, const Dims& sizes, int* order) {
   const int n = sizes.size();
   for (int d = 0; d < n; ++d) order[d] = d;
-  for (int i = 1; i < n; ++i) {
-    for (int j = i; j > 0; --j) {
-      const int c = compare_dims(strides, operands, sizes, order[j - 1], order[j]);
-      if (c >= 0) break;
-      std::swap(order[j - 1], order[j]);
+  for (int i = n - 2; i >= 0; --i) {
+    int at = i;
+    for (int j = i + 1; j < n; ++j) {
+      const int c = compare_dims(strides, operands, sizes, order[at], order[j]);
+      if (c > 0) break;
+      if (c == 0) continue;
+      std::swap(order[at], order[j]);
+      at = j;
     }
   }
 }
 
 }  // namespace
 
+bool same_walk(const Dims& sizes, const Dims& a, const Dims& b) {
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != 1 && a[d] != b[d]) return false;
+  }
+  return true;
+}
+
 Dims broadcast_strides(IntList sizes, IntList strides, IntList over) {
   Dims result(static_cast<int>(over.size()), 0);
   const int64_t lead = over.size() - sizes.size();
   for (int64_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] != 1) result[static_cast<int>(lead + d)] = strides[d];
+    const int at = static_cast<int>(lead + d);
+    if (sizes[d] == over[at]) result[at] = strides[d];
   }
   return result;
 }

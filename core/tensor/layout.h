@@ -12,6 +12,9 @@ namespace dt {
 // broadcast).
 Dims broadcast_strides(IntList sizes, IntList strides, IntList over);
 
+// Whether two tensors of `sizes` that begin at one place meet the same memory at each element.
+bool same_walk(const Dims& sizes, const Dims& a, const Dims& b);
+
 // The strides that PyTorch gives to the result of an elementwise op: dense, with the inputs' order
 // of dimensions.
 Dims elementwise_strides(const Dims& sizes, TensorList inputs);

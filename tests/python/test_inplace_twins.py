@@ -120,3 +120,17 @@ def test_other_names(both, same):
         ]  # fmt: skip
 
     check(both, same, run)
+
+
+def test_a_factor_that_is_the_written_memory_seen_otherwise(both, same):
+    """Strides of dimensions of size 1 say nothing."""
+
+    def run(t):
+        x = t.arange(4.0).reshape(2, 2)
+        y = x.select(1, 0)[:1]
+        y[...] *= y
+        y.view(1, 1)[:, 0].add_(y)
+        y[None].copy_(y[None, :])
+        return x
+
+    same(*both(run))

@@ -4737,7 +4737,7 @@ def tensor_device(self):
     return device_from(out)
 
 
-def tensor_is_contiguous(self, memory_format=MEMORY_FORMAT.named("contiguous")):
+def tensor_is_contiguous(self, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """Whether elements lie in memory densely in that order.
 
     Args:
