@@ -68,8 +68,8 @@ class Run {
   void finish();
   // The gradient found for input number i of restrict_to.
   const Tensor& captured(int64_t i) const { return captured_[i]; }
-  // Adds what was found to .grad: of the leaves, and of those of `inputs` that are none.
-  void accumulate(TensorList inputs);
+  // Adds what was found to the leaves' .grad.
+  void accumulate();
 
  private:
   struct Pending {
@@ -88,6 +88,7 @@ class Run {
   };
 
   bool edge_wanted(const Edge& edge);
+  void call_hooks(const Edge& edge, const Tensor& grad);
   Pending& pending(Node* node);
   static void hold_seed(Pending& p);
   void deliver(const Edge& edge, Tensor grad);
@@ -164,7 +165,17 @@ void Run::hold_seed(Pending& p) {
 void Run::start(const Tensor& output, const Tensor& grad) {
   const Edge edge = gradient_edge(output);
   keep_.push_back(edge.node);
-  if (edge_wanted(edge)) deliver(edge, grad);
+  if (edge_wanted(edge))
+    deliver(edge, grad);
+  else
+    call_hooks(edge, grad);
+}
+
+// Of an output behind which nothing wanted lies: its hooks see its gradient all the same.
+void Run::call_hooks(const Edge& edge, const Tensor& grad) {
+  const GradMode mode(options_.create_graph);
+  HookList* const hooks = (edge.node ? edge.node->hooks : edge.leaf->autograd.hooks).get();
+  if (hooks) run_hooks(*hooks, edge.node ? edge.index : 0, grad);
 }
 
 void Run::start(const Tensor& output) {
@@ -268,16 +279,11 @@ void Run::add_to_grad(const Tensor& x, Tensor grad) {
   }
 }
 
-void Run::accumulate(TensorList inputs) {
+void Run::accumulate() {
   const GradMode mode(options_.create_graph);
   for (Leaf& leaf : leaves_) {
     const Tensor x(leaf.tensor);
     if (x.requires_grad()) add_to_grad(x, std::move(leaf.grad));  // or frozen since its use
-  }
-  for (int64_t i = 0; i < inputs.size(); ++i) {
-    if (captured_[i].defined() && !inputs[i].is_leaf()) {
-      add_to_grad(inputs[i], std::move(captured_[i]));
-    }
   }
 }
 
@@ -397,9 +403,11 @@ void run_backward(TensorList outputs, TensorList grads, TensorList inputs,
   check_outputs(outputs, grads);
   Run run(options);
   if (!inputs.empty()) run.restrict_to(inputs, outputs);
+  // Those that are no leaves keep their gradients from here on.
+  for (const Tensor& x : inputs) x.retain_grad();
   start(run, outputs, grads);
   run.finish();
-  run.accumulate(inputs);
+  run.accumulate();
 }
 
 std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads,

@@ -166,13 +166,12 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
 
 namespace {
 
-// An alias with every place of an expanded tensor's memory once.
-Tensor each_place(const Tensor& x) {
-  Dims sizes = x.sizes();
+// A view with every place of an expanded tensor's memory once.
+Tensor each_place(Tensor x) {
   for (int d = 0; d < x.ndim(); ++d) {
-    if (x.strides()[d] == 0) sizes[d] = 1;
+    if (x.strides()[d] == 0) x = narrow(x, d, 0, 1);
   }
-  return make_alias(x, sizes, x.strides(), x.offset());
+  return x;
 }
 
 }  // namespace
@@ -186,7 +185,7 @@ const Tensor& fill_(const Tensor& self, const Operand& value) {
   }
   check_fits(value.number(), self.dtype());
   // Unlike other writes, that of one number to all elements may meet a place more than once.
-  if (repeats_memory(self) && !self.requires_grad()) {
+  if (repeats_memory(self)) {
     fill_(each_place(self), value);
     return self;
   }

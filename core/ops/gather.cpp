@@ -108,7 +108,7 @@ void scatter_in_place(const char* node_name, const Tensor& self, int dim, const 
   inplace(
       node_name, self, {self, src.tensor()},
       [&] { write_scatter(self, dim, index, src, accumulate); },
-      [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
+      [dim, accumulate, saved = save_if(reads_index, index)](BackwardCall& b) {
         const Tensor positions = saved.get(b.node);
         if (b.wants(0)) b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
         if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
@@ -178,7 +178,7 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
         const Tensor read = overlaps ? without_record(slices) : slices;
         run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
       },
-      [d, factor, saved = Saved::input(positions)](BackwardCall& b) {
+      [d, factor, saved = save_if(needs_graph(slices), positions)](BackwardCall& b) {
         if (b.wants(0)) b.results[0] = b.grad();
         if (!b.wants(1)) return;
         const Tensor part = index_select(b.grad(), d, saved.get(b.node));
