@@ -91,7 +91,6 @@ Tensor without_record(const Tensor& x) {
 
 void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
                    bool accumulate) {
-  if (index.numel() == 0) return;
   if (src.is_number()) {
     const View number(src.number(), self.dtype(), index.sizes());
     run(DT_OP_scatter, {self}, {number, index}, {dim, accumulate});
@@ -105,6 +104,7 @@ void write_scatter(const Tensor& self, int dim, const Tensor& index, const Opera
 // scatter_ and scatter_add_ on arguments that are checked and at least 1-d.
 void scatter_in_place(const char* node_name, const Tensor& self, int dim, const Tensor& index,
                       const Operand& src, bool accumulate) {
+  const bool reads_index = !accumulate || (!src.is_number() && needs_graph(src.tensor()));
   inplace(
       node_name, self, {self, src.tensor()},
       [&] { write_scatter(self, dim, index, src, accumulate); },
@@ -112,6 +112,17 @@ void scatter_in_place(const char* node_name, const Tensor& self, int dim, const 
         const Tensor positions = saved.get(b.node);
         if (b.wants(0)) b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
         if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
+      });
+}
+
+// An index without elements says nothing of shapes, and writes nothing; still it is a write.
+void scatter_nothing(const char* node_name, const Tensor& self, const Operand& src) {
+  const Dims sizes = src.is_number() ? Dims() : src.tensor().sizes();
+  inplace(
+      node_name, self, {self, src.tensor()}, [] {},
+      [sizes](BackwardCall& b) {
+        if (b.wants(0)) b.results[0] = b.grad();
+        if (b.wants(1)) b.results[1] = zeros(sizes, b.grad().dtype(), b.grad().device());
       });
 }
 
@@ -123,7 +134,10 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
   DT_CHECK(!source || source->dtype() == self.dtype(), kRuntimeError, name,
            "(): Expected self.dtype to be equal to src.dtype");
   check_scatter(self, d, index, source);
-  if (positions.numel() == 0) return self;
+  if (positions.numel() == 0) {
+    scatter_nothing(node_name, self, src);
+    return self;
+  }
   const Operand part = source ? Operand(reached_part(*source, positions)) : src;
   scatter_in_place(node_name, at_least_1d(self), d, positions, part, accumulate);
   return self;
@@ -176,7 +190,9 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
       [&] {
         const bool overlaps = slices.storage().get() == target.storage().get();
         const Tensor read = overlaps ? without_record(slices) : slices;
-        run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
+        // Truth values are added by "or", to which alpha = 0 leaves nothing.
+        if (target.dtype() != DType::BOOL || factor != 0)
+          run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
       },
       [d, factor, saved = save_if(needs_graph(slices), positions)](BackwardCall& b) {
         if (b.wants(0)) b.results[0] = b.grad();

@@ -25,6 +25,10 @@ def get(x, index):
 
 def put(x, index, value) -> None:
     """x[index] = value."""
+    if index is False:
+        return  # chooses nothing, so that nothing is looked at
+    if index is True:
+        x, index = _ops.unsqueeze(x, 0), ...
     view, indices = _apply(x, index)
     if not isinstance(value, TensorBase):
         value = _value(value, x)
