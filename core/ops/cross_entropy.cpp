@@ -69,10 +69,7 @@ void check_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
 
 // Of the losses of class targets. Those of probabilities are plain ops, and have such a gradient.
 void check_is_constant(const Tensor& weight, const Tensor& input) {
-  DT_CHECK(!needs_graph(weight), kRuntimeError, "The function '",
-           input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward",
-           "' is not differentiable with respect to argument 'weight'. This input cannot have "
-           "requires_grad True.");
+  check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
 }
 
 // Class targets for input [N, C, d1, ...] are [N, d1, ...].
