@@ -20,6 +20,7 @@ class Case:
 
     difference: Difference
     device: str
+    grad_enabled: bool
     theirs: object  # PyTorch's tensor, where it is about one
 
     @property
@@ -65,6 +66,12 @@ def documented(sentence: str, final: bool = True):
     return lambda applies: DIFFERENCES.append(Known(sentence, applies, final))
 
 
+def avoided(function: str, target: torch.Tensor) -> bool:
+    """What differs later only, and without a trace: programs do not do it."""
+    # **In-place logic**
+    return re.fullmatch(r"logical_\w+_", function) is not None and target.requires_grad
+
+
 # ---- gradients
 
 
@@ -81,6 +88,50 @@ def _(c: Case) -> bool:
     return c.aspect in ("requires_grad", "is_leaf") and leaf and c.theirs._is_view()
 
 
+# Within the block: what only a tensor that requires grad may do.
+@documented("**Views made under `no_grad`** require no gradient.")
+def _(c: Case) -> bool:
+    sentence = "requires_grad=False|doesn't require gradient|does not require grad"
+    return not c.grad_enabled and c.only_ours_raises(sentence)
+
+
+# A use of such a view outside of the block.
+@documented("**Views made under `no_grad`** require no gradient.")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("A view was created in no_grad mode and")
+
+
+@documented("**Weights of losses**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        "function 'binary_cross_entropy.* is not differentiable with respect to argument"
+    )
+
+
+@documented("**In place by itself**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("modified by an inplace operation.* is output 0 of (Mul|Div)")
+
+
+@documented("**A second backward**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Trying to backward through the graph a second time")
+
+
+@documented("**Integer division**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        "derivative for aten::(floor_divide_?|remainder) is not implemented"
+    )
+
+
+@documented("**Hooks**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("'NoneType'") and (
+        "grad(" in c.statement or "backward(" in c.statement
+    )
+
+
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises(
@@ -91,13 +142,6 @@ def _(c: Case) -> bool:
 @documented("**`detach_`** works on views too.")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("Can't detach views in-place")
-
-
-@documented("**In-place logic**")
-def _(c: Case) -> bool:
-    return re.search(r"\.logical_\w+_\(", c.statement) is not None and c.only_ours_raises(
-        "leaf Variable"
-    )
 
 
 @documented("**Expanded memory**")
@@ -117,3 +161,58 @@ def _(c: Case) -> bool:
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
     return c.only_ours_raises("^IndexError: index_add_?: index .* is out of bounds")
+
+
+# ---- errors
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return "keepdim=" in c.statement and c.only_theirs_raises(
+        r"(sum|mean|prod)\(\) (missing|received an invalid)"
+    )
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        r"clamp_?\(\) received an invalid combination of arguments - got \(.*Tensor"
+    )
+
+
+# ---- numbers
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return (
+        c.aspect == "strides"
+        and re.search(r"nonzero|logsigmoid|LogSigmoid", c.statement) is not None
+    )
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("INTERNAL ASSERT FAILED")
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return (
+        c.aspect == "values"
+        and ".addmm_(" in c.statement
+        and getattr(c.theirs, "dtype", None) is torch.int32
+    )
+
+
+@documented("**Integers** never require a gradient")
+def _(c: Case) -> bool:
+    if c.aspect != "requires_grad" or not isinstance(c.theirs, torch.Tensor):
+        return False
+    return c.theirs.requires_grad and not c.theirs.is_floating_point()
+
+
+@documented("`binary_cross_entropy_with_logits` of an infinite target")
+def _(c: Case) -> bool:
+    loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.statement)
+    return c.aspect == "values" and loss is not None and "nan" in c.difference.ours

@@ -160,7 +160,8 @@ def backward(p: Program) -> None:
     if p.chance(0.15):
         options += f", inputs=[{p.existing(needs_grad)}]"
     if p.chance(0.3):
-        gradient = f"t.ones_like({y})" if p.chance(0.5) else like(p, p.value(y))
+        # A copy: PyTorch may make .grad of the tensor itself, which then changes with it.
+        gradient = f"t.ones_like({y})" if p.chance(0.5) else like(p, p.value(y)) + ".clone()"
         p.line(f"{y}.backward({gradient}{options})")
     elif p.chance(0.15):
         z = _outputs(p)
