@@ -101,26 +101,34 @@ void write_scatter(const Tensor& self, int dim, const Tensor& index, const Opera
   run(DT_OP_scatter, {self}, {source, index}, {dim, accumulate});
 }
 
+// The record of what is added to self where nothing of it is kept.
+void pass_gradient(BackwardCall& b) {
+  b.results[0] = b.grad();
+}
+
 // scatter_ and scatter_add_ on arguments that are checked and at least 1-d.
 void scatter_in_place(const char* node_name, const Tensor& self, int dim, const Tensor& index,
                       const Operand& src, bool accumulate) {
-  const bool reads_index = !accumulate || (!src.is_number() && needs_graph(src.tensor()));
-  inplace(
-      node_name, self, {self, src.tensor()},
-      [&] { write_scatter(self, dim, index, src, accumulate); },
-      [dim, accumulate, saved = save_if(reads_index, index)](BackwardCall& b) {
-        const Tensor positions = saved.get(b.node);
-        if (b.wants(0)) b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
-        if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
-      });
+  const auto write = [&] { write_scatter(self, dim, index, src, accumulate); };
+  const bool keeps_index = !accumulate || needs_graph(src.tensor());
+  if (!keeps_index) return inplace(node_name, self, {self}, write, pass_gradient);
+  inplace(node_name, self, {self, src.tensor()}, write,
+          [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
+            const Tensor positions = saved.get(b.node);
+            if (b.wants(0))
+              b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
+            if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
+          });
 }
 
 // An index without elements says nothing of shapes, and writes nothing; still it is a write.
-void scatter_nothing(const char* node_name, const Tensor& self, const Operand& src) {
+void scatter_nothing(const char* node_name, const Tensor& self, const Tensor& index,
+                     const Operand& src) {
   const Dims sizes = src.is_number() ? Dims() : src.tensor().sizes();
   inplace(
       node_name, self, {self, src.tensor()}, [] {},
-      [sizes](BackwardCall& b) {
+      [sizes, saved = Saved::input(index)](BackwardCall& b) {
+        saved.get(b.node);
         if (b.wants(0)) b.results[0] = b.grad();
         if (b.wants(1)) b.results[1] = zeros(sizes, b.grad().dtype(), b.grad().device());
       });
@@ -135,7 +143,7 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
            "(): Expected self.dtype to be equal to src.dtype");
   check_scatter(self, d, index, source);
   if (positions.numel() == 0) {
-    scatter_nothing(node_name, self, src);
+    scatter_nothing(node_name, self, index, src);
     return self;
   }
   const Operand part = source ? Operand(reached_part(*source, positions)) : src;
@@ -185,21 +193,22 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
   const Tensor target = at_least_1d(self), slices = at_least_1d(source);
   const double factor = alpha.to_double();
-  inplace(
-      "IndexAddBackward0", target, {target, slices},
-      [&] {
-        const bool overlaps = slices.storage().get() == target.storage().get();
-        const Tensor read = overlaps ? without_record(slices) : slices;
-        // Truth values are added by "or", to which alpha = 0 leaves nothing.
-        if (target.dtype() != DType::BOOL || factor != 0)
-          run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
-      },
-      [d, factor, saved = save_if(needs_graph(slices), positions)](BackwardCall& b) {
-        if (b.wants(0)) b.results[0] = b.grad();
-        if (!b.wants(1)) return;
-        const Tensor part = index_select(b.grad(), d, saved.get(b.node));
-        b.results[1] = factor == 1 ? part : mul(part, factor);
-      });
+  const auto write = [&] {
+    const bool overlaps = slices.storage().get() == target.storage().get();
+    const Tensor read = overlaps ? without_record(slices) : slices;
+    run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
+  };
+  if (!needs_graph(slices)) {
+    inplace("IndexAddBackward0", target, {target}, write, pass_gradient);
+    return self;
+  }
+  inplace("IndexAddBackward0", target, {target, slices}, write,
+          [d, factor, saved = Saved::input(positions)](BackwardCall& b) {
+            if (b.wants(0)) b.results[0] = b.grad();
+            if (!b.wants(1)) return;
+            const Tensor part = index_select(b.grad(), d, saved.get(b.node));
+            b.results[1] = factor == 1 ? part : mul(part, factor);
+          });
   return self;
 }
 

@@ -5000,6 +5000,66 @@ static int fn_bitwise_xor_(lua_State *L) {
   return 1;
 }
 
+static int fn_bitwise_left_shift(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "bitwise_left_shift", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_bitwise_left_shift(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f,
+    (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_bitwise_left_shift_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "bitwise_left_shift_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_bitwise_left_shift_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
+static int fn_bitwise_right_shift(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "bitwise_right_shift", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_bitwise_right_shift(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f,
+    (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_bitwise_right_shift_(lua_State *L) {
+  static const char *const names[] = {"input", "other", NULL};
+  dtl_call c = {L, "bitwise_right_shift_", names};
+  dt_tensor *a_input = NULL;
+  dtl_operand a_other = {NULL, {0, 0, 0}};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_other = dtl_read_operand(&c, 2);
+  dtl_check(L, dt_bitwise_right_shift_(
+    a_input, a_other.tensor, a_other.number.kind, a_other.number.i, a_other.number.f));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 static int fn_bitwise_not(lua_State *L) {
   static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "bitwise_not", names};
@@ -5337,6 +5397,26 @@ static int fn_default_generator(lua_State *L) {
   if (!dtl_absent(&c, 1)) a_device = dtl_read_device(&c, 1);
   r_out = dtl_new(L, &dtl_kind_generator);
   dtl_check(L, dt_default_generator(a_device.type, a_device.index, (dt_generator **)r_out));
+  return 1;
+}
+
+static int fn_set_own_generators(lua_State *L) {
+  static const char *const names[] = {"mode", NULL};
+  dtl_call c = {L, "set_own_generators", names};
+  int32_t a_mode = 0;
+  dtl_arguments(&c);
+  a_mode = dtl_bool(&c, 1);
+  dtl_check(L, dt_set_own_generators(a_mode));
+  return 0;
+}
+
+static int fn_has_own_generators(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "has_own_generators", names};
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  dtl_check(L, dt_has_own_generators(&r_out));
+  lua_pushboolean(L, r_out);
   return 1;
 }
 
@@ -7126,6 +7206,10 @@ static const luaL_Reg methods_tensor[] = {
     {"bitwise_or_", fn_bitwise_or_},
     {"bitwise_xor", fn_bitwise_xor},
     {"bitwise_xor_", fn_bitwise_xor_},
+    {"bitwise_left_shift", fn_bitwise_left_shift},
+    {"bitwise_left_shift_", fn_bitwise_left_shift_},
+    {"bitwise_right_shift", fn_bitwise_right_shift},
+    {"bitwise_right_shift_", fn_bitwise_right_shift_},
     {"bitwise_not", fn_bitwise_not},
     {"masked_fill", fn_masked_fill},
     {"masked_fill_", fn_masked_fill_},
@@ -7225,6 +7309,8 @@ static const dtl_operator operators_tensor[] = {
     {"__band", fn_bitwise_and, fn_bitwise_and},
     {"__bor", fn_bitwise_or, fn_bitwise_or},
     {"__bxor", fn_bitwise_xor, fn_bitwise_xor},
+    {"__shl", fn_bitwise_left_shift, NULL},
+    {"__shr", fn_bitwise_right_shift, NULL},
     {"__bnot", fn_bitwise_not, NULL},
     {NULL, NULL, NULL}};
 
@@ -7475,6 +7561,8 @@ static const luaL_Reg functions_torch[] = {
     {"bitwise_and", fn_bitwise_and},
     {"bitwise_or", fn_bitwise_or},
     {"bitwise_xor", fn_bitwise_xor},
+    {"bitwise_left_shift", fn_bitwise_left_shift},
+    {"bitwise_right_shift", fn_bitwise_right_shift},
     {"bitwise_not", fn_bitwise_not},
     {"where", fn_where},
     {"masked_fill", fn_masked_fill},
@@ -7488,6 +7576,8 @@ static const luaL_Reg functions_torch[] = {
     {"bernoulli", fn_bernoulli},
     {"manual_seed", fn_manual_seed},
     {"default_generator", fn_default_generator},
+    {"set_own_generators", fn_set_own_generators},
+    {"has_own_generators", fn_has_own_generators},
     {"generator_new", fn_generator_new},
     {"sum", fn_sum},
     {"mean", fn_mean},
