@@ -33,6 +33,7 @@ IRREGULAR = {
     "masked_fill": lambda t, x: x.masked_fill(x > 1, 0),
     "powers": lambda t, x: 2**x,
     "flip": lambda t, x: x.flip(0),
+    "bernoulli": lambda t, x: t.bernoulli((x > 1).float()),
     "deepcopy": lambda t, x: copy.deepcopy(x),
 }
 
