@@ -48,6 +48,11 @@ Tensor clone_strided(const Tensor& x, const Dims& strides) {
   return copy_as(x, x.dtype(), x.device(), strides, "CloneBackward0");
 }
 
+Tensor constant_slope(const Tensor& x) {
+  return record("AliasBackward0", x.detach(), {x},
+                [](BackwardCall& b) { b.results[0] = b.flat_in_inputs(b.grad()); });
+}
+
 Tensor keep_order(const Tensor& x) {
   if (!needs_graph(x)) return x;
   const Dims strides = format_strides(x, MemoryFormat::kPreserve);
@@ -65,10 +70,10 @@ Tensor to(const Tensor& input, Device device, DType dtype, bool non_blocking, bo
           MemoryFormat memory_format) {
   if (device.type == DeviceType::kDefault) device = input.device();
   if (dtype == DType::kDefault) dtype = input.dtype();
-  const bool right_format = memory_format == MemoryFormat::kDefault ||
-                            memory_format == MemoryFormat::kPreserve ||
-                            (memory_format == MemoryFormat::kChannelsLast ? is_channels_last(input)
-                                                                          : input.is_contiguous());
+  // What lies in no order of its own counts as row-major.
+  const bool right_format =
+      memory_format == MemoryFormat::kDefault || memory_format == MemoryFormat::kPreserve ||
+      (memory_format == MemoryFormat::kChannelsLast) == is_channels_last(input);
   if (!copy && right_format && device == input.device() && dtype == input.dtype()) return input;
   return copy_as(input, dtype, device, format_strides(input, memory_format), "ToCopyBackward0",
                  non_blocking);

@@ -212,7 +212,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   check_weight(input, weight, input.size(1));
   check_is_constant(weight, input);
   const ClassLoss loss{weight, ignore_index, 0};
-  return reduce_class_losses(picked_losses(input, t, loss), t, loss, reduction);
+  return reduce_class_losses(picked_losses(constant_slope(input), t, loss), t, loss, reduction);
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,

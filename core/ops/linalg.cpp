@@ -362,6 +362,8 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
   if (a == 2 && b == 2) return mm(input, other);
   if (a == 1 && b == 1) return dot(input, other);
   if (a == 2 && b == 1) return mv(input, other);
+  // Folded, or the vector's gradient would be made for each matrix before it is summed.
+  if (a == 1 && b > 2 && needs_graph(input)) return folded_matmul(transpose(other, -2, -1), input);
   if (a == 1) {
     const Tensor y = matmul(unsqueeze(input, 0), other);
     Dims sizes = y.sizes();

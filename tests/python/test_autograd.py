@@ -566,3 +566,41 @@ def test_the_slope_of_elu_at_nan(both, same):
         return [t.autograd.grad(y, x, create_graph=c)[0] for c in (True, False)]
 
     same(*both(run))
+
+
+def test_a_leaf_that_left_the_graph_after_its_use(both, same):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        y = x * 2
+        x.detach_()
+        y.sum().backward()
+        return x.grad, x.requires_grad, y.requires_grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("shape, classes", [((2, 3), (2,)), ((2, 3, 2), (2, 2)), ((3,), ())])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_nll_loss_has_a_constant_slope(reduction, shape, classes, both, same):
+    def run(t):
+        x = t.ones(shape, requires_grad=True)
+        target = t.zeros(classes, dtype=t.int64)
+        y = t.nn.functional.nll_loss(x, target, reduction=reduction)
+        (g,) = t.autograd.grad(y.sum(), x, create_graph=True)
+        (h,) = t.autograd.grad(g.sum(), x)
+        return g, g.requires_grad, h
+
+    same(*both(run))
+
+
+def test_a_batch_that_changes_after_a_vector_was_multiplied_with_it(both, same):
+    """The product has kept a copy."""
+
+    def run(t):
+        v, batch = t.ones(2, requires_grad=True), t.arange(8.0).reshape(2, 2, 2)
+        y = v @ batch
+        batch.zero_()
+        y.sum().backward()
+        return y, v.grad
+
+    same(*both(run))

@@ -82,8 +82,9 @@ def test_contiguous_of_what_is(both, same):
         same_memory = x.contiguous(memory_format=t.preserve_format).data_ptr() == x.data_ptr()
         with pytest.raises(RuntimeError, match="preserve memory format is unsupported"):
             x.t().contiguous(memory_format=t.preserve_format)
-        with pytest.raises(TypeError):
-            x.is_contiguous(t.channels_last)
+        for call in (x.is_contiguous, x.contiguous):
+            with pytest.raises(TypeError):
+                call(t.contiguous_format)
         return same_memory, x.t().contiguous()
 
     same(*both(run))
@@ -99,5 +100,29 @@ def test_retained_gradients_are_row_major(make, both, same):
         y.retain_grad()
         (y.exp() + y.t().exp().t()).sum().backward()
         return y.grad, y.grad.stride()
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("format", ["contiguous_format", "channels_last", "preserve_format"])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x,
+        lambda x: x[..., ::2],
+        lambda x: x.permute(0, 3, 1, 2),
+        lambda x: x[0],
+        lambda x: x[:, :1],
+    ],
+)
+def test_what_to_takes_for_the_right_memory_format(view, format, both, same):
+    """Strides that are those of no format count as row-major, and to() gives the tensor itself."""
+
+    def run(t):
+        x = view(t.arange(48.0).reshape(2, 2, 3, 4))
+        if format == "channels_last" and x.ndim != 4:
+            return None
+        y = x.to(memory_format=getattr(t, format))
+        return y, walk(y), y.data_ptr() == x.data_ptr()
 
     same(*both(run))

@@ -122,10 +122,12 @@ class _Run:
         self.versions: dict[str, tuple[int, int]] = {}
         self.precision = "float64"
         self.statement, self.line = "", 0
+        self.history: list[str] = []
 
     def statements(self, body: list[ast.stmt]) -> None:
         for node in body:
             self.statement, self.line = ast.unparse(node), node.lineno
+            self.history.append(self.statement)
             if isinstance(node, ast.With):  # what is in a block is compared one by one, too
                 manager = compile(ast.Expression(node.items[0].context_expr), "<program>", "eval")
                 with eval(manager, self.ours), eval(manager, self.theirs):
@@ -198,7 +200,10 @@ class _Run:
         if any(re.search(pattern, text) for pattern in self.settings.ignored):
             raise _Stopped
         tensor = getattr(pair, "theirs", None)
-        why = known(Case(difference, self.settings.device, torch.is_grad_enabled(), tensor))
+        history = "\n".join(self.history)
+        why = known(
+            Case(difference, history, self.settings.device, torch.is_grad_enabled(), tensor)
+        )
         if why is None:
             raise _Differ(difference)
         if why.final:

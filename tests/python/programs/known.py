@@ -19,6 +19,7 @@ class Case:
     """A difference, and what else is known of it."""
 
     difference: Difference
+    history: str  # the statements so far
     device: str
     grad_enabled: bool
     theirs: object  # PyTorch's tensor, where it is about one
@@ -66,10 +67,12 @@ def documented(sentence: str, final: bool = True):
     return lambda applies: DIFFERENCES.append(Known(sentence, applies, final))
 
 
-def avoided(function: str, target: torch.Tensor) -> bool:
+def avoided(function: str, given: dict) -> bool:
     """What differs later only, and without a trace: programs do not do it."""
-    # **In-place logic**
-    return re.fullmatch(r"logical_\w+_", function) is not None and target.requires_grad
+    target = next(v for v in given.values() if isinstance(v, torch.Tensor))
+    logic = re.fullmatch(r"logical_\w+_", function)  # **In-place logic**
+    itself = function.endswith("_") and given.get("other") is target  # **In place by itself**
+    return target.requires_grad and (logic is not None or itself)
 
 
 # ---- gradients
@@ -118,11 +121,6 @@ def _(c: Case) -> bool:
     )
 
 
-@documented("**In place by itself**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises("modified by an inplace operation.* is output 0 of (Mul|Div)")
-
-
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("Trying to backward through the graph a second time")
@@ -135,6 +133,12 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(
         changed + r"\[CPU(Bool|Byte)Type|" + changed + ".* output 0 of Logsumexp"
     )
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    resized = "interpolate(" in c.history or "Upsample(" in c.history
+    return resized and c.only_ours_raises("Trying to backward through the graph a second time")
 
 
 @documented("**Integer division**")
@@ -208,6 +212,25 @@ def _(c: Case) -> bool:
         c.aspect == "strides"
         and re.search(r"nonzero|logsigmoid|LogSigmoid", c.statement) is not None
     )
+
+
+# Of what an index of tensors gives, too.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and re.search(r"\]$", c.statement) is not None
+
+
+@documented("**`layer_norm`** of a row whose squares overflow")
+def _(c: Case) -> bool:
+    normalised = "layer_norm(" in c.statement or "LayerNorm(" in c.history
+    return normalised and c.aspect == "values" and "nan" in c.difference.ours + c.difference.theirs
+
+
+# Of infinities, by gelu.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    infinite = "inf" in c.difference.ours and "nan" in c.difference.theirs
+    return infinite and c.aspect == "values" and re.search("gelu|GELU", c.history) is not None
 
 
 @documented("**Where PyTorch is wrong**")

@@ -45,10 +45,14 @@ def arithmetic(p: Program) -> None:
 
 
 def operator_with_number(p: Program) -> None:
-    x, n = p.existing(), number(p.rng, p.choose("float32", "int32", "bool"))
-    sign = p.choose("+", "-", "*", "/", "//", "%", "**", "==", "<", ">=", "&", "|", "^")
-    if p.chance(0.25):
-        p.line(f"{x} {p.choose('+', '-', '*', '/', '**', '//', '%')}= {n}")
+    x, sign = (
+        p.existing(),
+        p.choose("+", "-", "*", "/", "//", "%", "**", "==", "<", ">=", "&", "|", "^"),
+    )
+    # Large powers are a matter of rounding.
+    n = number(p.rng, p.choose("float32", "int32", "bool"), "whole" if sign == "**" else "")
+    if p.chance(0.25) and sign not in ("==", "<", ">="):
+        p.line(f"{x} {sign}= {n}")
     else:
         p.assign(f"{n} {sign} {x}" if p.chance(0.4) else f"{x} {sign} {n}")
 

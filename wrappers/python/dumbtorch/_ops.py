@@ -1124,7 +1124,7 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
     return wrap(out)
 
 
-def contiguous(input, memory_format=MEMORY_FORMAT.named("contiguous")):
+def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """The tensor if it lies densely in memory in that order, else a copy that does.
 
     Args:
