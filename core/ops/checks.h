@@ -8,6 +8,7 @@
 #include "core/autograd/saved.h"
 #include "core/ops/copy.h"
 #include "core/ops/views.gen.h"
+#include "core/runtime/context.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -15,6 +16,13 @@ namespace dt {
 inline void check_floating(const Tensor& x, const char* kernel) {
   DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for '",
            type_word(x.dtype()), "'");
+}
+
+// A function that has no derivative by an argument refuses one that requires grad.
+inline void check_constant(const Tensor& x, const char* function, const char* argument) {
+  DT_CHECK(!x.defined() || !grad_enabled() || !x.requires_grad(), kRuntimeError, "The function '",
+           function, "' is not differentiable with respect to argument '", argument,
+           "'. This input cannot have requires_grad True.");
 }
 
 // What c10 calls the types, where a number does not fit.

@@ -108,16 +108,36 @@ void write_scatter(const Tensor& self, int dim, const Tensor& index, const Opera
   run(DT_OP_scatter, {self}, {source, index}, {dim, accumulate});
 }
 
+// The record of what is added to self where nothing of it is kept.
+void pass_gradient(BackwardCall& b) {
+  b.results[0] = b.grad();
+}
+
 // scatter_ and scatter_add_ on arguments that are checked and at least 1-d.
 void scatter_in_place(const char* node_name, const Tensor& self, int dim, const Tensor& index,
                       const Operand& src, bool accumulate) {
+  const auto write = [&] { write_scatter(self, dim, index, src, accumulate); };
+  const bool keeps_index = !accumulate || needs_graph(src.tensor());
+  if (!keeps_index) return inplace(node_name, self, {self}, write, pass_gradient);
+  inplace(node_name, self, {self, src.tensor()}, write,
+          [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
+            const Tensor positions = saved.get(b.node);
+            if (b.wants(0))
+              b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
+            if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
+          });
+}
+
+// An index without elements says nothing of shapes, and writes nothing; still it is a write.
+void scatter_nothing(const char* node_name, const Tensor& self, const Tensor& index,
+                     const Operand& src) {
+  const Dims sizes = src.is_number() ? Dims() : src.tensor().sizes();
   inplace(
-      node_name, self, {self, src.tensor()},
-      [&] { write_scatter(self, dim, index, src, accumulate); },
-      [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
-        const Tensor positions = saved.get(b.node);
-        if (b.wants(0)) b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
-        if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
+      node_name, self, {self, src.tensor()}, [] {},
+      [sizes, saved = Saved::input(index)](BackwardCall& b) {
+        saved.get(b.node);
+        if (b.wants(0)) b.results[0] = b.grad();
+        if (b.wants(1)) b.results[1] = zeros(sizes, b.grad().dtype(), b.grad().device());
       });
 }
 
@@ -127,9 +147,12 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
   const Tensor* source = src.is_number() ? nullptr : &src.tensor();
   DT_CHECK(!source || source->dtype() == self.dtype(), kRuntimeError, name,
            "(): Expected self.dtype to be equal to src.dtype");
-  if (index.numel() == 0) return self;
   const Tensor positions = at_least_1d(index_operand(index, name));
   check_scatter(self, d, index, source);
+  if (positions.numel() == 0) {
+    scatter_nothing(node_name, self, index, src);
+    return self;
+  }
   if (source)
     check_apart(self, *source);
   else
@@ -184,25 +207,28 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
   const Tensor target = at_least_1d(self), slices = at_least_1d(source);
   const double factor = alpha.to_double();
-  inplace(
-      "IndexAddBackward0", target, {target, slices},
-      [&] {
-        const bool overlaps = slices.storage().get() == target.storage().get();
-        const Tensor read = overlaps ? without_record(slices) : slices;
-        run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
-      },
-      [d, factor, saved = Saved::input(positions)](BackwardCall& b) {
-        if (b.wants(0)) b.results[0] = b.grad();
-        if (!b.wants(1)) return;
-        const Tensor part = index_select(b.grad(), d, saved.get(b.node));
-        b.results[1] = factor == 1 ? part : mul(part, factor);
-      });
+  const auto write = [&] {
+    const bool overlaps = slices.storage().get() == target.storage().get();
+    const Tensor read = overlaps ? without_record(slices) : slices;
+    run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
+  };
+  if (!needs_graph(slices)) {
+    inplace("IndexAddBackward0", target, {target}, write, pass_gradient);
+    return self;
+  }
+  inplace("IndexAddBackward0", target, {target, slices}, write,
+          [d, factor, saved = Saved::input(positions)](BackwardCall& b) {
+            if (b.wants(0)) b.results[0] = b.grad();
+            if (!b.wants(1)) return;
+            const Tensor part = index_select(b.grad(), d, saved.get(b.node));
+            b.results[1] = factor == 1 ? part : mul(part, factor);
+          });
   return self;
 }
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   index_add_(y, dim, index, source, alpha);
   return y;
 }
@@ -237,7 +263,7 @@ const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, con
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Operand& src) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   scatter_(y, dim, index, src);
   return y;
 }
@@ -248,7 +274,7 @@ const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
 }
 
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   scatter_add_(y, dim, index, src);
   return y;
 }

@@ -70,7 +70,7 @@ const Tensor& write_triangle(Tensor (*triangle)(const Tensor&, int64_t), const T
 
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
   check_mask(mask);
-  return fill_where(input, mask, fill_value(input, value));
+  return fill_where(contiguous(input), mask, fill_value(input, value));
 }
 
 const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value) {

@@ -379,7 +379,7 @@ static void elu_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const double alpha = g.number[0];
-  if (g.wants[0]) g.out[0] = where(gt(input, T(0)), grad, grad * (alpha * exp(where(ge(input, T(0)), T(0), input))));
+  if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * exp(where(ge(input, T(0)), T(0), input))), grad);
 }
 static constexpr PointwiseRow kElu{
     "elu", "EluBackward0", DT_OP_elu, DT_OP_elu_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,

@@ -3,6 +3,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/promotion.h"
 #include "core/runtime/context.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {

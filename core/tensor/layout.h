@@ -9,9 +9,13 @@ namespace dt {
 // broadcast).
 Dims broadcast_strides(IntList sizes, IntList strides, IntList over);
 
+// Whether the elements of a tensor of `sizes` lie in the same places with both strides.
+bool same_walk(const Dims& sizes, const Dims& a, const Dims& b);
+
 // Puts the dimensions into the order in which operands with these strides walk memory, from the
-// slowest to the fastest. Dimensions that nothing tells apart keep their order; empty strides say
-// nothing.
+// slowest to the fastest. This is PyTorch's insertion sort: it begins with the last dimension and
+// looks past those that nothing tells apart, which is not the same in another order. Empty strides
+// say nothing.
 void memory_order(const Dims* strides, int operands, const Dims& sizes, int* order);
 
 // The strides that PyTorch gives to the result of an elementwise op: dense, with the inputs' order

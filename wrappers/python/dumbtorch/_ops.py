@@ -1354,7 +1354,7 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
     return wrap(out)
 
 
-def contiguous(input, memory_format=MEMORY_FORMAT.named("contiguous")):
+def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """The tensor if it lies densely in memory in that order, else a copy that does.
 
     Args:
@@ -4969,7 +4969,7 @@ def tensor_device(self):
     return device_from(out)
 
 
-def tensor_is_contiguous(self, memory_format=MEMORY_FORMAT.named("contiguous")):
+def tensor_is_contiguous(self, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """Whether elements lie in memory densely in that order.
 
     Args:
