@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "core": (
         "core/",
         "kernels/abi.h",
+        "kernels/calls/pointwise.h",
         "kernels/dtype.def",
         "kernels/ops.def",
         "kernels/pointwise.def",

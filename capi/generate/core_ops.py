@@ -194,7 +194,10 @@ def pointwise(schema: Schema) -> str:
 
 def _activation_row(schema: Schema) -> str:
     """The rows that the values of the enum `activation` are named after."""
-    lines = ["const PointwiseRow& activation_row(Activation activation) {", "  switch (activation) {"]
+    lines = [
+        "const PointwiseRow& activation_row(Activation activation) {",
+        "  switch (activation) {",
+    ]
     for v in schema.enums["activation"].values:
         value = f"Activation::{text.constant(v.name)}"
         lines += [f"    case {value}:", f"      return {text.constant(v.name)};"]

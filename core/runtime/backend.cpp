@@ -16,25 +16,8 @@
 namespace dt {
 namespace {
 
-// 0 for the CPU, 1 + i for a CUDA device. A graph that is being captured keeps the memory that it
-// will read and write at each replay.
-int32_t operand_device(const Tensor& t) {
-  const Device d = t.device();
-  if (d.type != DeviceType::kCuda) return 0;
-  if (Graph* graph = context().graph) graph->keep(t.storage());
-  return 1 + d.index;
-}
-
 Device device_numbered(int32_t number) {
   return number == 0 ? kCpu : Device{DeviceType::kCuda, number - 1};
-}
-
-void fill(dt_view* v, IntList sizes, IntList strides) {
-  v->ndim = static_cast<int32_t>(sizes.size());
-  for (int d = 0; d < v->ndim; ++d) {
-    v->sizes[d] = sizes[d];
-    v->strides[d] = strides[d];
-  }
 }
 
 // The device of a call, which all operands must share: 0 is the CPU, 1 + i a CUDA device.
@@ -187,34 +170,6 @@ bool call_kernel(int op, Span<const View> out, Span<const View> in, IntList ints
 }
 
 }  // namespace
-
-View::View(const Tensor& t) {
-  dtype = static_cast<int32_t>(t.dtype());
-  immediate = 0;
-  device = operand_device(t);
-  data = t.data();
-  fill(this, t.sizes(), t.strides());
-}
-
-View::View(const Tensor& t, IntList sizes, IntList strides, int64_t offset) {
-  dtype = static_cast<int32_t>(t.dtype());
-  immediate = 0;
-  device = operand_device(t);
-  data = static_cast<char*>(t.storage()->data()) + offset * t.item_bytes();
-  fill(this, sizes, strides);
-}
-
-View::View(const Scalar& value, DType type, IntList sizes) {
-  dtype = static_cast<int32_t>(type);
-  immediate = 1;
-  device = -1;
-  data = nullptr;
-  if (is_floating(type))
-    number.f = value.to_double();
-  else
-    number.i = type == DType::BOOL ? value.to_bool() : value.to_int64();
-  fill(this, sizes, Dims(static_cast<int>(sizes.size()), 0));
-}
 
 void check_same_device(Device first, Device second) {
   if (first == kCpu) std::swap(first, second);

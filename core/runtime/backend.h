@@ -2,31 +2,12 @@
 // live here, once.
 #pragma once
 
-#include "core/base/span.h"
+#include <string>
+
+#include "core/runtime/call.h"
 #include "core/runtime/kernel_table.h"
-#include "core/tensor/tensor.h"
-#include "kernels/abi.h"
 
 namespace dt {
-
-// An operand of a kernel call.
-struct View : dt_view {
-  View() {  // absent
-    dtype = 0;
-    ndim = 0;
-    immediate = 0;
-    data = nullptr;
-    device = -1;
-  }
-  View(const Tensor& t);
-  // The tensor's memory under other sizes and strides.
-  View(const Tensor& t, IntList sizes, IntList strides, int64_t offset);
-  // A number, broadcast over `ndim` dimensions of the given sizes.
-  View(const Scalar& number, DType dtype, IntList sizes);
-};
-static_assert(sizeof(View) == sizeof(dt_view), "spans of View are spans of dt_view");
-
-using Floats = Span<const double>;
 
 inline constexpr int64_t kUnitStride = 1;  // of a run of elements
 
@@ -40,5 +21,25 @@ void run(int op, Span<const View> out, Span<const View> in, IntList ints = {}, F
 // returns false, with nothing computed.
 bool run_shortcut(int op, Span<const View> out, Span<const View> in, IntList ints = {},
                   Floats floats = {});
+
+template <class Call>
+void run(Op<Call> op, const Call& call) {
+  const auto ints = call.ints();
+  const auto floats = call.floats();
+  run(op.number, call.outs(), call.ins(), {ints.data(), static_cast<int64_t>(ints.size())},
+      {floats.data(), static_cast<int64_t>(floats.size())});
+}
+
+template <class Call>
+bool run_shortcut(Op<Call> op, const Call& call) {
+  const auto ints = call.ints();
+  const auto floats = call.floats();
+  return run_shortcut(op.number, call.outs(), call.ins(),
+                      {ints.data(), static_cast<int64_t>(ints.size())},
+                      {floats.data(), static_cast<int64_t>(floats.size())});
+}
+
+// PyTorch's sentence about an index that a kernel found out of range.
+std::string index_error(int op, const dt_call& call, const dt_fault& fault);
 
 }  // namespace dt

@@ -9,15 +9,15 @@ namespace {
 
 const char* const kOpNames[] = {
 #define DT_OP(name, signature) #name,
-#include "kernels/ops.def"
 #include "kernels/pointwise.def"
+#include "kernels/ops.def"
 #undef DT_OP
 };
 
 constexpr uint32_t kSignatures[] = {
 #define DT_OP(name, signature) signature,
-#include "kernels/ops.def"
 #include "kernels/pointwise.def"
+#include "kernels/ops.def"
 #undef DT_OP
 };
 

@@ -8,12 +8,13 @@
 namespace dt {
 
 // Every op that has kernels, by a number of this library's own; backends know ops by name. The
-// elementwise ones, which are many and often change, follow in core/runtime/pointwise_ops.h.
+// elementwise ones come first (core/runtime/pointwise_ops.h).
 enum : int {
 #define DT_OP(name, signature) DT_OP_##name,
+#include "kernels/pointwise.def"
 #include "kernels/ops.def"
 #undef DT_OP
-  kFirstPointwiseOp
+  kOpCount
 };
 
 const char* op_name(int op);

@@ -1,4 +1,4 @@
-// The numbers of the elementwise ops, after those of kernel_table.h.
+// The numbers of the elementwise ops, which come before all others.
 #pragma once
 
 #include "core/runtime/kernel_table.h"
@@ -6,11 +6,10 @@
 namespace dt {
 
 enum : int {
-  kBeforePointwise = kFirstPointwiseOp - 1,
-#define DT_OP(name, signature) DT_OP_##name,
+#define DT_OP(name, signature) kPointwise_##name,
 #include "kernels/pointwise.def"
 #undef DT_OP
-  kOpCount
+  kPointwiseOps
 };
 
 }  // namespace dt

@@ -8,22 +8,18 @@
 
 namespace dt::cpu {
 
+void add_kernels(dt_registry* registry);  // table.gen.cpp
+
 static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
                        dt_workspace* workspace = nullptr) {
   registry->add(registry, op, kernel, workspace);
 }
 
-void register_pointwise(dt_registry* registry);    // functors.gen.h, copy
-void register_pointwise_0(dt_registry* registry);  // called by register_pointwise: a third each
-void register_pointwise_1(dt_registry* registry);
-void register_pointwise_2(dt_registry* registry);
-void register_copy(dt_registry* registry);           // also called by register_pointwise
 void register_reduce(dt_registry* registry);         // sum mean prod amax amin any all var norm
 void register_arg_reduce(dt_registry* registry);     // max_dim, min_dim
 void register_scan(dt_registry* registry);           // cumsum
 void register_sort(dt_registry* registry);           // argsort
 void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
-void register_create(dt_registry* registry);         // arange, linspace, triangle
 void register_softmax(dt_registry* registry);        // softmax, log_softmax and their gradients
 void register_layer_norm(dt_registry* registry);     // layer_norm and its gradients
 void register_batch_norm(dt_registry* registry);     // batch_norm and its gradients

@@ -3,13 +3,12 @@
 
 extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   using namespace dt::cpu;
-  register_pointwise(registry);
+  add_kernels(registry);
   register_reduce(registry);
   register_arg_reduce(registry);
   register_scan(registry);
   register_sort(registry);
   register_nonzero(registry);
-  register_create(registry);
   register_softmax(registry);
   register_layer_norm(registry);
   register_batch_norm(registry);

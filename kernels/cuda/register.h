@@ -6,6 +6,8 @@
 
 namespace dt::cuda {
 
+void add_kernels(dt_registry* registry);  // table.gen.cpp
+
 static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
                        dt_workspace* workspace = nullptr) {
   registry->add(registry, op, kernel, workspace);
@@ -28,9 +30,6 @@ int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
   return bytes;
 }
 
-void register_pointwise(dt_registry* registry);      // functors.gen.h
-void register_copy(dt_registry* registry);           // copy
-void register_create(dt_registry* registry);         // arange, linspace, triangle
 void register_reduce(dt_registry* registry);         // sum mean prod amax amin any all var norm
 void register_arg_reduce(dt_registry* registry);     // max_dim, min_dim
 void register_scan(dt_registry* registry);           // cumsum

@@ -17,10 +17,8 @@ const dt_signature kSignatures[] = {
 #undef DT_OP
 };
 
-void add_kernels(dt_registry* registry) {
-  register_pointwise(registry);
-  register_copy(registry);
-  register_create(registry);
+void add_all(dt_registry* registry) {
+  dt::cuda::add_kernels(registry);
   register_reduce(registry);
   register_arg_reduce(registry);
   register_scan(registry);
@@ -49,7 +47,7 @@ dt_backend make_table() {
   table.n_signatures = static_cast<int32_t>(sizeof(kSignatures) / sizeof(kSignatures[0]));
   table.signatures = kSignatures;
   table.name = "cuda";
-  table.add_kernels = add_kernels;
+  table.add_kernels = add_all;
   table.properties = properties;
   table.synchronize = synchronize;
   table.allocate = allocate;
