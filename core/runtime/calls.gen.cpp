@@ -5,6 +5,7 @@
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/calls/indexing.gen.h"
+#include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/pointwise_ops.h"
 
 namespace dt {
@@ -14,6 +15,18 @@ const Op<ArangeCall> arange{kPointwiseOps + 0};
 const Op<LinspaceCall> linspace{kPointwiseOps + 1};
 const Op<CopyCall> copy{kPointwiseOps + 2};
 const Op<TriangleCall> triangle{kPointwiseOps + 3};
+const Op<ReductionCall> sum{kPointwiseOps + 43};
+const Op<ReductionCall> mean{kPointwiseOps + 44};
+const Op<ReductionCall> prod{kPointwiseOps + 45};
+const Op<ReductionAlongCall> max_dim{kPointwiseOps + 46};
+const Op<ReductionAlongCall> min_dim{kPointwiseOps + 47};
+const Op<ReductionCall> amax{kPointwiseOps + 48};
+const Op<ReductionCall> amin{kPointwiseOps + 49};
+const Op<VarCall> var{kPointwiseOps + 50};
+const Op<NormCall> norm{kPointwiseOps + 51};
+const Op<ReductionCall> any{kPointwiseOps + 52};
+const Op<ReductionCall> all{kPointwiseOps + 53};
+const Op<CumsumCall> cumsum{kPointwiseOps + 54};
 
 }  // namespace op
 

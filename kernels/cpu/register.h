@@ -15,9 +15,6 @@ static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
   registry->add(registry, op, kernel, workspace);
 }
 
-void register_reduce(dt_registry* registry);         // sum mean prod amax amin any all var norm
-void register_arg_reduce(dt_registry* registry);     // max_dim, min_dim
-void register_scan(dt_registry* registry);           // cumsum
 void register_sort(dt_registry* registry);           // argsort
 void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
 void register_softmax(dt_registry* registry);        // softmax, log_softmax and their gradients

@@ -4,9 +4,6 @@
 extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   using namespace dt::cpu;
   add_kernels(registry);
-  register_reduce(registry);
-  register_arg_reduce(registry);
-  register_scan(registry);
   register_sort(registry);
   register_nonzero(registry);
   register_softmax(registry);

@@ -4,6 +4,7 @@
 #include "kernels/calls/creation.gen.h"
 #include "kernels/calls/indexing.gen.h"
 #include "kernels/calls/pointwise.gen.h"
+#include "kernels/calls/reduce.gen.h"
 #include "kernels/calls/table.h"
 
 namespace dt::cpu {
@@ -14,6 +15,18 @@ void add_kernels(dt_registry* registry) {
   add(registry, "linspace", run<Linspace, kernels::linspace>);
   add(registry, "copy", run<Copy, kernels::copy>);
   add(registry, "triangle", run<Triangle, kernels::triangle>);
+  add(registry, "sum", run<Reduction, kernels::sum>, workspace<Reduction, kernels::sum_workspace>);
+  add(registry, "mean", run<Reduction, kernels::mean>, workspace<Reduction, kernels::mean_workspace>);
+  add(registry, "prod", run<Reduction, kernels::prod>, workspace<Reduction, kernels::prod_workspace>);
+  add(registry, "max_dim", run<ReductionAlong, kernels::max_dim>, workspace<ReductionAlong, kernels::max_dim_workspace>);
+  add(registry, "min_dim", run<ReductionAlong, kernels::min_dim>, workspace<ReductionAlong, kernels::min_dim_workspace>);
+  add(registry, "amax", run<Reduction, kernels::amax>, workspace<Reduction, kernels::amax_workspace>);
+  add(registry, "amin", run<Reduction, kernels::amin>, workspace<Reduction, kernels::amin_workspace>);
+  add(registry, "var", run<Var, kernels::var>, workspace<Var, kernels::var_workspace>);
+  add(registry, "norm", run<Norm, kernels::norm>, workspace<Norm, kernels::norm_workspace>);
+  add(registry, "any", run<Reduction, kernels::any>, workspace<Reduction, kernels::any_workspace>);
+  add(registry, "all", run<Reduction, kernels::all>, workspace<Reduction, kernels::all_workspace>);
+  add(registry, "cumsum", run<Cumsum, kernels::cumsum>, workspace<Cumsum, kernels::cumsum_workspace>);
   add(registry, "neg", run<Pointwise, kernels::neg>);
   add(registry, "neg_backward", run<Pointwise, kernels::neg_backward>);
   add(registry, "abs", run<Pointwise, kernels::abs>);

@@ -30,9 +30,6 @@ int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
   return bytes;
 }
 
-void register_reduce(dt_registry* registry);         // sum mean prod amax amin any all var norm
-void register_arg_reduce(dt_registry* registry);     // max_dim, min_dim
-void register_scan(dt_registry* registry);           // cumsum
 void register_sort(dt_registry* registry);           // argsort
 void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
 void register_random(dt_registry* registry);         // uniform ... dropout

@@ -19,9 +19,6 @@ const dt_signature kSignatures[] = {
 
 void add_all(dt_registry* registry) {
   dt::cuda::add_kernels(registry);
-  register_reduce(registry);
-  register_arg_reduce(registry);
-  register_scan(registry);
   register_sort(registry);
   register_nonzero(registry);
   register_random(registry);
