@@ -5,6 +5,8 @@
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/calls/indexing.gen.h"
+#include "core/runtime/calls/nn.gen.h"
+#include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/pointwise_ops.h"
 
@@ -15,6 +17,13 @@ const Op<ArangeCall> arange{kPointwiseOps + 0};
 const Op<LinspaceCall> linspace{kPointwiseOps + 1};
 const Op<CopyCall> copy{kPointwiseOps + 2};
 const Op<TriangleCall> triangle{kPointwiseOps + 3};
+const Op<DropoutCall> dropout{kPointwiseOps + 36};
+const Op<UniformCall> uniform{kPointwiseOps + 37};
+const Op<NormalCall> normal{kPointwiseOps + 38};
+const Op<RandintCall> randint{kPointwiseOps + 39};
+const Op<RandomKeysCall> random_keys{kPointwiseOps + 40};
+const Op<ArgsortCall> argsort{kPointwiseOps + 41};
+const Op<BernoulliCall> bernoulli{kPointwiseOps + 42};
 const Op<ReductionCall> sum{kPointwiseOps + 43};
 const Op<ReductionCall> mean{kPointwiseOps + 44};
 const Op<ReductionCall> prod{kPointwiseOps + 45};

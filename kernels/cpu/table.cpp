@@ -4,7 +4,6 @@
 extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   using namespace dt::cpu;
   add_kernels(registry);
-  register_sort(registry);
   register_nonzero(registry);
   register_softmax(registry);
   register_layer_norm(registry);
@@ -13,7 +12,6 @@ extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   register_cross_entropy(registry);
   register_index(registry);
   register_gather(registry);
-  register_random(registry);
   register_optim(registry);
   register_matmul(registry);
   register_linear(registry);

@@ -30,9 +30,7 @@ int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
   return bytes;
 }
 
-void register_sort(dt_registry* registry);           // argsort
 void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
-void register_random(dt_registry* registry);         // uniform ... dropout
 void register_optim(dt_registry* registry);          // sgd, adam, scale_by
 void register_softmax(dt_registry* registry);        // softmax, log_softmax and their gradients
 void register_layer_norm(dt_registry* registry);     // layer_norm

@@ -19,9 +19,7 @@ const dt_signature kSignatures[] = {
 
 void add_all(dt_registry* registry) {
   dt::cuda::add_kernels(registry);
-  register_sort(registry);
   register_nonzero(registry);
-  register_random(registry);
   register_optim(registry);
   register_softmax(registry);
   register_layer_norm(registry);

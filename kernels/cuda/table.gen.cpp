@@ -3,7 +3,9 @@
 // clang-format off
 #include "kernels/calls/creation.gen.h"
 #include "kernels/calls/indexing.gen.h"
+#include "kernels/calls/nn.gen.h"
 #include "kernels/calls/pointwise.gen.h"
+#include "kernels/calls/random.gen.h"
 #include "kernels/calls/reduce.gen.h"
 #include "kernels/calls/table.h"
 
@@ -15,6 +17,13 @@ void add_kernels(dt_registry* registry) {
   add(registry, "linspace", run<Linspace, kernels::linspace>);
   add(registry, "copy", run<Copy, kernels::copy>);
   add(registry, "triangle", run<Triangle, kernels::triangle>);
+  add(registry, "dropout", run<Dropout, kernels::dropout>);
+  add(registry, "uniform", run<Uniform, kernels::uniform>);
+  add(registry, "normal", run<Normal, kernels::normal>);
+  add(registry, "randint", run<Randint, kernels::randint>);
+  add(registry, "random_keys", run<RandomKeys, kernels::random_keys>);
+  add(registry, "argsort", run<Argsort, kernels::argsort>, workspace<Argsort, kernels::argsort_workspace>);
+  add(registry, "bernoulli", run<Bernoulli, kernels::bernoulli>);
   add(registry, "sum", run<Reduction, kernels::sum>, workspace<Reduction, kernels::sum_workspace>);
   add(registry, "mean", run<Reduction, kernels::mean>, workspace<Reduction, kernels::mean_workspace>);
   add(registry, "prod", run<Reduction, kernels::prod>, workspace<Reduction, kernels::prod_workspace>);
