@@ -269,7 +269,7 @@ def _written_number(schema: Schema, number: CallNumber) -> str:
         kind = _NUMBER_TYPES[number.type]
         return f"std::vector<{kind}> {number.name};  // k of them"
     if number.length:
-        return f"{_NUMBER_TYPES[number.type]} {number.name}[{number.length}] = {{}};"
+        return f"std::array<{_NUMBER_TYPES[number.type]}, {number.length}> {number.name} = {{}};"
     if number.type not in _NUMBER_TYPES:
         kind = coretypes.enum_type(schema.enums[number.type])
         return f"{kind} {number.name} = {kind}::kDefault;"

@@ -22,7 +22,9 @@ struct View : dt_view {
   View(const Scalar& number, DType dtype, IntList sizes);
   View(const View& other) { *this = other; }
 
+  View(Tensor&&) = delete;           // its memory would be gone before the call
   View& operator=(const Tensor& t);  // absent if it is undefined
+  View& operator=(Tensor&&) = delete;
   View& operator=(const View& other);
 
  private:

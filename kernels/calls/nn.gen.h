@@ -8,6 +8,287 @@
 
 namespace dt::calls {
 
+// Along dim of x, which has any strides; y has x's shape and is dense.
+struct Softmax : Call {
+  const dt_view& y;
+  const dt_view& x;
+  int64_t dim;
+
+  explicit Softmax(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        dim(call->ints[0]) {}
+};
+
+// The gradient of that from its result.
+struct SoftmaxBackward : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  const dt_view& y;
+  int64_t dim;
+
+  explicit SoftmaxBackward(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        y(call->in[1]),
+        dim(call->ints[0]) {}
+};
+
+// Cross-correlation as torch.nn.functional.conv2d. weight is [O, C/groups, R, S]; y [N,O,P,Q] is
+// contiguous or channels-last.
+struct Conv2d : Call {
+  const dt_view& y;
+  const dt_view& x;
+  const dt_view& weight;
+  const dt_view* bias;
+  int64_t stride[2];
+  int64_t padding[2];
+  int64_t dilation[2];
+  int64_t groups;
+
+  explicit Conv2d(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        weight(call->in[1]),
+        bias(present(call->in[2])),
+        stride{call->ints[0], call->ints[1]},
+        padding{call->ints[2], call->ints[3]},
+        dilation{call->ints[4], call->ints[5]},
+        groups(call->ints[6]) {}
+};
+
+// Gradient of conv2d with respect to x: g [N,O,P,Q] to gx [N,C,H,W].
+struct Conv2dBackwardInput : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  const dt_view& weight;
+  int64_t stride[2];
+  int64_t padding[2];
+  int64_t dilation[2];
+  int64_t groups;
+
+  explicit Conv2dBackwardInput(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        weight(call->in[1]),
+        stride{call->ints[0], call->ints[1]},
+        padding{call->ints[2], call->ints[3]},
+        dilation{call->ints[4], call->ints[5]},
+        groups(call->ints[6]) {}
+};
+
+// Gradient of conv2d with respect to weight, and to bias (the sum of g over N, P, Q) if wanted.
+struct Conv2dBackwardWeight : Call {
+  const dt_view& gweight;
+  const dt_view* gbias;
+  const dt_view& g;
+  const dt_view& x;
+  int64_t stride[2];
+  int64_t padding[2];
+  int64_t dilation[2];
+  int64_t groups;
+
+  explicit Conv2dBackwardWeight(const dt_call* call)
+      : Call(call),
+        gweight(call->out[0]),
+        gbias(present(call->out[1])),
+        g(call->in[0]),
+        x(call->in[1]),
+        stride{call->ints[0], call->ints[1]},
+        padding{call->ints[2], call->ints[3]},
+        dilation{call->ints[4], call->ints[5]},
+        groups(call->ints[6]) {}
+};
+
+// Maximum of each window; padding never wins, NaN does. indices (int64) = h * W + w in x's plane,
+// the first of equals.
+struct MaxPool2d : Call {
+  const dt_view& y;
+  const dt_view& indices;
+  const dt_view& x;
+  int64_t kernel_size[2];
+  int64_t stride[2];
+  int64_t padding[2];
+  int64_t dilation[2];
+
+  explicit MaxPool2d(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        indices(call->out[1]),
+        x(call->in[0]),
+        kernel_size{call->ints[0], call->ints[1]},
+        stride{call->ints[2], call->ints[3]},
+        padding{call->ints[4], call->ints[5]},
+        dilation{call->ints[6], call->ints[7]} {}
+};
+
+// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, gx zero elsewhere. The windows
+// are those of max_pool2d: they say which outputs may have chosen an element.
+struct MaxPool2dBackward : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  const dt_view& indices;
+  int64_t kernel_size[2];
+  int64_t stride[2];
+  int64_t padding[2];
+  int64_t dilation[2];
+
+  explicit MaxPool2dBackward(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        indices(call->in[1]),
+        kernel_size{call->ints[0], call->ints[1]},
+        stride{call->ints[2], call->ints[3]},
+        padding{call->ints[4], call->ints[5]},
+        dilation{call->ints[6], call->ints[7]} {}
+};
+
+// Mean of each window; divisor_override 0 means none.
+struct AvgPool2d : Call {
+  const dt_view& y;
+  const dt_view& x;
+  int64_t kernel_size[2];
+  int64_t stride[2];
+  int64_t padding[2];
+  bool count_include_pad;
+  int64_t divisor_override;
+
+  explicit AvgPool2d(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        kernel_size{call->ints[0], call->ints[1]},
+        stride{call->ints[2], call->ints[3]},
+        padding{call->ints[4], call->ints[5]},
+        count_include_pad(call->ints[6] != 0),
+        divisor_override(call->ints[7]) {}
+};
+
+// Gradient of avg_pool2d.
+struct AvgPool2dBackward : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  int64_t kernel_size[2];
+  int64_t stride[2];
+  int64_t padding[2];
+  bool count_include_pad;
+  int64_t divisor_override;
+
+  explicit AvgPool2dBackward(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        kernel_size{call->ints[0], call->ints[1]},
+        stride{call->ints[2], call->ints[3]},
+        padding{call->ints[4], call->ints[5]},
+        count_include_pad(call->ints[6] != 0),
+        divisor_override(call->ints[7]) {}
+};
+
+// x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
+// training, else with the running ones. mean, rstd [C] are what was used. Running statistics are
+// not written.
+struct BatchNorm : Call {
+  const dt_view& y;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view& x;
+  const dt_view* weight;
+  const dt_view* bias;
+  const dt_view* running_mean;
+  const dt_view* running_var;
+  bool training;
+  double eps;
+
+  explicit BatchNorm(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        mean(call->out[1]),
+        rstd(call->out[2]),
+        x(call->in[0]),
+        weight(present(call->in[1])),
+        bias(present(call->in[2])),
+        running_mean(present(call->in[3])),
+        running_var(present(call->in[4])),
+        training(call->ints[0] != 0),
+        eps(call->floats[0]) {}
+};
+
+// Gradients of batch_norm; when not training the statistics are constants.
+struct BatchNormBackward : Call {
+  const dt_view* gx;
+  const dt_view* gweight;
+  const dt_view* gbias;
+  const dt_view& g;
+  const dt_view& x;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view* weight;
+  bool training;
+
+  explicit BatchNormBackward(const dt_call* call)
+      : Call(call),
+        gx(present(call->out[0])),
+        gweight(present(call->out[1])),
+        gbias(present(call->out[2])),
+        g(call->in[0]),
+        x(call->in[1]),
+        mean(call->in[2]),
+        rstd(call->in[3]),
+        weight(present(call->in[4])),
+        training(call->ints[0] != 0) {}
+};
+
+// (x - mean) * rstd * weight + bias per row of a contiguous x [rows, n]; rstd = 1 / sqrt(biased
+// variance + eps). weight, bias [n]; mean, rstd [rows].
+struct LayerNorm : Call {
+  const dt_view& y;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view& x;
+  const dt_view* weight;
+  const dt_view* bias;
+  double eps;
+
+  explicit LayerNorm(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        mean(call->out[1]),
+        rstd(call->out[2]),
+        x(call->in[0]),
+        weight(present(call->in[1])),
+        bias(present(call->in[2])),
+        eps(call->floats[0]) {}
+};
+
+// Gradients of layer_norm.
+struct LayerNormBackward : Call {
+  const dt_view* gx;
+  const dt_view* gweight;
+  const dt_view* gbias;
+  const dt_view& g;
+  const dt_view& x;
+  const dt_view& mean;
+  const dt_view& rstd;
+  const dt_view* weight;
+
+  explicit LayerNormBackward(const dt_call* call)
+      : Call(call),
+        gx(present(call->out[0])),
+        gweight(present(call->out[1])),
+        gbias(present(call->out[2])),
+        g(call->in[0]),
+        x(call->in[1]),
+        mean(call->in[2]),
+        rstd(call->in[3]),
+        weight(present(call->in[4])) {}
+};
+
 // y = x / (1 - p) where u >= p, else 0, with the random numbers of random.toml; x and y contiguous,
 // y may alias x. The gradient is the same kernel on the gradient: no mask is kept.
 struct Dropout : Call {
@@ -30,12 +311,58 @@ struct Dropout : Call {
 
 namespace dt::cpu::kernels {
 
+int32_t conv2d(const dt_stream* stream, const calls::Conv2d& call);
+int64_t conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call);
+int32_t conv2d_backward_input(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
+int64_t conv2d_backward_input_workspace(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
+int32_t conv2d_backward_weight(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
+int64_t conv2d_backward_weight_workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
+int32_t max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call);
+int32_t max_pool2d_backward(const dt_stream* stream, const calls::MaxPool2dBackward& call);
+int32_t avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call);
+int32_t avg_pool2d_backward(const dt_stream* stream, const calls::AvgPool2dBackward& call);
+int32_t batch_norm(const dt_stream* stream, const calls::BatchNorm& call);
+int64_t batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call);
+int32_t batch_norm_backward(const dt_stream* stream, const calls::BatchNormBackward& call);
+int64_t batch_norm_backward_workspace(const dt_stream* stream, const calls::BatchNormBackward& call);
+int32_t layer_norm(const dt_stream* stream, const calls::LayerNorm& call);
+int32_t layer_norm_backward(const dt_stream* stream, const calls::LayerNormBackward& call);
+int64_t layer_norm_backward_workspace(const dt_stream* stream, const calls::LayerNormBackward& call);
+int32_t softmax(const dt_stream* stream, const calls::Softmax& call);
+int32_t softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
+// x - max - log(sum(exp(x - max))) along dim.
+int32_t log_softmax(const dt_stream* stream, const calls::Softmax& call);
+// g - exp(y) * sum(g) along dim.
+int32_t log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
 int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
 
 }  // namespace dt::cpu::kernels
 
 namespace dt::cuda::kernels {
 
+int32_t conv2d(const dt_stream* stream, const calls::Conv2d& call);
+int64_t conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call);
+int32_t conv2d_backward_input(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
+int64_t conv2d_backward_input_workspace(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
+int32_t conv2d_backward_weight(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
+int64_t conv2d_backward_weight_workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
+int32_t max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call);
+int32_t max_pool2d_backward(const dt_stream* stream, const calls::MaxPool2dBackward& call);
+int32_t avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call);
+int32_t avg_pool2d_backward(const dt_stream* stream, const calls::AvgPool2dBackward& call);
+int32_t batch_norm(const dt_stream* stream, const calls::BatchNorm& call);
+int64_t batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call);
+int32_t batch_norm_backward(const dt_stream* stream, const calls::BatchNormBackward& call);
+int64_t batch_norm_backward_workspace(const dt_stream* stream, const calls::BatchNormBackward& call);
+int32_t layer_norm(const dt_stream* stream, const calls::LayerNorm& call);
+int32_t layer_norm_backward(const dt_stream* stream, const calls::LayerNormBackward& call);
+int64_t layer_norm_backward_workspace(const dt_stream* stream, const calls::LayerNormBackward& call);
+int32_t softmax(const dt_stream* stream, const calls::Softmax& call);
+int32_t softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
+// x - max - log(sum(exp(x - max))) along dim.
+int32_t log_softmax(const dt_stream* stream, const calls::Softmax& call);
+// g - exp(y) * sum(g) along dim.
+int32_t log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call);
 int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
 
 }  // namespace dt::cuda::kernels

@@ -51,6 +51,12 @@ inline T* data(const dt_view& view) {
   return static_cast<T*>(view.data);
 }
 
+// An optional operand's memory, or null.
+template <class T>
+inline T* optional_data(const dt_view* view) {
+  return view ? data<T>(*view) : nullptr;
+}
+
 inline int64_t count(const dt_view& view) {
   int64_t n = 1;
   for (int d = 0; d < view.ndim; ++d) n *= view.sizes[d];
@@ -66,6 +72,19 @@ constexpr int64_t bytes_of(int32_t dtype) {
 #undef DT_DTYPE_ROW
     default:
       return 0;
+  }
+}
+
+// Returns body(T()) for the floating type of a dtype.
+template <class Body>
+inline int32_t visit_floating(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case DT_FLOAT32:
+      return body(float());
+    case DT_FLOAT64:
+      return body(double());
+    default:
+      return DT_KERNEL_UNSUPPORTED;
   }
 }
 

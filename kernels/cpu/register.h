@@ -16,9 +16,6 @@ static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
 }
 
 void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
-void register_softmax(dt_registry* registry);        // softmax, log_softmax and their gradients
-void register_layer_norm(dt_registry* registry);     // layer_norm and its gradients
-void register_batch_norm(dt_registry* registry);     // batch_norm and its gradients
 void register_loss(dt_registry* registry);           // squared_error_sum
 void register_cross_entropy(dt_registry* registry);  // cross_entropy and its gradient
 void register_index(dt_registry* registry);          // index, index_put, ..., index_sum
@@ -26,7 +23,5 @@ void register_gather(dt_registry* registry);         // gather, scatter
 void register_optim(dt_registry* registry);          // sgd, adam, scale_by
 void register_matmul(dt_registry* registry);         // matmul
 void register_linear(dt_registry* registry);         // linear_backward
-void register_conv(dt_registry* registry);           // conv2d and its gradients
-void register_pool(dt_registry* registry);           // max_pool2d, avg_pool2d and their gradients
 
 }  // namespace dt::cpu

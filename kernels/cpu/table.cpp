@@ -5,9 +5,6 @@ extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   using namespace dt::cpu;
   add_kernels(registry);
   register_nonzero(registry);
-  register_softmax(registry);
-  register_layer_norm(registry);
-  register_batch_norm(registry);
   register_loss(registry);
   register_cross_entropy(registry);
   register_index(registry);
@@ -15,6 +12,4 @@ extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   register_optim(registry);
   register_matmul(registry);
   register_linear(registry);
-  register_conv(registry);
-  register_pool(registry);
 }

@@ -5,6 +5,12 @@
 
 namespace dt::cuda {
 
+// An optional operand's memory, or null.
+template <class T>
+T* optional_data(const dt_view* view) {
+  return view ? static_cast<T*>(view->data) : nullptr;
+}
+
 inline bool wants(const dt_call* call, int which) {
   return which < call->n_out && call->out[which].dtype != 0;
 }

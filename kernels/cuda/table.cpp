@@ -21,18 +21,12 @@ void add_all(dt_registry* registry) {
   dt::cuda::add_kernels(registry);
   register_nonzero(registry);
   register_optim(registry);
-  register_softmax(registry);
-  register_layer_norm(registry);
-  register_layer_norm_backward(registry);
-  register_batch_norm(registry);
   register_loss(registry);
   register_cross_entropy(registry);
   register_index(registry);
   register_gather(registry);
-  register_pool(registry);
   register_matmul(registry);
   register_linear(registry);
-  register_conv(registry);
 }
 
 dt_backend make_table() {

@@ -8,6 +8,206 @@
 
 namespace dt {
 
+// Along dim of x, which has any strides; y has x's shape and is dense.
+struct SoftmaxCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  int64_t dim = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// The gradient of that from its result.
+struct SoftmaxBackwardCall : Operands<1, 2> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  View& y = inputs[1];
+  int64_t dim = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Cross-correlation as torch.nn.functional.conv2d. weight is [O, C/groups, R, S]; y [N,O,P,Q] is
+// contiguous or channels-last.
+struct Conv2dCall : Operands<1, 3> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  View& weight = inputs[1];
+  View& bias = inputs[2];  // may be absent
+  std::array<int64_t, 2> stride = {};
+  std::array<int64_t, 2> padding = {};
+  std::array<int64_t, 2> dilation = {};
+  int64_t groups = 0;
+
+  std::array<int64_t, 7> ints() const { return {{
+    stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Gradient of conv2d with respect to x: g [N,O,P,Q] to gx [N,C,H,W].
+struct Conv2dBackwardInputCall : Operands<1, 2> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  View& weight = inputs[1];
+  std::array<int64_t, 2> stride = {};
+  std::array<int64_t, 2> padding = {};
+  std::array<int64_t, 2> dilation = {};
+  int64_t groups = 0;
+
+  std::array<int64_t, 7> ints() const { return {{
+    stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Gradient of conv2d with respect to weight, and to bias (the sum of g over N, P, Q) if wanted.
+struct Conv2dBackwardWeightCall : Operands<2, 2> {
+  View& gweight = outputs[0];
+  View& gbias = outputs[1];  // may be absent
+  View& g = inputs[0];
+  View& x = inputs[1];
+  std::array<int64_t, 2> stride = {};
+  std::array<int64_t, 2> padding = {};
+  std::array<int64_t, 2> dilation = {};
+  int64_t groups = 0;
+
+  std::array<int64_t, 7> ints() const { return {{
+    stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Maximum of each window; padding never wins, NaN does. indices (int64) = h * W + w in x's plane,
+// the first of equals.
+struct MaxPool2dCall : Operands<2, 1> {
+  View& y = outputs[0];
+  View& indices = outputs[1];
+  View& x = inputs[0];
+  std::array<int64_t, 2> kernel_size = {};
+  std::array<int64_t, 2> stride = {};
+  std::array<int64_t, 2> padding = {};
+  std::array<int64_t, 2> dilation = {};
+
+  std::array<int64_t, 8> ints() const { return {{
+    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], dilation[0],
+    dilation[1]}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, gx zero elsewhere. The windows
+// are those of max_pool2d: they say which outputs may have chosen an element.
+struct MaxPool2dBackwardCall : Operands<1, 2> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  View& indices = inputs[1];
+  std::array<int64_t, 2> kernel_size = {};
+  std::array<int64_t, 2> stride = {};
+  std::array<int64_t, 2> padding = {};
+  std::array<int64_t, 2> dilation = {};
+
+  std::array<int64_t, 8> ints() const { return {{
+    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], dilation[0],
+    dilation[1]}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Mean of each window; divisor_override 0 means none.
+struct AvgPool2dCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  std::array<int64_t, 2> kernel_size = {};
+  std::array<int64_t, 2> stride = {};
+  std::array<int64_t, 2> padding = {};
+  bool count_include_pad = false;
+  int64_t divisor_override = 0;
+
+  std::array<int64_t, 8> ints() const { return {{
+    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], count_include_pad,
+    divisor_override}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Gradient of avg_pool2d.
+struct AvgPool2dBackwardCall : Operands<1, 1> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  std::array<int64_t, 2> kernel_size = {};
+  std::array<int64_t, 2> stride = {};
+  std::array<int64_t, 2> padding = {};
+  bool count_include_pad = false;
+  int64_t divisor_override = 0;
+
+  std::array<int64_t, 8> ints() const { return {{
+    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], count_include_pad,
+    divisor_override}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
+// training, else with the running ones. mean, rstd [C] are what was used. Running statistics are
+// not written.
+struct BatchNormCall : Operands<3, 5> {
+  View& y = outputs[0];
+  View& mean = outputs[1];
+  View& rstd = outputs[2];
+  View& x = inputs[0];
+  View& weight = inputs[1];  // may be absent
+  View& bias = inputs[2];  // may be absent
+  View& running_mean = inputs[3];  // may be absent
+  View& running_var = inputs[4];  // may be absent
+  bool training = false;
+  double eps = 0;
+
+  std::array<int64_t, 1> ints() const { return {{training}}; }
+  std::array<double, 1> floats() const { return {{eps}}; }
+};
+
+// Gradients of batch_norm; when not training the statistics are constants.
+struct BatchNormBackwardCall : Operands<3, 5> {
+  View& gx = outputs[0];  // may be absent
+  View& gweight = outputs[1];  // may be absent
+  View& gbias = outputs[2];  // may be absent
+  View& g = inputs[0];
+  View& x = inputs[1];
+  View& mean = inputs[2];
+  View& rstd = inputs[3];
+  View& weight = inputs[4];  // may be absent
+  bool training = false;
+
+  std::array<int64_t, 1> ints() const { return {{training}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// (x - mean) * rstd * weight + bias per row of a contiguous x [rows, n]; rstd = 1 / sqrt(biased
+// variance + eps). weight, bias [n]; mean, rstd [rows].
+struct LayerNormCall : Operands<3, 3> {
+  View& y = outputs[0];
+  View& mean = outputs[1];
+  View& rstd = outputs[2];
+  View& x = inputs[0];
+  View& weight = inputs[1];  // may be absent
+  View& bias = inputs[2];  // may be absent
+  double eps = 0;
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 1> floats() const { return {{eps}}; }
+};
+
+// Gradients of layer_norm.
+struct LayerNormBackwardCall : Operands<3, 5> {
+  View& gx = outputs[0];  // may be absent
+  View& gweight = outputs[1];  // may be absent
+  View& gbias = outputs[2];  // may be absent
+  View& g = inputs[0];
+  View& x = inputs[1];
+  View& mean = inputs[2];
+  View& rstd = inputs[3];
+  View& weight = inputs[4];  // may be absent
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // y = x / (1 - p) where u >= p, else 0, with the random numbers of random.toml; x and y contiguous,
 // y may alias x. The gradient is the same kernel on the gradient: no mask is kept.
 struct DropoutCall : Operands<1, 2> {
@@ -23,6 +223,21 @@ struct DropoutCall : Operands<1, 2> {
 
 namespace op {
 
+extern const Op<Conv2dCall> conv2d;
+extern const Op<Conv2dBackwardInputCall> conv2d_backward_input;
+extern const Op<Conv2dBackwardWeightCall> conv2d_backward_weight;
+extern const Op<MaxPool2dCall> max_pool2d;
+extern const Op<MaxPool2dBackwardCall> max_pool2d_backward;
+extern const Op<AvgPool2dCall> avg_pool2d;
+extern const Op<AvgPool2dBackwardCall> avg_pool2d_backward;
+extern const Op<BatchNormCall> batch_norm;
+extern const Op<BatchNormBackwardCall> batch_norm_backward;
+extern const Op<LayerNormCall> layer_norm;
+extern const Op<LayerNormBackwardCall> layer_norm_backward;
+extern const Op<SoftmaxCall> softmax;
+extern const Op<SoftmaxBackwardCall> softmax_backward;
+extern const Op<SoftmaxCall> log_softmax;
+extern const Op<SoftmaxBackwardCall> log_softmax_backward;
 extern const Op<DropoutCall> dropout;
 
 }  // namespace op
