@@ -5,6 +5,8 @@
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/calls/indexing.gen.h"
+#include "core/runtime/calls/linalg.gen.h"
+#include "core/runtime/calls/loss.gen.h"
 #include "core/runtime/calls/nn.gen.h"
 #include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
@@ -17,6 +19,11 @@ const Op<ArangeCall> arange{kPointwiseOps + 0};
 const Op<LinspaceCall> linspace{kPointwiseOps + 1};
 const Op<CopyCall> copy{kPointwiseOps + 2};
 const Op<TriangleCall> triangle{kPointwiseOps + 3};
+const Op<MatmulCall> matmul{kPointwiseOps + 16};
+const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 17};
+const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 18};
+const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 19};
+const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 20};
 const Op<Conv2dCall> conv2d{kPointwiseOps + 21};
 const Op<Conv2dBackwardInputCall> conv2d_backward_input{kPointwiseOps + 22};
 const Op<Conv2dBackwardWeightCall> conv2d_backward_weight{kPointwiseOps + 23};
@@ -55,6 +62,10 @@ const Op<CumsumCall> cumsum{kPointwiseOps + 54};
 }  // namespace op
 
 std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
+  if (op == op::cross_entropy.number)
+    return text("Target ", fault.index, " is out of bounds.");
+  if (op == op::cross_entropy_backward.number)
+    return text("Target ", fault.index, " is out of bounds.");
   return "";
 }
 

@@ -36,6 +36,32 @@ struct SoftmaxBackward : Call {
         dim(call->ints[0]) {}
 };
 
+// A shortcut for small layers, see run_shortcut: of y = activation(x @ weight^T + bias), with 2-d
+// views of one floating dtype, g = the gradient of y and h = that of the activation's argument, gx
+// = h @ weight, gweight = h^T @ x and gbias = the sum of h's rows. x or weight may be absent where
+// no output needs it, and y if there is no activation.
+struct LinearBackward : Call {
+  const dt_view* gx;
+  const dt_view* gweight;
+  const dt_view* gbias;
+  const dt_view& g;
+  const dt_view* x;
+  const dt_view* weight;
+  const dt_view* y;
+  int32_t activation;  // DT_ACTIVATION_
+
+  explicit LinearBackward(const dt_call* call)
+      : Call(call),
+        gx(present(call->out[0])),
+        gweight(present(call->out[1])),
+        gbias(present(call->out[2])),
+        g(call->in[0]),
+        x(present(call->in[1])),
+        weight(present(call->in[2])),
+        y(present(call->in[3])),
+        activation(static_cast<int32_t>(call->ints[0])) {}
+};
+
 // Cross-correlation as torch.nn.functional.conv2d. weight is [O, C/groups, R, S]; y [N,O,P,Q] is
 // contiguous or channels-last.
 struct Conv2d : Call {
@@ -311,6 +337,7 @@ struct Dropout : Call {
 
 namespace dt::cpu::kernels {
 
+int32_t linear_backward(const dt_stream* stream, const calls::LinearBackward& call);
 int32_t conv2d(const dt_stream* stream, const calls::Conv2d& call);
 int64_t conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call);
 int32_t conv2d_backward_input(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
@@ -340,6 +367,7 @@ int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
 
 namespace dt::cuda::kernels {
 
+int32_t linear_backward(const dt_stream* stream, const calls::LinearBackward& call);
 int32_t conv2d(const dt_stream* stream, const calls::Conv2d& call);
 int64_t conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call);
 int32_t conv2d_backward_input(const dt_stream* stream, const calls::Conv2dBackwardInput& call);

@@ -15,13 +15,9 @@ static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
   registry->add(registry, op, kernel, workspace);
 }
 
-void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
-void register_loss(dt_registry* registry);           // squared_error_sum
-void register_cross_entropy(dt_registry* registry);  // cross_entropy and its gradient
-void register_index(dt_registry* registry);          // index, index_put, ..., index_sum
-void register_gather(dt_registry* registry);         // gather, scatter
-void register_optim(dt_registry* registry);          // sgd, adam, scale_by
-void register_matmul(dt_registry* registry);         // matmul
-void register_linear(dt_registry* registry);         // linear_backward
+void register_nonzero(dt_registry* registry);  // nonzero_count, nonzero
+void register_index(dt_registry* registry);    // index, index_put, ..., index_sum
+void register_gather(dt_registry* registry);   // gather, scatter
+void register_optim(dt_registry* registry);    // sgd, adam, scale_by
 
 }  // namespace dt::cpu

@@ -5,11 +5,7 @@ extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   using namespace dt::cpu;
   add_kernels(registry);
   register_nonzero(registry);
-  register_loss(registry);
-  register_cross_entropy(registry);
   register_index(registry);
   register_gather(registry);
   register_optim(registry);
-  register_matmul(registry);
-  register_linear(registry);
 }

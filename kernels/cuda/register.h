@@ -30,13 +30,9 @@ int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
   return bytes;
 }
 
-void register_nonzero(dt_registry* registry);        // nonzero_count, nonzero
-void register_optim(dt_registry* registry);          // sgd, adam, scale_by
-void register_loss(dt_registry* registry);           // squared_error_sum
-void register_cross_entropy(dt_registry* registry);  // cross_entropy and its gradient
-void register_index(dt_registry* registry);          // index, index_put, ..., index_sum
-void register_gather(dt_registry* registry);         // gather, scatter
-void register_matmul(dt_registry* registry);         // matmul
-void register_linear(dt_registry* registry);         // linear_backward
+void register_nonzero(dt_registry* registry);  // nonzero_count, nonzero
+void register_optim(dt_registry* registry);    // sgd, adam, scale_by
+void register_index(dt_registry* registry);    // index, index_put, ..., index_sum
+void register_gather(dt_registry* registry);   // gather, scatter
 
 }  // namespace dt::cuda

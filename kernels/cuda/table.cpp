@@ -21,12 +21,8 @@ void add_all(dt_registry* registry) {
   dt::cuda::add_kernels(registry);
   register_nonzero(registry);
   register_optim(registry);
-  register_loss(registry);
-  register_cross_entropy(registry);
   register_index(registry);
   register_gather(registry);
-  register_matmul(registry);
-  register_linear(registry);
 }
 
 dt_backend make_table() {

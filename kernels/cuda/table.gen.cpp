@@ -3,6 +3,8 @@
 // clang-format off
 #include "kernels/calls/creation.gen.h"
 #include "kernels/calls/indexing.gen.h"
+#include "kernels/calls/linalg.gen.h"
+#include "kernels/calls/loss.gen.h"
 #include "kernels/calls/nn.gen.h"
 #include "kernels/calls/pointwise.gen.h"
 #include "kernels/calls/random.gen.h"
@@ -17,6 +19,11 @@ void add_kernels(dt_registry* registry) {
   add(registry, "linspace", run<Linspace, kernels::linspace>);
   add(registry, "copy", run<Copy, kernels::copy>);
   add(registry, "triangle", run<Triangle, kernels::triangle>);
+  add(registry, "matmul", run<Matmul, kernels::matmul>, workspace<Matmul, kernels::matmul_workspace>);
+  add(registry, "squared_error_sum", run<SquaredErrorSum, kernels::squared_error_sum>, workspace<SquaredErrorSum, kernels::squared_error_sum_workspace>);
+  add(registry, "cross_entropy", run<CrossEntropy, kernels::cross_entropy>, workspace<CrossEntropy, kernels::cross_entropy_workspace>);
+  add(registry, "cross_entropy_backward", run<CrossEntropyBackward, kernels::cross_entropy_backward>, workspace<CrossEntropyBackward, kernels::cross_entropy_backward_workspace>);
+  add(registry, "linear_backward", run<LinearBackward, kernels::linear_backward>);
   add(registry, "conv2d", run<Conv2d, kernels::conv2d>, workspace<Conv2d, kernels::conv2d_workspace>);
   add(registry, "conv2d_backward_input", run<Conv2dBackwardInput, kernels::conv2d_backward_input>, workspace<Conv2dBackwardInput, kernels::conv2d_backward_input_workspace>);
   add(registry, "conv2d_backward_weight", run<Conv2dBackwardWeight, kernels::conv2d_backward_weight>, workspace<Conv2dBackwardWeight, kernels::conv2d_backward_weight_workspace>);

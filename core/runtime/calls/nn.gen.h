@@ -29,6 +29,24 @@ struct SoftmaxBackwardCall : Operands<1, 2> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// A shortcut for small layers, see run_shortcut: of y = activation(x @ weight^T + bias), with 2-d
+// views of one floating dtype, g = the gradient of y and h = that of the activation's argument, gx
+// = h @ weight, gweight = h^T @ x and gbias = the sum of h's rows. x or weight may be absent where
+// no output needs it, and y if there is no activation.
+struct LinearBackwardCall : Operands<3, 4> {
+  View& gx = outputs[0];  // may be absent
+  View& gweight = outputs[1];  // may be absent
+  View& gbias = outputs[2];  // may be absent
+  View& g = inputs[0];
+  View& x = inputs[1];  // may be absent
+  View& weight = inputs[2];  // may be absent
+  View& y = inputs[3];  // may be absent
+  Activation activation = Activation::kDefault;
+
+  std::array<int64_t, 1> ints() const { return {{static_cast<int64_t>(activation)}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // Cross-correlation as torch.nn.functional.conv2d. weight is [O, C/groups, R, S]; y [N,O,P,Q] is
 // contiguous or channels-last.
 struct Conv2dCall : Operands<1, 3> {
@@ -223,6 +241,7 @@ struct DropoutCall : Operands<1, 2> {
 
 namespace op {
 
+extern const Op<LinearBackwardCall> linear_backward;
 extern const Op<Conv2dCall> conv2d;
 extern const Op<Conv2dBackwardInputCall> conv2d_backward_input;
 extern const Op<Conv2dBackwardWeightCall> conv2d_backward_weight;
