@@ -92,9 +92,15 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
 
 Tensor nonzero(const Tensor& input) {
   const Tensor count = make_empty({}, DType::INT64, input.device());
-  run(DT_OP_nonzero_count, {count}, {input});
+  NonzeroCountCall counting;
+  counting.count = count;
+  counting.x = input;
+  run(op::nonzero_count, counting);
   const Tensor y = make_empty({item(count).to_int64(), input.ndim()}, DType::INT64, input.device());
-  run(DT_OP_nonzero, {y}, {input});
+  NonzeroCall call;
+  call.y = y;
+  call.x = input;
+  run(op::nonzero, call);
   return y;
 }
 

@@ -18,7 +18,16 @@ namespace op {
 const Op<ArangeCall> arange{kPointwiseOps + 0};
 const Op<LinspaceCall> linspace{kPointwiseOps + 1};
 const Op<CopyCall> copy{kPointwiseOps + 2};
-const Op<TriangleCall> triangle{kPointwiseOps + 3};
+const Op<IndexCall> index{kPointwiseOps + 3};
+const Op<IndexPutCall> index_put{kPointwiseOps + 4};
+const Op<IndexSelectCall> index_select{kPointwiseOps + 5};
+const Op<IndexSumCall> index_sum{kPointwiseOps + 6};
+const Op<IndexAddCall> index_add{kPointwiseOps + 7};
+const Op<GatherCall> gather{kPointwiseOps + 8};
+const Op<ScatterCall> scatter{kPointwiseOps + 9};
+const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 10};
+const Op<NonzeroCall> nonzero{kPointwiseOps + 11};
+const Op<TriangleCall> triangle{kPointwiseOps + 12};
 const Op<MatmulCall> matmul{kPointwiseOps + 16};
 const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 17};
 const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 18};
@@ -62,6 +71,20 @@ const Op<CumsumCall> cumsum{kPointwiseOps + 54};
 }  // namespace op
 
 std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
+  if (op == op::index.number)
+    return text("index ", fault.index, " is out of bounds for dimension with size ", fault.size);
+  if (op == op::index_put.number)
+    return text("index ", fault.index, " is out of bounds for dimension with size ", fault.size);
+  if (op == op::index_select.number)
+    return text("index ", fault.index, " is out of bounds for dimension ", call.ints[0], " with size ", fault.size);
+  if (op == op::index_sum.number)
+    return text("index ", fault.index, " is out of bounds for dimension ", call.ints[0], " with size ", fault.size);
+  if (op == op::index_add.number)
+    return text("index ", fault.index, " is out of bounds for dimension ", call.ints[0], " with size ", fault.size);
+  if (op == op::gather.number)
+    return text("index ", fault.index, " is out of bounds for dimension ", call.ints[0], " with size ", fault.size);
+  if (op == op::scatter.number)
+    return text("index ", fault.index, " is out of bounds for dimension ", call.ints[0], " with size ", fault.size);
   if (op == op::cross_entropy.number)
     return text("Target ", fault.index, " is out of bounds.");
   if (op == op::cross_entropy_backward.number)

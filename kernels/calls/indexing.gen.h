@@ -8,6 +8,153 @@
 
 namespace dt::calls {
 
+// Advanced indexing. All views are broadcast to y's shape; x has stride 0 in the indexed positions.
+// y[p] = x at p plus the sum over k of index_k[p] * stride_k, with the size and the element stride
+// of each indexed dimension. Negative indices count from the end.
+struct Index : Call {
+  int64_t k;  // the length of the lists
+  const dt_view& y;
+  const dt_view& x;
+  Views index;
+  const int64_t* size;  // k of them
+  const int64_t* stride;  // k of them
+
+  explicit Index(const dt_call* call)
+      : Call(call),
+        k(call->n_in - 1),
+        y(call->out[0]),
+        x(call->in[0]),
+        index{call->in + 1, k},
+        size(call->ints + 0),
+        stride(call->ints + k) {}
+};
+
+// The inverse of index, into y: y at ... = values (or += to accumulate, in the order of the logical
+// index). Views, sizes and strides as for index, y in x's place; y may have been written before (in
+// place).
+struct IndexPut : Call {
+  int64_t k;  // the length of the lists
+  const dt_view& y;
+  const dt_view& values;
+  Views index;
+  bool accumulate;
+  const int64_t* size;  // k of them
+  const int64_t* stride;  // k of them
+
+  explicit IndexPut(const dt_call* call)
+      : Call(call),
+        k(call->n_in - 1),
+        y(call->out[0]),
+        values(call->in[0]),
+        index{call->in + 1, k},
+        accumulate(call->ints[0] != 0),
+        size(call->ints + 1),
+        stride(call->ints + k + 1) {}
+};
+
+// y = x's slices index[i] (1-d) along dim.
+struct IndexSelect : Call {
+  const dt_view& y;
+  const dt_view& x;
+  const dt_view& index;
+  int64_t dim;
+
+  explicit IndexSelect(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        index(call->in[1]),
+        dim(call->ints[0]) {}
+};
+
+// The gradient of index_select: y's slice j is the sum of source's slices i with index[i] = j along
+// dim, in order; 0 if there are none. y is contiguous.
+struct IndexSum : Call {
+  const dt_view& y;
+  const dt_view& source;
+  const dt_view& index;
+  int64_t dim;
+
+  explicit IndexSum(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        source(call->in[0]),
+        index(call->in[1]),
+        dim(call->ints[0]) {}
+};
+
+// y's slice index[i] += alpha * source's slice i along dim, in order; y was written before.
+struct IndexAdd : Call {
+  const dt_view& y;
+  const dt_view& source;
+  const dt_view& index;
+  int64_t dim;
+  double alpha;
+
+  explicit IndexAdd(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        source(call->in[0]),
+        index(call->in[1]),
+        dim(call->ints[0]),
+        alpha(call->floats[0]) {}
+};
+
+// y[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on. No negative indices.
+struct Gather : Call {
+  const dt_view& y;
+  const dt_view& x;
+  const dt_view& index;
+  int64_t dim;
+
+  explicit Gather(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        index(call->in[1]),
+        dim(call->ints[0]) {}
+};
+
+// y[index[i][j][k]][j][k] = (or +=) source[i][j][k] for dim 0, in row-major order; y was written
+// before. source may be immediate.
+struct Scatter : Call {
+  const dt_view& y;
+  const dt_view& source;
+  const dt_view& index;
+  int64_t dim;
+  bool accumulate;
+
+  explicit Scatter(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        source(call->in[0]),
+        index(call->in[1]),
+        dim(call->ints[0]),
+        accumulate(call->ints[1] != 0) {}
+};
+
+// How many elements of x are nonzero; count is a 0-d int64.
+struct NonzeroCount : Call {
+  const dt_view& count;
+  const dt_view& x;
+
+  explicit NonzeroCount(const dt_call* call)
+      : Call(call),
+        count(call->out[0]),
+        x(call->in[0]) {}
+};
+
+// Coordinates of the nonzero elements in row-major order: contiguous int64 y [count, ndim].
+struct Nonzero : Call {
+  const dt_view& y;
+  const dt_view& x;
+
+  explicit Nonzero(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]) {}
+};
+
 // The last two dimensions keep elements with j - i >= diagonal if upper, else those with j - i <=
 // diagonal; others are 0.
 struct Triangle : Call {
@@ -28,12 +175,38 @@ struct Triangle : Call {
 
 namespace dt::cpu::kernels {
 
+int32_t index(const dt_stream* stream, const calls::Index& call);
+int32_t index_put(const dt_stream* stream, const calls::IndexPut& call);
+int32_t index_select(const dt_stream* stream, const calls::IndexSelect& call);
+int32_t index_sum(const dt_stream* stream, const calls::IndexSum& call);
+int32_t index_add(const dt_stream* stream, const calls::IndexAdd& call);
+int32_t gather(const dt_stream* stream, const calls::Gather& call);
+int32_t scatter(const dt_stream* stream, const calls::Scatter& call);
+int32_t nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call);
+int64_t nonzero_count_workspace(const dt_stream* stream, const calls::NonzeroCount& call);
+int32_t nonzero(const dt_stream* stream, const calls::Nonzero& call);
+int64_t nonzero_workspace(const dt_stream* stream, const calls::Nonzero& call);
 int32_t triangle(const dt_stream* stream, const calls::Triangle& call);
 
 }  // namespace dt::cpu::kernels
 
 namespace dt::cuda::kernels {
 
+int32_t index(const dt_stream* stream, const calls::Index& call);
+int32_t index_put(const dt_stream* stream, const calls::IndexPut& call);
+int64_t index_put_workspace(const dt_stream* stream, const calls::IndexPut& call);
+int32_t index_select(const dt_stream* stream, const calls::IndexSelect& call);
+int32_t index_sum(const dt_stream* stream, const calls::IndexSum& call);
+int64_t index_sum_workspace(const dt_stream* stream, const calls::IndexSum& call);
+int32_t index_add(const dt_stream* stream, const calls::IndexAdd& call);
+int64_t index_add_workspace(const dt_stream* stream, const calls::IndexAdd& call);
+int32_t gather(const dt_stream* stream, const calls::Gather& call);
+int32_t scatter(const dt_stream* stream, const calls::Scatter& call);
+int64_t scatter_workspace(const dt_stream* stream, const calls::Scatter& call);
+int32_t nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call);
+int64_t nonzero_count_workspace(const dt_stream* stream, const calls::NonzeroCount& call);
+int32_t nonzero(const dt_stream* stream, const calls::Nonzero& call);
+int64_t nonzero_workspace(const dt_stream* stream, const calls::Nonzero& call);
 int32_t triangle(const dt_stream* stream, const calls::Triangle& call);
 
 }  // namespace dt::cuda::kernels

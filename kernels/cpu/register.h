@@ -15,9 +15,6 @@ static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
   registry->add(registry, op, kernel, workspace);
 }
 
-void register_nonzero(dt_registry* registry);  // nonzero_count, nonzero
-void register_index(dt_registry* registry);    // index, index_put, ..., index_sum
-void register_gather(dt_registry* registry);   // gather, scatter
-void register_optim(dt_registry* registry);    // sgd, adam, scale_by
+void register_optim(dt_registry* registry);  // sgd, adam, scale_by
 
 }  // namespace dt::cpu

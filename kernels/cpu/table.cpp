@@ -4,8 +4,5 @@
 extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   using namespace dt::cpu;
   add_kernels(registry);
-  register_nonzero(registry);
-  register_index(registry);
-  register_gather(registry);
   register_optim(registry);
 }

@@ -18,6 +18,15 @@ void add_kernels(dt_registry* registry) {
   add(registry, "arange", run<Arange, kernels::arange>);
   add(registry, "linspace", run<Linspace, kernels::linspace>);
   add(registry, "copy", run<Copy, kernels::copy>);
+  add(registry, "index", run<Index, kernels::index>);
+  add(registry, "index_put", run<IndexPut, kernels::index_put>);
+  add(registry, "index_select", run<IndexSelect, kernels::index_select>);
+  add(registry, "index_sum", run<IndexSum, kernels::index_sum>);
+  add(registry, "index_add", run<IndexAdd, kernels::index_add>);
+  add(registry, "gather", run<Gather, kernels::gather>);
+  add(registry, "scatter", run<Scatter, kernels::scatter>);
+  add(registry, "nonzero_count", run<NonzeroCount, kernels::nonzero_count>, workspace<NonzeroCount, kernels::nonzero_count_workspace>);
+  add(registry, "nonzero", run<Nonzero, kernels::nonzero>, workspace<Nonzero, kernels::nonzero_workspace>);
   add(registry, "triangle", run<Triangle, kernels::triangle>);
   add(registry, "matmul", run<Matmul, kernels::matmul>, workspace<Matmul, kernels::matmul_workspace>);
   add(registry, "squared_error_sum", run<SquaredErrorSum, kernels::squared_error_sum>, workspace<SquaredErrorSum, kernels::squared_error_sum_workspace>);

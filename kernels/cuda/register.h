@@ -30,9 +30,6 @@ int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
   return bytes;
 }
 
-void register_nonzero(dt_registry* registry);  // nonzero_count, nonzero
-void register_optim(dt_registry* registry);    // sgd, adam, scale_by
-void register_index(dt_registry* registry);    // index, index_put, ..., index_sum
-void register_gather(dt_registry* registry);   // gather, scatter
+void register_optim(dt_registry* registry);  // sgd, adam, scale_by
 
 }  // namespace dt::cuda

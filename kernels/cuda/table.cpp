@@ -19,10 +19,7 @@ const dt_signature kSignatures[] = {
 
 void add_all(dt_registry* registry) {
   dt::cuda::add_kernels(registry);
-  register_nonzero(registry);
   register_optim(registry);
-  register_index(registry);
-  register_gather(registry);
 }
 
 dt_backend make_table() {

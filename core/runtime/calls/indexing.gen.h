@@ -8,6 +8,138 @@
 
 namespace dt {
 
+// Advanced indexing. All views are broadcast to y's shape; x has stride 0 in the indexed positions.
+// y[p] = x at p plus the sum over k of index_k[p] * stride_k, with the size and the element stride
+// of each indexed dimension. Negative indices count from the end.
+struct IndexCall : ListedOperands {
+  View& y;
+  View& x;
+  Span<View> index;
+  std::vector<int64_t> size;  // k of them
+  std::vector<int64_t> stride;  // k of them
+
+  explicit IndexCall(int64_t k)
+      : ListedOperands(1, k + 1),
+        y(outputs[0]),
+        x(inputs[0]),
+        index(inputs.data() + 1, k),
+        size(static_cast<size_t>(k)),
+        stride(static_cast<size_t>(k)) {}
+
+  std::vector<int64_t> ints() const {
+    std::vector<int64_t> all = {};
+    all.insert(all.end(), size.begin(), size.end());
+    all.insert(all.end(), stride.begin(), stride.end());
+    return all;
+  }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// The inverse of index, into y: y at ... = values (or += to accumulate, in the order of the logical
+// index). Views, sizes and strides as for index, y in x's place; y may have been written before (in
+// place).
+struct IndexPutCall : ListedOperands {
+  View& y;
+  View& values;
+  Span<View> index;
+  bool accumulate = false;
+  std::vector<int64_t> size;  // k of them
+  std::vector<int64_t> stride;  // k of them
+
+  explicit IndexPutCall(int64_t k)
+      : ListedOperands(1, k + 1),
+        y(outputs[0]),
+        values(inputs[0]),
+        index(inputs.data() + 1, k),
+        size(static_cast<size_t>(k)),
+        stride(static_cast<size_t>(k)) {}
+
+  std::vector<int64_t> ints() const {
+    std::vector<int64_t> all = {accumulate};
+    all.insert(all.end(), size.begin(), size.end());
+    all.insert(all.end(), stride.begin(), stride.end());
+    return all;
+  }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// y = x's slices index[i] (1-d) along dim.
+struct IndexSelectCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  View& index = inputs[1];
+  int64_t dim = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// The gradient of index_select: y's slice j is the sum of source's slices i with index[i] = j along
+// dim, in order; 0 if there are none. y is contiguous.
+struct IndexSumCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& source = inputs[0];
+  View& index = inputs[1];
+  int64_t dim = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// y's slice index[i] += alpha * source's slice i along dim, in order; y was written before.
+struct IndexAddCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& source = inputs[0];
+  View& index = inputs[1];
+  int64_t dim = 0;
+  double alpha = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 1> floats() const { return {{alpha}}; }
+};
+
+// y[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on. No negative indices.
+struct GatherCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  View& index = inputs[1];
+  int64_t dim = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// y[index[i][j][k]][j][k] = (or +=) source[i][j][k] for dim 0, in row-major order; y was written
+// before. source may be immediate.
+struct ScatterCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& source = inputs[0];
+  View& index = inputs[1];
+  int64_t dim = 0;
+  bool accumulate = false;
+
+  std::array<int64_t, 2> ints() const { return {{dim, accumulate}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// How many elements of x are nonzero; count is a 0-d int64.
+struct NonzeroCountCall : Operands<1, 1> {
+  View& count = outputs[0];
+  View& x = inputs[0];
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Coordinates of the nonzero elements in row-major order: contiguous int64 y [count, ndim].
+struct NonzeroCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // The last two dimensions keep elements with j - i >= diagonal if upper, else those with j - i <=
 // diagonal; others are 0.
 struct TriangleCall : Operands<1, 1> {
@@ -22,6 +154,15 @@ struct TriangleCall : Operands<1, 1> {
 
 namespace op {
 
+extern const Op<IndexCall> index;
+extern const Op<IndexPutCall> index_put;
+extern const Op<IndexSelectCall> index_select;
+extern const Op<IndexSumCall> index_sum;
+extern const Op<IndexAddCall> index_add;
+extern const Op<GatherCall> gather;
+extern const Op<ScatterCall> scatter;
+extern const Op<NonzeroCountCall> nonzero_count;
+extern const Op<NonzeroCall> nonzero;
 extern const Op<TriangleCall> triangle;
 
 }  // namespace op
