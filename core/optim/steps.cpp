@@ -9,6 +9,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/optim.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -24,21 +25,27 @@ std::vector<Device> devices_of(TensorList tensors) {
   return devices;
 }
 
-// Collects the operands of a step, list by list: parameters, gradients, state.
-class Lists {
+// Dense tensors with equal strides are runs of elements in the same order.
+View flat(const Tensor& x) {
+  const int64_t n = x.numel();
+  return View(x, IntList(&n, 1), {1}, x.offset());
+}
+
+// A step over checked lists, which belong to the parameters one by one.
+class Step {
  public:
-  Lists(TensorList params, TensorList grads) : params_(params) {
+  using Positions = std::vector<int64_t>;
+
+  Step(TensorList params, TensorList grads) : params_(params) {
     DT_CHECK(grads.size() == params.size(), kRuntimeError, "got ", params.size(),
              " parameters and ", grads.size(), " gradients");
-    out_.reserve(static_cast<size_t>(params.size() * kMaxLists));
-    in_.reserve(static_cast<size_t>(params.size()));
     for (int64_t i = 0; i < params.size(); ++i) {
       DT_CHECK(is_floating(params[i].dtype()), kRuntimeError, "parameter ", i, " has dtype ",
                params[i].dtype(), ", expected a floating point one");
       DT_CHECK(is_dense(params[i].sizes(), params[i].strides()), kRuntimeError, "parameter ", i,
                " is not dense: its elements overlap or leave holes");
-      out_.push_back(flat(params[i]));
-      in_.push_back(flat(like_param(i, grads[i], "gradient")));
+      check_like_param(i, grads[i], "gradient");
+      grads_.push_back(in_param_order(i, grads[i]));
     }
   }
 
@@ -50,7 +57,7 @@ class Lists {
       DT_CHECK(state[i].strides() == params_[i].strides() || state[i].numel() <= 1, kRuntimeError,
                what, " ", i, " has strides ", state[i].strides(), ", the parameter ",
                params_[i].strides());
-      out_.push_back(flat(like_param(i, state[i], what)));
+      check_like_param(i, state[i], what);
     }
     written_.insert(written_.end(), state.begin(), state.end());
   }
@@ -61,59 +68,56 @@ class Lists {
     for (const Tensor& step : steps) {
       DT_CHECK(step.numel() == 1 && step.dtype() == DType::FLOAT32, kRuntimeError,
                "a step must be one float32 number, got size ", step.sizes(), " of ", step.dtype());
-      out_.push_back(flat(step));
     }
     written_.insert(written_.end(), steps.begin(), steps.end());
   }
 
-  // One call for the parameters of each device. The rate becomes the first of `floats`.
-  void launch(int op, IntList ints, const Operand& lr, std::vector<double> floats) {
+  // One call for the parameters of each device; fill(call, their positions) adds what is not
+  // common to all steps.
+  template <class Call, class Fill>
+  void launch(Op<Call> op, const Operand& lr, Fill fill) const {
     check_rate(lr);
-    floats.insert(floats.begin(), 0);
-    const std::vector<Device> devices = devices_of(params_);
-    for (const Device device : devices) {
-      std::vector<View> out = devices.size() == 1 ? std::move(out_) : part(out_, device);
-      std::vector<View> in = devices.size() == 1 ? std::move(in_) : part(in_, device);
+    for (const Device device : devices_of(params_)) {
+      const Positions positions = positions_on(device);
+      Call call(static_cast<int64_t>(positions.size()));
+      put(call.param, params_, positions);
+      put(call.grad, grads_, positions);
       Tensor rate;
       if (!lr.is_number() && lr.tensor().device() != kCpu && device != kCpu) {
         rate = to(lr.tensor(), device);
-        in.push_back(flat(rate));
+        call.lr = flat(rate);
       } else {
-        floats[0] = lr.is_number() ? lr.number().to_double() : item(lr.tensor()).to_double();
+        const Scalar number = lr.is_number() ? lr.number() : item(lr.tensor());
+        call.lr = View(number.to_double(), DType::FLOAT64, {});
       }
-      run(op, out, in, ints, floats);
-      bump_versions(device);
+      fill(call, positions);
+      run(op, call);
+      bump_versions(positions);
     }
+  }
+
+  static void put(Span<View> list, TensorList tensors, const Positions& positions) {
+    for (int64_t i = 0; i < list.size(); ++i)
+      list[i] = flat(tensors[positions[static_cast<size_t>(i)]]);
   }
 
  private:
-  static constexpr int64_t kMaxLists = 5;  // of Adam: parameters, three states, steps
-
-  // Dense tensors with equal strides are runs of elements in the same order.
-  static View flat(const Tensor& x) {
-    const int64_t n = x.numel();
-    return View(x, IntList(&n, 1), {1}, x.offset());
+  Positions positions_on(Device device) const {
+    Positions positions;
+    for (int64_t i = 0; i < params_.size(); ++i) {
+      if (params_[i].device() == device) positions.push_back(i);
+    }
+    return positions;
   }
 
   // Device by device: should another one's kernel be refused, what this one changed has changed.
-  void bump_versions(Device device) const {
+  void bump_versions(const Positions& positions) const {
     const size_t n = static_cast<size_t>(params_.size());
-    for (size_t i = 0; i < n; ++i) {
-      const Tensor& p = params_[static_cast<int64_t>(i)];
-      if (p.device() != device) continue;
-      p.bump_version();
-      for (size_t k = i; k < written_.size(); k += n) written_[k].bump_version();
+    for (const int64_t i : positions) {
+      params_[i].bump_version();
+      for (size_t k = static_cast<size_t>(i); k < written_.size(); k += n)
+        written_[k].bump_version();
     }
-  }
-
-  // Those that belong to the parameters of a device.
-  std::vector<View> part(const std::vector<View>& views, Device device) const {
-    std::vector<View> chosen;
-    for (size_t i = 0; i < views.size(); ++i) {
-      const int64_t number = static_cast<int64_t>(i) % params_.size();
-      if (params_[number].device() == device) chosen.push_back(views[i]);
-    }
-    return chosen;
   }
 
   static void check_rate(const Operand& lr) {
@@ -123,22 +127,25 @@ class Lists {
              "lr must be one floating point number, got size ", rate.sizes(), " of ", rate.dtype());
   }
 
-  const Tensor& like_param(int64_t i, const Tensor& x, const char* what) {
+  void check_like_param(int64_t i, const Tensor& x, const char* what) const {
     const Tensor& p = params_[i];
     DT_CHECK(x.sizes() == p.sizes() && x.dtype() == p.dtype(), kRuntimeError, what, " ", i,
              " has size ", x.sizes(), " and dtype ", x.dtype(), ", the parameter ", p.sizes(),
              " and ", p.dtype());
+  }
+
+  Tensor in_param_order(int64_t i, const Tensor& x) const {
+    const Tensor& p = params_[i];
     if (x.strides() == p.strides() || x.numel() <= 1) return x;
     const Tensor same = make_empty_strided(p.sizes(), p.strides(), p.dtype(), p.device());
     copy_elements(same, x);
-    return kept_.emplace_back(same);
+    return same;
   }
 
   TensorList params_;
-  // Whole lists, one after the other: element i belongs to parameter i % params_.size().
-  std::vector<View> out_, in_;
-  std::vector<Tensor> written_;  // the state; parameters are written too
-  std::vector<Tensor> kept_;     // copies that views in in_ and out_ look at
+  std::vector<Tensor> grads_;
+  // The state, list after list; parameters are written too.
+  std::vector<Tensor> written_;
 };
 
 }  // namespace
@@ -147,10 +154,17 @@ void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, 
               double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
               bool first_step) {
   const GradMode no_grad(false);
-  Lists lists(params, grads);
-  if (momentum != 0) lists.add_state(momentum_buffers, "momentum_buffer");
-  lists.launch(DT_OP_sgd, {nesterov, maximize, first_step}, lr,
-               {momentum, dampening, weight_decay});
+  Step step(params, grads);
+  if (momentum != 0) step.add_state(momentum_buffers, "momentum_buffer");
+  step.launch(op::sgd, lr, [&](SgdCall& call, const Step::Positions& positions) {
+    if (momentum != 0) Step::put(call.momentum_buffer, momentum_buffers, positions);
+    call.nesterov = nesterov;
+    call.maximize = maximize;
+    call.first_step = first_step;
+    call.momentum = momentum;
+    call.dampening = dampening;
+    call.weight_decay = weight_decay;
+  });
 }
 
 void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
@@ -158,12 +172,23 @@ void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorL
                double beta2, double eps, double weight_decay, bool amsgrad, bool maximize,
                bool decoupled) {
   const GradMode no_grad(false);
-  Lists lists(params, grads);
-  lists.add_state(exp_avgs, "exp_avg");
-  lists.add_state(exp_avg_sqs, "exp_avg_sq");
-  if (amsgrad) lists.add_state(max_exp_avg_sqs, "max_exp_avg_sq");
-  lists.add_steps(steps);
-  lists.launch(DT_OP_adam, {amsgrad, maximize, decoupled}, lr, {beta1, beta2, eps, weight_decay});
+  Step step(params, grads);
+  step.add_state(exp_avgs, "exp_avg");
+  step.add_state(exp_avg_sqs, "exp_avg_sq");
+  if (amsgrad) step.add_state(max_exp_avg_sqs, "max_exp_avg_sq");
+  step.add_steps(steps);
+  step.launch(op::adam, lr, [&](AdamCall& call, const Step::Positions& positions) {
+    Step::put(call.exp_avg, exp_avgs, positions);
+    Step::put(call.exp_avg_sq, exp_avg_sqs, positions);
+    Step::put(call.step, steps, positions);
+    if (amsgrad) Step::put(call.max_exp_avg_sq, max_exp_avg_sqs, positions);
+    call.maximize = maximize;
+    call.decoupled = decoupled;
+    call.beta1 = beta1;
+    call.beta2 = beta2;
+    call.eps = eps;
+    call.weight_decay = weight_decay;
+  });
 }
 
 Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
@@ -187,11 +212,15 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
   }
   const Tensor factor = clamp_max(mul(reciprocal(add(total, 1e-6)), max_norm), 1.0);
   for (const Device device : devices_of(grads)) {
-    std::vector<View> views;
+    std::vector<Tensor> here;
     for (const Tensor& g : grads) {
-      if (g.device() == device) views.push_back(View(g));
+      if (g.device() == device) here.push_back(g);
     }
-    run(DT_OP_scale_by, views, {to(factor, device)});
+    ScaleByCall call(static_cast<int64_t>(here.size()));
+    for (size_t i = 0; i < here.size(); ++i) call.x[static_cast<int64_t>(i)] = here[i];
+    const Tensor near = to(factor, device);
+    call.factor = near;
+    run(op::scale_by, call);
   }
   for (const Tensor& g : grads) g.bump_version();
   return total;

@@ -8,6 +8,7 @@
 #include "core/runtime/calls/linalg.gen.h"
 #include "core/runtime/calls/loss.gen.h"
 #include "core/runtime/calls/nn.gen.h"
+#include "core/runtime/calls/optim.gen.h"
 #include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/pointwise_ops.h"
@@ -28,27 +29,30 @@ const Op<ScatterCall> scatter{kPointwiseOps + 9};
 const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 10};
 const Op<NonzeroCall> nonzero{kPointwiseOps + 11};
 const Op<TriangleCall> triangle{kPointwiseOps + 12};
-const Op<MatmulCall> matmul{kPointwiseOps + 16};
-const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 17};
-const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 18};
-const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 19};
-const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 20};
-const Op<Conv2dCall> conv2d{kPointwiseOps + 21};
-const Op<Conv2dBackwardInputCall> conv2d_backward_input{kPointwiseOps + 22};
-const Op<Conv2dBackwardWeightCall> conv2d_backward_weight{kPointwiseOps + 23};
-const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 24};
-const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 25};
-const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 26};
-const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 27};
-const Op<BatchNormCall> batch_norm{kPointwiseOps + 28};
-const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 29};
-const Op<LayerNormCall> layer_norm{kPointwiseOps + 30};
-const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 31};
-const Op<SoftmaxCall> softmax{kPointwiseOps + 32};
-const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 33};
-const Op<SoftmaxCall> log_softmax{kPointwiseOps + 34};
-const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 35};
-const Op<DropoutCall> dropout{kPointwiseOps + 36};
+const Op<MatmulCall> matmul{kPointwiseOps + 13};
+const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 14};
+const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 15};
+const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 16};
+const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 17};
+const Op<Conv2dCall> conv2d{kPointwiseOps + 18};
+const Op<Conv2dBackwardInputCall> conv2d_backward_input{kPointwiseOps + 19};
+const Op<Conv2dBackwardWeightCall> conv2d_backward_weight{kPointwiseOps + 20};
+const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 21};
+const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 22};
+const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 23};
+const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 24};
+const Op<BatchNormCall> batch_norm{kPointwiseOps + 25};
+const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 26};
+const Op<LayerNormCall> layer_norm{kPointwiseOps + 27};
+const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 28};
+const Op<SoftmaxCall> softmax{kPointwiseOps + 29};
+const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 30};
+const Op<SoftmaxCall> log_softmax{kPointwiseOps + 31};
+const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 32};
+const Op<DropoutCall> dropout{kPointwiseOps + 33};
+const Op<ScaleByCall> scale_by{kPointwiseOps + 34};
+const Op<SgdCall> sgd{kPointwiseOps + 35};
+const Op<AdamCall> adam{kPointwiseOps + 36};
 const Op<UniformCall> uniform{kPointwiseOps + 37};
 const Op<NormalCall> normal{kPointwiseOps + 38};
 const Op<RandintCall> randint{kPointwiseOps + 39};

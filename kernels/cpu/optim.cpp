@@ -1,6 +1,6 @@
 // Optimizer steps over lists of tensors: one pass over memory, all tensors' elements shared out
 // together.
-#include "kernels/cpu/register.h"
+#include "kernels/calls/optim.gen.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/cpu/workers.h"
 #include "kernels/math.h"
@@ -47,9 +47,9 @@ inline void for_each_run(const dt_view& view, int64_t begin, int64_t end, const 
 
 // Where each tensor starts when all are laid end to end; starts[k] is the sum. This is the
 // workspace.
-inline void find_starts(const dt_view* views, int64_t k, int64_t* starts) {
+inline void find_starts(const calls::Views& views, int64_t* starts) {
   starts[0] = 0;
-  for (int64_t i = 0; i < k; ++i) starts[i + 1] = starts[i] + count(views[i]);
+  for (int64_t i = 0; i < views.n; ++i) starts[i + 1] = starts[i] + count(views[i]);
 }
 
 inline int64_t tensor_at(const int64_t* starts, int64_t k, int64_t element) {
@@ -61,11 +61,13 @@ inline int64_t tensor_at(const int64_t* starts, int64_t k, int64_t element) {
   return low;
 }
 
-// Calls body(tensor, offset, n) for contiguous runs that cover k tensors of the shapes of `views`.
+// Calls body(tensor, offset, n) for contiguous runs that cover all tensors of a list.
 template <class Body>
-inline void for_each_element(const dt_stream* stream, const dt_view* views, int64_t k,
-                             int64_t* starts, int64_t cycles, const Body& body) {
-  find_starts(views, k, starts);
+inline void for_each_element(const dt_stream* stream, const calls::Views& views, void* workspace,
+                             int64_t cycles, const Body& body) {
+  const int64_t k = views.n;
+  int64_t* const starts = static_cast<int64_t*>(workspace);
+  find_starts(views, starts);
   const int64_t total = starts[k];
   if (total == 0) return;
   const int64_t tasks = worth_threads(stream, total * cycles) ? ceil_div(total, kTaskElements) : 1;
@@ -82,8 +84,8 @@ inline void for_each_element(const dt_stream* stream, const dt_view* views, int6
   parallel_for(stream, tasks, run);
 }
 
-int64_t starts_bytes(const dt_stream*, const dt_call* call) {
-  return (max(call->n_in, call->n_out) + 1) * static_cast<int64_t>(sizeof(int64_t));
+int64_t starts_bytes(const calls::Views& views) {
+  return (views.n + 1) * static_cast<int64_t>(sizeof(int64_t));
 }
 
 // Calls body(T()) with the arithmetic type of a dtype; false if there is none.
@@ -94,11 +96,21 @@ inline bool with_type(int32_t dtype, const Body& body) {
   return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
 }
 
-inline bool all_floating(const dt_view* views, int64_t k) {
-  for (int64_t i = 0; i < k; ++i) {
-    if (views[i].dtype != DT_FLOAT32 && views[i].dtype != DT_FLOAT64) return false;
+inline bool is_floating(const dt_view& view) {
+  return view.dtype == DT_FLOAT32 || view.dtype == DT_FLOAT64;
+}
+
+inline bool all_floating(const calls::Views& views) {
+  for (const dt_view& view : views) {
+    if (!is_floating(view)) return false;
   }
   return true;
+}
+
+// One floating number.
+inline double number_of(const dt_view& view) {
+  if (view.immediate) return view.number.f;
+  return view.dtype == DT_FLOAT32 ? static_cast<double>(*data<float>(view)) : *data<double>(view);
 }
 
 // ---- SGD
@@ -108,14 +120,14 @@ struct Sgd {
   T lr, momentum, keep, weight_decay, sign;  // keep = 1 - dampening
   bool nesterov, first_step;
 
-  explicit Sgd(const dt_call* call)
-      : lr(static_cast<T>(call->floats[0])),
-        momentum(static_cast<T>(call->floats[1])),
-        keep(static_cast<T>(1 - call->floats[2])),
-        weight_decay(static_cast<T>(call->floats[3])),
-        sign(call->ints[1] != 0 ? T(-1) : T(1)),
-        nesterov(call->ints[0] != 0),
-        first_step(call->ints[2] != 0) {}
+  explicit Sgd(const calls::Sgd& call)
+      : lr(static_cast<T>(number_of(call.lr))),
+        momentum(static_cast<T>(call.momentum)),
+        keep(static_cast<T>(1 - call.dampening)),
+        weight_decay(static_cast<T>(call.weight_decay)),
+        sign(call.maximize ? T(-1) : T(1)),
+        nesterov(call.nesterov),
+        first_step(call.first_step) {}
 
   T gradient(T grad, T param) const {
     const T g = sign * grad;
@@ -139,26 +151,6 @@ struct Sgd {
   }
 };
 
-int32_t sgd(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_in;
-  if (!all_floating(call->in, k)) return DT_KERNEL_UNSUPPORTED;
-  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(call->out[i].dtype, [&](auto type) {
-      using T = decltype(type);
-      const Sgd<T> step(call);
-      T* param = data<T>(call->out[i]) + offset;
-      const T* grad = data<T>(call->in[i]) + offset;
-      if (call->n_out == k) {
-        step.plain(param, grad, n);
-      } else {
-        step.with_momentum(param, data<T>(call->out[k + i]) + offset, grad, n);
-      }
-    });
-  };
-  for_each_element(stream, call->out, k, static_cast<int64_t*>(call->workspace), 2, body);
-  return DT_KERNEL_OK;
-}
-
 // ---- Adam
 
 template <class T>
@@ -166,16 +158,16 @@ struct Adam {
   T decay, coupled_decay, sign, beta1_rest, beta2, beta2_rest, eps;
   T step_size, inverse_root;  // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t)
 
-  Adam(const dt_call* call, double step)
-      : decay(static_cast<T>(call->ints[2] != 0 ? 1 - call->floats[0] * call->floats[4] : 1)),
-        coupled_decay(static_cast<T>(call->ints[2] != 0 ? 0 : call->floats[4])),
-        sign(call->ints[1] != 0 ? T(-1) : T(1)),
-        beta1_rest(static_cast<T>(1 - call->floats[1])),
-        beta2(static_cast<T>(call->floats[2])),
-        beta2_rest(static_cast<T>(1 - call->floats[2])),
-        eps(static_cast<T>(call->floats[3])),
-        step_size(static_cast<T>(call->floats[0] / (1 - math::pow(call->floats[1], step)))),
-        inverse_root(static_cast<T>(1 / math::sqrt(1 - math::pow(call->floats[2], step)))) {}
+  Adam(const calls::Adam& call, double lr, double step)
+      : decay(static_cast<T>(call.decoupled ? 1 - lr * call.weight_decay : 1)),
+        coupled_decay(static_cast<T>(call.decoupled ? 0 : call.weight_decay)),
+        sign(call.maximize ? T(-1) : T(1)),
+        beta1_rest(static_cast<T>(1 - call.beta1)),
+        beta2(static_cast<T>(call.beta2)),
+        beta2_rest(static_cast<T>(1 - call.beta2)),
+        eps(static_cast<T>(call.eps)),
+        step_size(static_cast<T>(lr / (1 - math::pow(call.beta1, step)))),
+        inverse_root(static_cast<T>(1 / math::sqrt(1 - math::pow(call.beta2, step)))) {}
 
   template <bool kAmsgrad>
   void run(T* param, T* exp_avg, T* exp_avg_sq, T* max_exp_avg_sq, const T* grad, int64_t n) const {
@@ -205,70 +197,88 @@ struct Adams {
   Adam<float> single;
   Adam<double> precise;
 
-  Adams(const dt_call* call, float step) : step(step), single(call, step), precise(call, step) {}
+  Adams(const calls::Adam& call, double lr, float step)
+      : step(step), single(call, lr, step), precise(call, lr, step) {}
   const Adam<float>& get(float) const { return single; }
   const Adam<double>& get(double) const { return precise; }
 };
 
-int32_t adam(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_in;
-  if (!all_floating(call->in, k)) return DT_KERNEL_UNSUPPORTED;
-  if (k == 0) return DT_KERNEL_OK;
-  const bool amsgrad = call->ints[0] != 0;
-  const dt_view* out = call->out;
-  const dt_view* steps = out + (amsgrad ? 4 : 3) * k;
-  // Before any task reads them: a tensor may be shared out between tasks.
-  for (int64_t i = 0; i < k; ++i) *data<float>(steps[i]) += 1.0f;
-  const Adams common(call, *data<float>(steps[0]));
+}  // namespace
+
+int32_t kernels::sgd(const dt_stream* stream, const calls::Sgd& call) {
+  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
   const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(out[i].dtype, [&](auto type) {
+    with_type(call.param[i].dtype, [&](auto type) {
       using T = decltype(type);
-      const float at = *data<float>(steps[i]);
-      const Adam<T> step =
-          at == common.step ? common.get(T()) : Adam<T>(call, static_cast<double>(at));
-      T* param = data<T>(out[i]) + offset;
-      T* exp_avg = data<T>(out[k + i]) + offset;
-      T* exp_avg_sq = data<T>(out[2 * k + i]) + offset;
-      const T* grad = data<T>(call->in[i]) + offset;
-      if (amsgrad) {
-        step.template run<true>(param, exp_avg, exp_avg_sq, data<T>(out[3 * k + i]) + offset, grad,
-                                n);
+      const Sgd<T> step(call);
+      T* param = data<T>(call.param[i]) + offset;
+      const T* grad = data<T>(call.grad[i]) + offset;
+      if (call.momentum_buffer.empty()) {
+        step.plain(param, grad, n);
       } else {
-        step.template run<false>(param, exp_avg, exp_avg_sq, nullptr, grad, n);
+        step.with_momentum(param, data<T>(call.momentum_buffer[i]) + offset, grad, n);
       }
     });
   };
-  for_each_element(stream, out, k, static_cast<int64_t*>(call->workspace), 4, body);
+  for_each_element(stream, call.param, call.workspace, 2, body);
   return DT_KERNEL_OK;
 }
 
-// ---- scaling, as gradient clipping needs it
+int64_t kernels::sgd_workspace(const dt_stream*, const calls::Sgd& call) {
+  return starts_bytes(call.param);
+}
 
-int32_t scale_by(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_out;
-  const dt_view& factor = call->in[0];
-  if (!all_floating(call->out, k) || !all_floating(&factor, 1)) return DT_KERNEL_UNSUPPORTED;
-  const double by = factor.immediate             ? factor.number.f
-                    : factor.dtype == DT_FLOAT32 ? static_cast<double>(*data<float>(factor))
-                                                 : *data<double>(factor);
-  const auto body = [=](int64_t i, int64_t offset, int64_t n) {
-    with_type(call->out[i].dtype, [=](auto type) {
+int32_t kernels::adam(const dt_stream* stream, const calls::Adam& call) {
+  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  if (call.k == 0) return DT_KERNEL_OK;
+  // Before any task reads them: a tensor may be shared out between tasks.
+  for (const dt_view& step : call.step) *data<float>(step) += 1.0f;
+  const double lr = number_of(call.lr);
+  const Adams common(call, lr, *data<float>(call.step[0]));
+  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
+    with_type(call.param[i].dtype, [&](auto type) {
       using T = decltype(type);
-      T* x = data<T>(call->out[i]) + offset;
+      const float at = *data<float>(call.step[i]);
+      const Adam<T> step =
+          at == common.step ? common.get(T()) : Adam<T>(call, lr, static_cast<double>(at));
+      T* param = data<T>(call.param[i]) + offset;
+      T* exp_avg = data<T>(call.exp_avg[i]) + offset;
+      T* exp_avg_sq = data<T>(call.exp_avg_sq[i]) + offset;
+      const T* grad = data<T>(call.grad[i]) + offset;
+      if (call.max_exp_avg_sq.empty()) {
+        step.template run<false>(param, exp_avg, exp_avg_sq, nullptr, grad, n);
+      } else {
+        step.template run<true>(param, exp_avg, exp_avg_sq,
+                                data<T>(call.max_exp_avg_sq[i]) + offset, grad, n);
+      }
+    });
+  };
+  for_each_element(stream, call.param, call.workspace, 4, body);
+  return DT_KERNEL_OK;
+}
+
+int64_t kernels::adam_workspace(const dt_stream*, const calls::Adam& call) {
+  return starts_bytes(call.param);
+}
+
+// As gradient clipping needs it.
+int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
+  if (!all_floating(call.x) || !is_floating(call.factor)) return DT_KERNEL_UNSUPPORTED;
+  const double by = number_of(call.factor);
+  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
+    with_type(call.x[i].dtype, [&](auto type) {
+      using T = decltype(type);
+      T* x = data<T>(call.x[i]) + offset;
       const T scale = static_cast<T>(by);
       for (int64_t j = 0; j < n; ++j) x[j] *= scale;
     });
   };
-  for_each_element(stream, call->out, k, static_cast<int64_t*>(call->workspace), 1, body);
+  for_each_element(stream, call.x, call.workspace, 1, body);
   return DT_KERNEL_OK;
 }
 
-}  // namespace
-
-void register_optim(dt_registry* registry) {
-  add(registry, "sgd", sgd, starts_bytes);
-  add(registry, "adam", adam, starts_bytes);
-  add(registry, "scale_by", scale_by, starts_bytes);
+int64_t kernels::scale_by_workspace(const dt_stream*, const calls::ScaleBy& call) {
+  return starts_bytes(call.x);
 }
 
 }  // namespace dt::cpu

@@ -15,6 +15,4 @@ static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
   registry->add(registry, op, kernel, workspace);
 }
 
-void register_optim(dt_registry* registry);  // sgd, adam, scale_by
-
 }  // namespace dt::cpu

@@ -4,5 +4,4 @@
 extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
   using namespace dt::cpu;
   add_kernels(registry);
-  register_optim(registry);
 }

@@ -5,10 +5,10 @@
 // on counting and follows a schedule.
 #include <cstddef>
 
+#include "kernels/calls/optim.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -195,9 +195,13 @@ int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, int32_t 
   return flush();
 }
 
-bool all_floating(const dt_view* views, int64_t k) {
-  for (int64_t i = 0; i < k; ++i) {
-    if (views[i].dtype != DT_FLOAT32 && views[i].dtype != DT_FLOAT64) return false;
+bool is_floating(const dt_view& view) {
+  return view.dtype == DT_FLOAT32 || view.dtype == DT_FLOAT64;
+}
+
+bool all_floating(const calls::Views& views) {
+  for (const dt_view& view : views) {
+    if (!is_floating(view)) return false;
   }
   return true;
 }
@@ -217,14 +221,14 @@ struct Sgd {
   T momentum, keep, weight_decay, sign;  // keep = 1 - dampening
   bool nesterov, first_step;
 
-  explicit Sgd(const dt_call* call, const DeviceNumber& lr)
-      : lr(lr),
-        momentum(static_cast<T>(call->floats[1])),
-        keep(static_cast<T>(1 - call->floats[2])),
-        weight_decay(static_cast<T>(call->floats[3])),
-        sign(call->ints[1] != 0 ? T(-1) : T(1)),
-        nesterov(call->ints[0] != 0),
-        first_step(call->ints[2] != 0) {}
+  explicit Sgd(const calls::Sgd& call)
+      : lr(device_number(call.lr)),
+        momentum(static_cast<T>(call.momentum)),
+        keep(static_cast<T>(1 - call.dampening)),
+        weight_decay(static_cast<T>(call.weight_decay)),
+        sign(call.maximize ? T(-1) : T(1)),
+        nesterov(call.nesterov),
+        first_step(call.first_step) {}
 
   __device__ __forceinline__ T gradient(T grad, T param) const {
     const T g = sign * grad;
@@ -257,34 +261,6 @@ __global__ void __launch_bounds__(kThreads)
       x[1] = b;
       x[0] -= lr * (sgd.nesterov ? g + sgd.momentum * b : b);
     };
-  });
-}
-
-// The learning rate is the attribute, or a last input.
-DeviceNumber learning_rate(const dt_call* call, int64_t k) {
-  if (call->n_in > k) return device_number(call->in[k]);
-  return {nullptr, DT_FLOAT64, call->floats[0]};
-}
-
-int32_t sgd(const dt_stream* stream, const dt_call* call) {
-  // Not by n_in, which counts the learning rate as well.
-  const bool has_buffers = call->floats[1] != 0;
-  const int64_t k = has_buffers ? call->n_out / 2 : call->n_out;
-  if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
-  const DeviceNumber lr = learning_rate(call, k);
-  return for_both_types([&](auto type, int32_t dtype) {
-    using T = typename decltype(type)::type;
-    const Sgd<T> step(call, lr);
-    if (has_buffers) {
-      return for_each_pack<T, 3>({call->out, call->out + k, call->in}, k, dtype,
-                                 [&](const Pack<3>& pack) {
-                                   return launch(stream, momentum_kernel<T>, dim3(pack.blocks),
-                                                 dim3(kThreads), 0, pack, step);
-                                 });
-    }
-    return for_each_pack<T, 2>({call->out, call->in}, k, dtype, [&](const Pack<2>& pack) {
-      return launch(stream, sgd_kernel<T>, dim3(pack.blocks), dim3(kThreads), 0, pack, step);
-    });
   });
 }
 
@@ -404,8 +380,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // Counts the steps of the tensors that are shared out between blocks, and of empty ones.
-int32_t run_count_steps(const dt_stream* stream, const dt_view* params, const dt_view* counters,
-                        int64_t k, const Adam& adam) {
+int32_t run_count_steps(const dt_stream* stream, const calls::Adam& call, const Adam& adam) {
   Steps steps;
   const auto flush = [&]() -> int32_t {
     if (steps.count == 0) return DT_KERNEL_OK;
@@ -413,61 +388,34 @@ int32_t run_count_steps(const dt_stream* stream, const dt_view* params, const dt
     steps.count = 0;
     return code;
   };
-  for (int64_t i = 0; i < k; ++i) {
-    const int64_t n = numel(params[i]);
-    const bool alone =
-        params[i].dtype == DT_FLOAT32 ? n <= kBlockElements<float> : n <= kBlockElements<double>;
+  for (int64_t i = 0; i < call.k; ++i) {
+    const int64_t n = numel(call.param[i]);
+    const bool alone = call.param[i].dtype == DT_FLOAT32 ? n <= kBlockElements<float>
+                                                         : n <= kBlockElements<double>;
     if (alone && n > 0) continue;
     if (steps.count == kMaxSteps) {
       if (const int32_t code = flush()) return code;
     }
     steps.index[steps.count] = static_cast<int32_t>(i);
-    steps.step[steps.count++] = static_cast<float*>(counters[i].data);
+    steps.step[steps.count++] = static_cast<float*>(call.step[i].data);
   }
   return flush();
 }
 
 template <class T, bool kAmsgrad>
-int32_t run_adam(const dt_stream* stream, const dt_call* call, int64_t k, int32_t dtype,
+int32_t run_adam(const dt_stream* stream, const calls::Adam& call, int32_t dtype,
                  const Adam& adam) {
   constexpr int kLists = kAdamLists<kAmsgrad>;
-  const dt_view* lists[kLists];
-  for (int l = 0; l < kLists - 1; ++l) lists[l] = call->out + l * k;
-  lists[kLists - 1] = call->in;
-  const dt_view* counters = call->out + (kLists - 1) * k;
-  return for_each_pack<T, kLists>(lists, k, dtype, [&](const Pack<kLists>& pack) {
+  const dt_view* lists[kLists] = {call.param.data, call.exp_avg.data, call.exp_avg_sq.data};
+  if constexpr (kAmsgrad) lists[kLists - 2] = call.max_exp_avg_sq.data;
+  lists[kLists - 1] = call.grad.data;
+  return for_each_pack<T, kLists>(lists, call.k, dtype, [&](const Pack<kLists>& pack) {
     AdamPack<kLists> kernel = {pack, {}};
     for (int i = 0; i < pack.count; ++i)
-      kernel.step[i] = static_cast<float*>(counters[pack.index[i]].data);
+      kernel.step[i] = static_cast<float*>(call.step[pack.index[i]].data);
     return launch(stream, adam_kernel<T, kAmsgrad>, dim3(pack.blocks), dim3(kThreads), 0, kernel,
                   adam);
   });
-}
-
-int64_t adam_tensors(const dt_call* call) {
-  return call->n_out / (call->ints[0] != 0 ? 5 : 4);
-}
-
-int32_t adam(const dt_stream* stream, const dt_call* call) {
-  const bool amsgrad = call->ints[0] != 0;
-  const int64_t k = adam_tensors(call);
-  if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
-  if (k == 0) return DT_KERNEL_OK;
-  const Adam step = {learning_rate(call, k), call->floats[1],
-                     call->floats[2],        call->floats[3],
-                     call->floats[4],        call->ints[2] != 0,
-                     call->ints[1] != 0,     static_cast<Corrections*>(call->workspace)};
-  const dt_view* counters = call->out + (amsgrad ? 4 : 3) * k;
-  if (const int32_t code = run_count_steps(stream, call->out, counters, k, step)) return code;
-  return for_both_types([&](auto type, int32_t dtype) {
-    using T = typename decltype(type)::type;
-    return amsgrad ? run_adam<T, true>(stream, call, k, dtype, step)
-                   : run_adam<T, false>(stream, call, k, dtype, step);
-  });
-}
-
-int64_t adam_workspace(const dt_stream*, const dt_call* call) {
-  return adam_tensors(call) * static_cast<int64_t>(sizeof(Corrections));
 }
 
 // ---- scaling, as gradient clipping needs it
@@ -483,27 +431,62 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-int32_t scale_by(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_out;
-  if (!all_floating(call->out, k) || !all_floating(call->in, 1)) return DT_KERNEL_UNSUPPORTED;
-  const DeviceNumber factor = device_number(call->in[0]);
-  return for_both_types([&](auto type, int32_t dtype) {
-    using T = typename decltype(type)::type;
-    return for_each_pack<T, 1>({call->out}, k, dtype, [&](const Pack<1>& pack) {
-      return launch(stream, scale_kernel<T>, dim3(pack.blocks), dim3(kThreads), 0, pack, factor);
-    });
-  });
-}
-
 static_assert(sizeof(AdamPack<5>) + sizeof(Adam) <= 4096 && sizeof(Steps) + sizeof(Adam) <= 4096,
               "kernel parameters are limited to 4 KiB");
 
 }  // namespace
 
-void register_optim(dt_registry* registry) {
-  add(registry, "sgd", sgd);
-  add(registry, "adam", adam, adam_workspace);
-  add(registry, "scale_by", scale_by);
+int32_t kernels::sgd(const dt_stream* stream, const calls::Sgd& call) {
+  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  return for_both_types([&](auto type, int32_t dtype) {
+    using T = typename decltype(type)::type;
+    const Sgd<T> step(call);
+    const dt_view *param = call.param.data, *grad = call.grad.data;
+    if (call.momentum_buffer.empty()) {
+      return for_each_pack<T, 2>({param, grad}, call.k, dtype, [&](const Pack<2>& pack) {
+        return launch(stream, sgd_kernel<T>, dim3(pack.blocks), dim3(kThreads), 0, pack, step);
+      });
+    }
+    return for_each_pack<T, 3>({param, call.momentum_buffer.data, grad}, call.k, dtype,
+                               [&](const Pack<3>& pack) {
+                                 return launch(stream, momentum_kernel<T>, dim3(pack.blocks),
+                                               dim3(kThreads), 0, pack, step);
+                               });
+  });
+}
+
+int32_t kernels::adam(const dt_stream* stream, const calls::Adam& call) {
+  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  if (call.k == 0) return DT_KERNEL_OK;
+  const Adam step = {device_number(call.lr),
+                     call.beta1,
+                     call.beta2,
+                     call.eps,
+                     call.weight_decay,
+                     call.decoupled,
+                     call.maximize,
+                     static_cast<Corrections*>(call.workspace)};
+  if (const int32_t code = run_count_steps(stream, call, step)) return code;
+  return for_both_types([&](auto type, int32_t dtype) {
+    using T = typename decltype(type)::type;
+    return call.max_exp_avg_sq.empty() ? run_adam<T, false>(stream, call, dtype, step)
+                                       : run_adam<T, true>(stream, call, dtype, step);
+  });
+}
+
+int64_t kernels::adam_workspace(const dt_stream*, const calls::Adam& call) {
+  return call.k * static_cast<int64_t>(sizeof(Corrections));
+}
+
+int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
+  if (!all_floating(call.x) || !is_floating(call.factor)) return DT_KERNEL_UNSUPPORTED;
+  const DeviceNumber factor = device_number(call.factor);
+  return for_both_types([&](auto type, int32_t dtype) {
+    using T = typename decltype(type)::type;
+    return for_each_pack<T, 1>({call.x.data}, call.k, dtype, [&](const Pack<1>& pack) {
+      return launch(stream, scale_kernel<T>, dim3(pack.blocks), dim3(kThreads), 0, pack, factor);
+    });
+  });
 }
 
 }  // namespace dt::cuda

@@ -30,6 +30,4 @@ int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
   return bytes;
 }
 
-void register_optim(dt_registry* registry);  // sgd, adam, scale_by
-
 }  // namespace dt::cuda

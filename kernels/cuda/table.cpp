@@ -19,7 +19,6 @@ const dt_signature kSignatures[] = {
 
 void add_all(dt_registry* registry) {
   dt::cuda::add_kernels(registry);
-  register_optim(registry);
 }
 
 dt_backend make_table() {

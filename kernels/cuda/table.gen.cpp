@@ -6,6 +6,7 @@
 #include "kernels/calls/linalg.gen.h"
 #include "kernels/calls/loss.gen.h"
 #include "kernels/calls/nn.gen.h"
+#include "kernels/calls/optim.gen.h"
 #include "kernels/calls/pointwise.gen.h"
 #include "kernels/calls/random.gen.h"
 #include "kernels/calls/reduce.gen.h"
@@ -49,6 +50,9 @@ void add_kernels(dt_registry* registry) {
   add(registry, "log_softmax", run<Softmax, kernels::log_softmax>);
   add(registry, "log_softmax_backward", run<SoftmaxBackward, kernels::log_softmax_backward>);
   add(registry, "dropout", run<Dropout, kernels::dropout>);
+  add(registry, "scale_by", run<ScaleBy, kernels::scale_by>);
+  add(registry, "sgd", run<Sgd, kernels::sgd>);
+  add(registry, "adam", run<Adam, kernels::adam>, workspace<Adam, kernels::adam_workspace>);
   add(registry, "uniform", run<Uniform, kernels::uniform>);
   add(registry, "normal", run<Normal, kernels::normal>);
   add(registry, "randint", run<Randint, kernels::randint>);
