@@ -13,9 +13,6 @@ from .model import BACKENDS, Call, CallNumber, CallOperand, Kernel, Schema
 _HEADER = f"// {text.GENERATED}\n"
 
 
-OLD = "kernels"
-
-
 def generate(schema: Schema) -> dict[str, str]:
     files = {"core/runtime/calls.gen.cpp": _ops(schema)}
     for family in families(schema):
@@ -29,7 +26,7 @@ def generate(schema: Schema) -> dict[str, str]:
 def families(schema: Schema) -> list[str]:
     """The schema files with kernels. Each has headers of its own, so that a new row makes only
     those files compile again that use its kind of ops."""
-    return list(dict.fromkeys(k.file for k in schema.kernels.values() if k.file != OLD))
+    return list(dict.fromkeys(k.file for k in schema.kernels.values()))
 
 
 # ---- where operands and numbers stand
@@ -192,8 +189,6 @@ def _table(schema: Schema, backend: str) -> str:
     parts += ['#include "kernels/calls/table.h"\n', f"namespace dt::{backend} {{\n"]
     parts += ["void add_kernels(dt_registry* registry) {", "  using namespace calls;"]
     for k in schema.kernels.values():
-        if k.file == OLD:
-            continue
         entries = f"run<{text.camel(k.call.name)}, kernels::{k.name}>"
         if backend in k.workspace:
             entries += f", workspace<{text.camel(k.call.name)}, kernels::{k.name}_workspace>"
@@ -328,11 +323,10 @@ def _ops(schema: Schema) -> str:
     parts += [
         f"const Op<{text.camel(k.call.name)}Call> {k.name}{{kPointwiseOps + {i}}};"
         for i, k in enumerate(schema.kernels.values())
-        if k.file != OLD
     ]
     parts += ["\n}  // namespace op\n", _INDEX_ERROR]
     for k in schema.kernels.values():
-        if k.index_error and k.file != OLD:
+        if k.index_error:
             parts.append(f"  if (op == op::{k.name}.number)\n    return {_sentence(k)};")
     parts += ['  return "";', "}\n", "}  // namespace dt\n"]
     return "\n".join(parts)

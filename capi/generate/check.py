@@ -58,8 +58,6 @@ def check(schema: Schema) -> None:
         if c.name in schema.functions:
             raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
     for call in schema.calls.values():
-        if call.file == "kernels":
-            continue
         _call(f"[call.{call.name}]", call)
     for kernel in schema.kernels.values():
         _kernel(f"{kernel.file}.toml: [kernel.{kernel.name}]", kernel)

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "core/runtime/pointwise_ops.h"
-
 namespace dt {
 namespace {
 
@@ -20,6 +18,8 @@ constexpr uint32_t kSignatures[] = {
 #include "kernels/ops.def"
 #undef DT_OP
 };
+
+constexpr int kOpCount = static_cast<int>(sizeof(kSignatures) / sizeof(kSignatures[0]));
 
 // Backends mostly add ops in the order of the list, so the search starts behind the last hit.
 int find_op(const char* name, int start) {

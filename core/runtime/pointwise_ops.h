@@ -1,12 +1,10 @@
-// The numbers of the elementwise ops, which come before all others.
+// The numbers of the elementwise ops. They are a header of their own because they change often.
 #pragma once
-
-#include "core/runtime/kernel_table.h"
 
 namespace dt {
 
 enum : int {
-#define DT_OP(name, signature) kPointwise_##name,
+#define DT_OP(name, signature) DT_OP_##name,
 #include "kernels/pointwise.def"
 #undef DT_OP
   kPointwiseOps

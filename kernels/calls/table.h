@@ -15,9 +15,17 @@ int64_t workspace(const dt_stream* stream, const dt_call* call) {
   return kWorkspace(stream, Call(call));
 }
 
-static inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
-                       dt_workspace* workspace = nullptr) {
+inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
+                dt_workspace* workspace = nullptr) {
   registry->add(registry, op, kernel, workspace);
 }
 
 }  // namespace dt::calls
+
+// They hand in all kernels of a backend (table.gen.cpp).
+namespace dt::cpu {
+void add_kernels(dt_registry* registry);
+}
+namespace dt::cuda {
+void add_kernels(dt_registry* registry);
+}

@@ -88,22 +88,5 @@ inline int32_t visit_floating(int32_t dtype, const Body& body) {
   }
 }
 
-// A kernel that needs scratch memory is often one function: with `bytes` it only says how much,
-// without it runs. Both uses see the same plan that way. These are the table's two entries for such
-// a function.
-using PlannedKernel = int32_t(const dt_stream* stream, const dt_call* call, int64_t* bytes);
-
-template <PlannedKernel* kKernel>
-int32_t run_kernel(const dt_stream* stream, const dt_call* call) {
-  return kKernel(stream, call, nullptr);
-}
-
-template <PlannedKernel* kKernel>
-int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
-  int64_t bytes = 0;
-  kKernel(stream, call, &bytes);
-  return bytes;
-}
-
 }  // namespace
 }  // namespace dt::cpu

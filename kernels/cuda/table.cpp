@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "kernels/cuda/register.h"
+#include "kernels/calls/table.h"
 #include "kernels/cuda/runtime.h"
 
 namespace dt::cuda {
@@ -17,10 +17,6 @@ const dt_signature kSignatures[] = {
 #undef DT_OP
 };
 
-void add_all(dt_registry* registry) {
-  dt::cuda::add_kernels(registry);
-}
-
 dt_backend make_table() {
   dt_backend table = {};
   table.struct_size = sizeof(dt_backend);
@@ -28,7 +24,7 @@ dt_backend make_table() {
   table.n_signatures = static_cast<int32_t>(sizeof(kSignatures) / sizeof(kSignatures[0]));
   table.signatures = kSignatures;
   table.name = "cuda";
-  table.add_kernels = add_all;
+  table.add_kernels = add_kernels;
   table.properties = properties;
   table.synchronize = synchronize;
   table.allocate = allocate;
