@@ -1,7 +1,8 @@
 # `make` lists what can be done. Everything it needs is installed on the way (scripts/setup.sh);
 # nothing is written outside this folder but Debian packages.
 #   TORCH=0     leave PyTorch out: tests against it are skipped and counted
-#   CUDA=1      install the CUDA compiler into .venv, where no toolkit is, to build the plugin
+#   CUDA=1      build the CUDA plugin on a machine without a GPU too; where no toolkit is, its
+#               compiler is installed into .venv
 #   DATA=dir    a folder with the four IDX files (plain or .gz) for the demo
 #   DEVICE=cuda where the demo trains (default: cpu)
 #   PYTHON=...  the Python (3.11 or newer) that .venv is made with
@@ -15,7 +16,7 @@ PY := $(CURDIR)/.venv/bin/python
 TEST_LEVEL := $(if $(filter 0,$(TORCH)),test,torch)
 # CI is set by build servers: there, a warning is an error.
 CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) \
-  -DDT_WERROR=$(if $(CI),ON,OFF)
+  -DDT_WERROR=$(if $(CI),ON,OFF) $(if $(filter 1,$(CUDA)),-DDT_CUDA=ON)
 
 # The caches of ccache, pip, fontconfig, Matplotlib and CUDA's driver stay in this folder, where
 # `make clean` leaves them, unless the environment names other places.

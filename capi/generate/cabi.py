@@ -47,7 +47,7 @@ def argument(a: Argument) -> list[Parameter]:
             return [(_NUMBERS[kind.base], name)]
         case "str" if kind.list:
             return [("const char *const *", name), ("int64_t", f"{name}_n")]
-        case "str":
+        case "str" | "path":
             return [("const char *", name)]
         case "bytes":
             return _list("void", name)

@@ -145,9 +145,8 @@ def _read_number(number: CallNumber) -> str:
     kind = _NUMBER_TYPES.get(number.type, "int32_t")
     if number.listed:
         return f"const {kind}* {number.name};  // k of them"
-    comment = (
-        f"  // DT_{number.type.upper()}_" if kind == "int32_t" and number.type != "dtype" else ""
-    )
+    enum = kind == "int32_t" and number.type != "dtype"
+    comment = f"  // a number of the enum {number.type}" if enum else ""
     array = f"[{number.length}]" if number.length else ""
     return f"{kind} {number.name}{array};{comment}"
 
@@ -221,7 +220,7 @@ def _written_header(schema: Schema, family: str) -> str:
 
 
 _WRITTEN_INTRO = """\
-// The calls of the kernels of capi/schema/@FAMILY@.toml, to be filled in by name. An operand that is not given is absent.
+// The calls of the kernels of capi/schema/@FAMILY@.toml, to be filled in by name. What is not given is absent.
 // clang-format off
 #pragma once
 

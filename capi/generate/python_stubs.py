@@ -18,6 +18,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "python" / 
 _HEAD = f"# {GENERATED}\n"
 _TYPING = """\
 import builtins
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ _TYPES = {
     "f64": "builtins.float",
     "bool": "builtins.bool",
     "str": "str",
+    "path": "str | builtins.bytes | os.PathLike[Any]",
     "bytes": "bytes",
     "pointer": "builtins.int",
     "device": "device | str | builtins.int",

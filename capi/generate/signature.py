@@ -10,7 +10,9 @@ from .model import Argument, Kind, SchemaError
 # name[list][?]: what each part of a kind's spelling means is in docs/schema.md.
 _KIND = re.compile(r"([\w.]+)([?!]?)(?:\[(\d*)\])?(\??)")
 _ARGUMENT = re.compile(r"(\w+)\s*:\s*([\w.]+[?!]?(?:\[\d*\])?\??)(?:\s*=\s*(.+))?", re.DOTALL)
-_PLAIN = {"tensor", "operand", "scalar", "i64", "f64", "bool", "str", "bytes", "pointer", "device"}
+_PLAIN = {
+    "tensor", "operand", "scalar", "i64", "f64", "bool", "str", "path", "bytes", "pointer", "device",
+}  # fmt: skip
 
 
 class Names:

@@ -2,6 +2,7 @@
 // results.
 #include <cstring>
 #include <mutex>
+#include <optional>
 
 #include "capi/shim/arguments.h"
 #include "capi/shim/callbacks.h"
@@ -58,9 +59,10 @@ dt_status dt_context_swap(dt_context* next, dt_context** out) noexcept {
     const OptionalPin<dt_context> next_pin(next, "next");
     need(out, "out");
     // The handle first: a swap that cannot be undone must not happen.
-    Owned<dt_context> before(Ref<Context>::share(&context()));
+    std::optional<Owned<dt_context>> before;
+    if (const Ref<Context> current = swapped_context()) before.emplace(current);
     swap_context(*next_pin);
-    *out = before.detach();
+    if (before) *out = before->detach();
   });
 }
 
@@ -74,6 +76,7 @@ struct LogTarget {
 };
 
 void pass_on(void* target, LogLevel level, const char* message) {
+  const KeepError keep;
   const auto* t = static_cast<LogTarget*>(target);
   t->fn(t->data.get(), static_cast<dt_log_level>(level), message);
 }

@@ -2,6 +2,7 @@
 
 #include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
 
@@ -17,18 +18,17 @@ void Node::connect(TensorList inputs) {
 // Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued
 // and deleted by the outermost call, so that a graph a million nodes deep needs no deep stack.
 void Node::destroy(Node* node) {
-  __attribute__((tls_model("initial-exec"))) thread_local Node* dead = nullptr;
-  __attribute__((tls_model("initial-exec"))) thread_local bool draining = false;
-  node->next_dead_ = dead;
-  dead = node;
-  if (draining) return;
-  draining = true;
-  while (dead) {
-    Node* n = dead;
-    dead = n->next_dead_;
+  Thread& thread = this_thread;
+  node->next_dead_ = thread.dead_nodes;
+  thread.dead_nodes = node;
+  if (thread.is_freeing_nodes) return;
+  thread.is_freeing_nodes = true;
+  while (thread.dead_nodes) {
+    Node* n = thread.dead_nodes;
+    thread.dead_nodes = n->next_dead_;
     delete n;
   }
-  draining = false;
+  thread.is_freeing_nodes = false;
 }
 
 bool needs_graph(TensorList inputs) {

@@ -205,20 +205,6 @@ Tensor bias_gradient(const Tensor& g, int bias_ndim) {
 
 // ---- layers
 
-const char* node_name(Activation activation) {
-  switch (activation) {
-    case Activation::kRelu:
-      return "LinearReluBackward0";
-    case Activation::kSigmoid:
-      return "LinearSigmoidBackward0";
-    case Activation::kTanh:
-      return "LinearTanhBackward0";
-    case Activation::kDefault:
-      break;
-  }
-  return "LinearBackward0";
-}
-
 // All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
 // no gradient that is wanted needs it, y if there is no activation.
 bool small_linear_backward(BackwardCall& call, const Tensor& g, const Tensor& x, const Tensor& w,
@@ -272,7 +258,7 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
   }
   const bool wants_input = needs_graph(input), wants_weight = needs_graph(weight);
   if (!wants_input && !wants_weight && !needs_graph(bias)) return y;
-  return record(node_name(activation), y, {input, weight, bias},
+  return record(linear_node_name(activation), y, {input, weight, bias},
                 [input = save_if(wants_weight, input), weight = save_if(wants_input, weight),
                  result = activation == Activation::kDefault ? Saved() : Saved::output(y),
                  activation, bias_ndim = bias.defined() ? bias.ndim() : 0,

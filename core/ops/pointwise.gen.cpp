@@ -1061,4 +1061,18 @@ const PointwiseRow& activation_row(Activation activation) {
   fail(Code::kInternal, "there is no activation");
 }
 
+const char* linear_node_name(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return "LinearReluBackward0";
+    case Activation::kSigmoid:
+      return "LinearSigmoidBackward0";
+    case Activation::kTanh:
+      return "LinearTanhBackward0";
+    case Activation::kDefault:
+      break;
+  }
+  return "LinearBackward0";
+}
+
 }  // namespace dt

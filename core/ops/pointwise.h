@@ -67,6 +67,8 @@ struct PointwiseRow {
 
 // The row of a function that other ops may end with. The activation must not be kDefault.
 const PointwiseRow& activation_row(Activation activation);
+// "LinearReluBackward0": the node of a product that ends with it; kDefault: "LinearBackward0".
+const char* linear_node_name(Activation activation);
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
                  PointwiseNumbers numbers = {});

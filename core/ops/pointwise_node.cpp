@@ -128,10 +128,10 @@ void PointwiseNode::by_kernel(BackwardCall& call) {
 }
 
 bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out) {
-  if (!grad_enabled() || row.backward_op < 0 || !is_floating(out)) return false;
+  if (row.backward_op < 0 || !is_floating(out)) return false;
   for (int i = 0; i < row.inputs; ++i) {
     if (row.differentiable >> i & 1 && !inputs[i].is_number() && inputs[i].tensor().requires_grad())
-      return true;
+      return grad_enabled();
   }
   return false;
 }

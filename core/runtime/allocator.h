@@ -24,4 +24,7 @@ void cpu_reset_peak();
 // Returns cached blocks to the system: all that no thread keeps for itself.
 void cpu_empty_cache();
 
+// Gives the blocks that the thread keeps to the other threads.
+void end_thread_blocks() noexcept;
+
 }  // namespace dt

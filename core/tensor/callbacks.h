@@ -16,8 +16,8 @@ using TensorHook = std::function<Tensor(const Tensor&)>;
 using CustomBackward = std::function<std::vector<Tensor>(TensorList, TensorList)>;
 
 // Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
-// whether that makes another try worth while. It may release handles and make small calls; it must
-// not use what the failing call works on.
+// whether that makes another try worth while. It may release handles and make small calls, but not
+// use what the failing call works on; a call in it that needs memory in vain fails at once.
 using MemoryHook = std::function<bool(int64_t)>;
 
 // Called while a long piece of work goes on. If it gives true, the work stops and the call fails

@@ -18,7 +18,7 @@ struct Matmul : Call {
   const dt_view& a;
   const dt_view& b;
   const dt_view* c;
-  int32_t activation;  // DT_ACTIVATION_
+  int32_t activation;  // a number of the enum activation
   double alpha;
   double beta;
 

@@ -48,7 +48,7 @@ struct LinearBackward : Call {
   const dt_view* x;
   const dt_view* weight;
   const dt_view* y;
-  int32_t activation;  // DT_ACTIVATION_
+  int32_t activation;  // a number of the enum activation
 
   explicit LinearBackward(const dt_call* call)
       : Call(call),

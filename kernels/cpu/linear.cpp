@@ -1,6 +1,6 @@
 // All gradients of a small linear layer at once: three calls would take longer than the arithmetic.
+#include "kernels/activation.gen.h"
 #include "kernels/calls/nn.gen.h"
-#include "kernels/activation.h"
 #include "kernels/cpu/common.h"
 #include "kernels/cpu/rows.h"
 

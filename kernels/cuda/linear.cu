@@ -4,8 +4,8 @@
 // A launch takes as long as such a product, and libraries need several.
 #include <algorithm>
 
+#include "kernels/activation.gen.h"
 #include "kernels/calls/nn.gen.h"
-#include "kernels/activation.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/types.cuh"
 

@@ -1694,7 +1694,7 @@ static inline dt_tensor_list *T_data_loader_next(dt_data_loader *self) {
   return T_own_tensor_list_(result);
 }
 
-/** T_read_idx(path: str)
+/** T_read_idx(path: path)
  * Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64. */
 static inline dt_tensor *T_read_idx(const char *path) {
   dt_tensor *result = NULL;
@@ -1703,7 +1703,7 @@ static inline dt_tensor *T_read_idx(const char *path) {
   return T_own_tensor_(result);
 }
 
-/** T_save_safetensors(path: str, names: str[], tensors: tensor[], .progress: callback? = absent)
+/** T_save_safetensors(path: path, names: str[], tensors: tensor[], .progress: callback? = absent)
  * Writes tensors in the safetensors format. */
 typedef struct {
   T_Progress progress;
@@ -1750,7 +1750,7 @@ static inline dt_string_list *T_do_load_safetensors_bytes(
   T_OPTIONS_(load_safetensors_bytes, \
     T_do_load_safetensors_bytes(data, &T_load_safetensors_bytes_o), __VA_ARGS__)
 
-/** T_load_safetensors(path: str, .only: str[]? = absent, .progress: callback? = absent, .tensors:
+/** T_load_safetensors(path: path, .only: str[]? = absent, .progress: callback? = absent, .tensors:
  *     where this result goes)
  * Reads tensors of a safetensors file, in the order of the file or of the names in `only`. */
 typedef struct {
@@ -1779,7 +1779,7 @@ static inline dt_string_list *T_do_load_safetensors(
   T_OPTIONS_(load_safetensors, \
     T_do_load_safetensors(path, &T_load_safetensors_o), __VA_ARGS__)
 
-/** T_safetensors_names(path: str)
+/** T_safetensors_names(path: path)
  * The names of the tensors in a safetensors file. */
 static inline dt_string_list *T_safetensors_names(const char *path) {
   dt_string_list *result = NULL;
@@ -2990,7 +2990,7 @@ static inline dt_status T_do_module_load_state_dict(
   T_OPTIONS_(module_load_state_dict, \
     T_do_module_load_state_dict(self, names, tensors, &T_module_load_state_dict_o), __VA_ARGS__)
 
-/** T_module_save(self: module, path: str)
+/** T_module_save(self: module, path: path)
  * Writes parameters and buffers under their state-dict names. */
 static inline dt_status T_module_save(dt_module *self, const char *path) {
   if (T_stopped_()) return T_status();
@@ -2998,7 +2998,7 @@ static inline dt_status T_module_save(dt_module *self, const char *path) {
   return T_status();
 }
 
-/** T_module_load(self: module, path: str, .strict: bool = true)
+/** T_module_load(self: module, path: path, .strict: bool = true)
  * Sets parameters and buffers from a file. */
 typedef struct {
   int strict;
@@ -5380,7 +5380,8 @@ static inline dt_tensor *T_do_random_(
     T_do_random_(self, low, high, &T_random__o), __VA_ARGS__)
 
 /** T_manual_seed(seed: i64)
- * Seeds the default generator of every device. */
+ * Seeds the default generators of all devices: the process's, or the context's own after
+ * set_own_generators. */
 static inline dt_status T_manual_seed(int64_t seed) {
   if (T_stopped_()) return T_status();
   T_check(dt_manual_seed(seed));
@@ -5388,7 +5389,8 @@ static inline dt_status T_manual_seed(int64_t seed) {
 }
 
 /** T_default_generator(.device: device? = absent)
- * The generator that is used on a device when none is given. */
+ * The generator that is used on a device when none is given: the process's, or the context's own
+ * after set_own_generators. */
 typedef struct {
   T_Device device;
 } T_default_generator_options;
@@ -5406,6 +5408,25 @@ static inline dt_generator *T_do_default_generator(const T_default_generator_opt
 #define T_default_generator_with_(...) \
   T_OPTIONS_(default_generator, \
     T_do_default_generator(&T_default_generator_o), __VA_ARGS__)
+
+/** T_set_own_generators(mode: bool)
+ * Gives this context (a thread's, unless another is swapped in) default generators of its own,
+ * one for each device, with an unpredictable seed until manual_seed. Without, all threads draw
+ * from the process's: what one of them gets depends on how many the others took. */
+static inline dt_status T_set_own_generators(int mode) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_own_generators(mode));
+  return T_status();
+}
+
+/** T_has_own_generators()
+ * Whether this context has default generators of its own. */
+static inline int32_t T_has_own_generators(void) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_has_own_generators(&result));
+  return result;
+}
 
 /** T_generator_new(.device: device? = absent)
  * A new generator, seeded with a fixed number. */

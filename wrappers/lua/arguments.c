@@ -170,18 +170,30 @@ int32_t dtl_bool(dtl_call* c, int slot) {
   return lua_toboolean(c->L, slot);
 }
 
-const char* dtl_string(dtl_call* c, int slot) {
-  if (lua_type(c->L, slot) != LUA_TSTRING) refuse(c, slot, "a string");
-  return lua_tostring(c->L, slot);
-}
-
 dtl_blob dtl_bytes(dtl_call* c, int slot) {
   dtl_blob blob;
   size_t n;
-  dtl_string(c, slot);
+  if (lua_type(c->L, slot) != LUA_TSTRING) refuse(c, slot, "a string");
   blob.p = lua_tolstring(c->L, slot, &n);
   blob.n = (int64_t)n;
   return blob;
+}
+
+/* The string at `index`, of the argument in `slot`. C reads up to the first NUL: one that has a NUL
+ * inside would become another string. */
+static const char* text_at(dtl_call* c, int index, int slot, const char* expected) {
+  const char* text;
+  size_t n;
+  if (lua_type(c->L, index) != LUA_TSTRING) refuse(c, slot, expected);
+  text = lua_tolstring(c->L, index, &n);
+  if (strlen(text) != n) {
+    luaL_error(c->L, "%s: '%s' has an embedded null character", c->function, c->names[slot - 1]);
+  }
+  return text;
+}
+
+const char* dtl_string(dtl_call* c, int slot) {
+  return text_at(c, slot, slot, "a string");
 }
 
 int32_t dtl_enum_value(dtl_call* c, int slot, const dtl_enum* values) {
@@ -348,8 +360,7 @@ dtl_strings dtl_string_list(dtl_call* c, int slot) {
   const char** values = (const char**)room(L, n, sizeof *values);
   for (i = 0; i < n; i++) {
     lua_rawgeti(L, slot, (int)i + 1);
-    if (lua_type(L, -1) != LUA_TSTRING) refuse(c, slot, "a list of strings");
-    values[i] = lua_tostring(L, -1); /* the table keeps the string alive */
+    values[i] = text_at(c, -1, slot, "a list of strings"); /* the table keeps it alive */
     lua_pop(L, 1);
   }
   list.p = values;

@@ -5400,6 +5400,26 @@ static int fn_default_generator(lua_State *L) {
   return 1;
 }
 
+static int fn_set_own_generators(lua_State *L) {
+  static const char *const names[] = {"mode", NULL};
+  dtl_call c = {L, "set_own_generators", names};
+  int32_t a_mode = 0;
+  dtl_arguments(&c);
+  a_mode = dtl_bool(&c, 1);
+  dtl_check(L, dt_set_own_generators(a_mode));
+  return 0;
+}
+
+static int fn_has_own_generators(lua_State *L) {
+  static const char *const names[] = {NULL};
+  dtl_call c = {L, "has_own_generators", names};
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  dtl_check(L, dt_has_own_generators(&r_out));
+  lua_pushboolean(L, r_out);
+  return 1;
+}
+
 static int fn_generator_new(lua_State *L) {
   static const char *const names[] = {"device", NULL};
   dtl_call c = {L, "generator_new", names};
@@ -7556,6 +7576,8 @@ static const luaL_Reg functions_torch[] = {
     {"bernoulli", fn_bernoulli},
     {"manual_seed", fn_manual_seed},
     {"default_generator", fn_default_generator},
+    {"set_own_generators", fn_set_own_generators},
+    {"has_own_generators", fn_has_own_generators},
     {"generator_new", fn_generator_new},
     {"sum", fn_sum},
     {"mean", fn_mean},
