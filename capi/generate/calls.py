@@ -70,9 +70,16 @@ def _length(call: Call) -> str:
 def _read_header(schema: Schema, family: str) -> str:
     calls = _calls(schema, family)
     kernels = [k for k in schema.kernels.values() if k.file == family]
-    parts = [_HEADER + _READ_INTRO.replace("@FAMILY@", family), "namespace dt::calls {\n"]
-    parts += [_read_struct(c, _doc(schema, c)) for c in calls]
-    parts += ["}  // namespace dt::calls\n"]
+    parts = [_HEADER + _READ_INTRO.replace("@FAMILY@", family)]
+    # A call without a row stands in a header of its own.
+    by_hand = {k.call.name for k in kernels} - set(schema.calls)
+    parts[0] += "".join(
+        f'#include "kernels/calls/{name}.h"\n' for name in sorted({"call", *by_hand})
+    )
+    if calls:
+        parts += ["namespace dt::calls {\n"]
+        parts += [_read_struct(c, _doc(schema, c)) for c in calls]
+        parts += ["}  // namespace dt::calls\n"]
     for backend in BACKENDS:
         parts += [f"namespace dt::{backend}::kernels {{\n"]
         parts += [line for k in kernels for line in _declarations(k, backend)]
@@ -86,7 +93,6 @@ _READ_INTRO = """\
 // clang-format off
 #pragma once
 
-#include "kernels/calls/call.h"
 """
 
 

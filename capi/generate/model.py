@@ -144,6 +144,8 @@ class Elementwise:
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""
+    # PyTorch's name of the kernel for numbers, which refuses bools; "" when a number is fine.
+    scalar_kernel: str = ""
 
     @property
     def differentiable(self) -> tuple[Argument, ...]:
@@ -238,6 +240,52 @@ BACKENDS = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A number or a truth value that an optimizer goes by, one for each group of parameters."""
+
+    name: str
+    flag: bool
+    default: object
+    doc: str
+
+
+@dataclass(frozen=True)
+class State:
+    """What an optimizer keeps for each parameter: a tensor like it, or one float32 number."""
+
+    name: str
+    number: str = ""  # what the number begins with; "" for a tensor
+    fill: str = ""  # what the tensor is filled with; "" = 0
+    when: str = ""  # it exists only if this is true of the settings; "" = always
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """A class of torch.optim. `numbers` and `update` are Python (optimizers.py)."""
+
+    name: str  # "Adam"
+    doc: str
+    settings: tuple[Setting, ...]
+    python: tuple[tuple[str, tuple[str, ...]], ...]  # (argument, its settings), "*", choices
+    checks: tuple[tuple[str, str], ...]  # (condition on the settings, message)
+    states: tuple[State, ...]
+    numbers: str
+    update: str
+    kind_of: str = ""  # the row whose step it takes
+    fixed: dict[str, object] = field(default_factory=dict)  # settings of that row that it fixes
+
+    @property
+    def snake(self) -> str:
+        """The constructor is dt_optim_SNAKE; the class names of torch.optim are one word."""
+        return self.name.lower()
+
+    @property
+    def reads_first(self) -> bool:
+        """Whether a parameter's first step differs."""
+        return "first" in self.update
+
+
+@dataclass(frozen=True)
 class CallOperand:
     """An operand of a kernel call."""
 
@@ -318,6 +366,7 @@ class Schema:
     callbacks: dict[str, Callback] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
+    optimizers: dict[str, Optimizer] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     c_functions: dict[str, CFunction] = field(default_factory=dict)

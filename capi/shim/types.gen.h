@@ -36,47 +36,6 @@ inline DataLoaderOptions read(const dt_data_loader_options* given, const char* n
   return o;
 }
 
-inline SgdOptions read(const dt_sgd_options* given, const char* name) {
-  dt_sgd_options c = DT_SGD_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  SgdOptions o;
-  o.lr = c.lr;
-  o.momentum = c.momentum;
-  o.dampening = c.dampening;
-  o.weight_decay = c.weight_decay;
-  o.nesterov = c.nesterov != 0;
-  o.maximize = c.maximize != 0;
-  return o;
-}
-
-inline AdamOptions read(const dt_adam_options* given, const char* name) {
-  dt_adam_options c = DT_ADAM_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  AdamOptions o;
-  o.lr = c.lr;
-  o.beta1 = c.beta1;
-  o.beta2 = c.beta2;
-  o.eps = c.eps;
-  o.weight_decay = c.weight_decay;
-  o.amsgrad = c.amsgrad != 0;
-  o.maximize = c.maximize != 0;
-  return o;
-}
-
-inline AdamwOptions read(const dt_adamw_options* given, const char* name) {
-  dt_adamw_options c = DT_ADAMW_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  AdamwOptions o;
-  o.lr = c.lr;
-  o.beta1 = c.beta1;
-  o.beta2 = c.beta2;
-  o.eps = c.eps;
-  o.weight_decay = c.weight_decay;
-  o.amsgrad = c.amsgrad != 0;
-  o.maximize = c.maximize != 0;
-  return o;
-}
-
 inline NnLinearOptions read(const dt_nn_linear_options* given, const char* name) {
   dt_nn_linear_options c = DT_NN_LINEAR_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -311,6 +270,155 @@ inline NnBceWithLogitsLossOptions read(const dt_nn_bce_with_logits_loss_options*
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   if (c.pos_weight) o.pos_weight = *Pin<dt_tensor>(c.pos_weight, "pos_weight");
+  return o;
+}
+
+inline SgdOptions read(const dt_sgd_options* given, const char* name) {
+  dt_sgd_options c = DT_SGD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  SgdOptions o;
+  o.lr = c.lr;
+  o.momentum = c.momentum;
+  o.dampening = c.dampening;
+  o.weight_decay = c.weight_decay;
+  o.nesterov = c.nesterov != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline AdamOptions read(const dt_adam_options* given, const char* name) {
+  dt_adam_options c = DT_ADAM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  AdamOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.amsgrad = c.amsgrad != 0;
+  o.maximize = c.maximize != 0;
+  o.decoupled_weight_decay = c.decoupled_weight_decay != 0;
+  return o;
+}
+
+inline AdamwOptions read(const dt_adamw_options* given, const char* name) {
+  dt_adamw_options c = DT_ADAMW_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  AdamwOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.amsgrad = c.amsgrad != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline RmspropOptions read(const dt_rmsprop_options* given, const char* name) {
+  dt_rmsprop_options c = DT_RMSPROP_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  RmspropOptions o;
+  o.lr = c.lr;
+  o.alpha = c.alpha;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.momentum = c.momentum;
+  o.centered = c.centered != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline AdagradOptions read(const dt_adagrad_options* given, const char* name) {
+  dt_adagrad_options c = DT_ADAGRAD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  AdagradOptions o;
+  o.lr = c.lr;
+  o.lr_decay = c.lr_decay;
+  o.weight_decay = c.weight_decay;
+  o.initial_accumulator_value = c.initial_accumulator_value;
+  o.eps = c.eps;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline AdadeltaOptions read(const dt_adadelta_options* given, const char* name) {
+  dt_adadelta_options c = DT_ADADELTA_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  AdadeltaOptions o;
+  o.lr = c.lr;
+  o.rho = c.rho;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline AdamaxOptions read(const dt_adamax_options* given, const char* name) {
+  dt_adamax_options c = DT_ADAMAX_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  AdamaxOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline NadamOptions read(const dt_nadam_options* given, const char* name) {
+  dt_nadam_options c = DT_NADAM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NadamOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.momentum_decay = c.momentum_decay;
+  o.decoupled_weight_decay = c.decoupled_weight_decay != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline RadamOptions read(const dt_radam_options* given, const char* name) {
+  dt_radam_options c = DT_RADAM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  RadamOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.decoupled_weight_decay = c.decoupled_weight_decay != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline AsgdOptions read(const dt_asgd_options* given, const char* name) {
+  dt_asgd_options c = DT_ASGD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  AsgdOptions o;
+  o.lr = c.lr;
+  o.lambd = c.lambd;
+  o.alpha = c.alpha;
+  o.t0 = c.t0;
+  o.weight_decay = c.weight_decay;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+inline RpropOptions read(const dt_rprop_options* given, const char* name) {
+  dt_rprop_options c = DT_RPROP_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  RpropOptions o;
+  o.lr = c.lr;
+  o.etaminus = c.etaminus;
+  o.etaplus = c.etaplus;
+  o.step_size_min = c.step_size_min;
+  o.step_size_max = c.step_size_max;
+  o.maximize = c.maximize != 0;
   return o;
 }
 

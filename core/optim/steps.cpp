@@ -25,99 +25,91 @@ std::vector<Device> devices_of(TensorList tensors) {
   return devices;
 }
 
-// Dense tensors with equal strides are runs of elements in the same order.
-View flat(const Tensor& x) {
-  const int64_t n = x.numel();
-  return View(x, IntList(&n, 1), {1}, x.offset());
-}
-
-// A step over checked lists, which belong to the parameters one by one.
-class Step {
+// Collects the operands of a step, list by list: parameters, gradients, state.
+class Lists {
  public:
-  using Positions = std::vector<int64_t>;
-
-  Step(TensorList params, TensorList grads) : params_(params) {
+  Lists(TensorList params, TensorList grads) : params_(params) {
     DT_CHECK(grads.size() == params.size(), kRuntimeError, "got ", params.size(),
              " parameters and ", grads.size(), " gradients");
+    in_.reserve(static_cast<size_t>(params.size()));
     for (int64_t i = 0; i < params.size(); ++i) {
       DT_CHECK(is_floating(params[i].dtype()), kRuntimeError, "parameter ", i, " has dtype ",
                params[i].dtype(), ", expected a floating point one");
       DT_CHECK(is_dense(params[i].sizes(), params[i].strides()), kRuntimeError, "parameter ", i,
                " is not dense: its elements overlap or leave holes");
-      check_like_param(i, grads[i], "gradient");
-      grads_.push_back(in_param_order(i, grads[i]));
+      out_.push_back(flat(params[i]));
+      in_.push_back(flat(like_param(i, grads[i], "gradient")));
     }
   }
 
-  // A list of per-parameter state, updated in place.
+  // A list of state like the parameters, updated in place.
   void add_state(TensorList state, const char* what) {
-    DT_CHECK(state.size() == params_.size(), kRuntimeError, "got ", params_.size(),
-             " parameters and ", state.size(), " ", what, " tensors");
     for (int64_t i = 0; i < state.size(); ++i) {
       DT_CHECK(state[i].strides() == params_[i].strides() || state[i].numel() <= 1, kRuntimeError,
                what, " ", i, " has strides ", state[i].strides(), ", the parameter ",
                params_[i].strides());
-      check_like_param(i, state[i], what);
+      out_.push_back(flat(like_param(i, state[i], what)));
     }
     written_.insert(written_.end(), state.begin(), state.end());
   }
 
-  void add_steps(TensorList steps) {
-    DT_CHECK(steps.size() == params_.size(), kRuntimeError, "got ", params_.size(),
-             " parameters and ", steps.size(), " step tensors");
-    for (const Tensor& step : steps) {
-      DT_CHECK(step.numel() == 1 && step.dtype() == DType::FLOAT32, kRuntimeError,
-               "a step must be one float32 number, got size ", step.sizes(), " of ", step.dtype());
+  // A number for each parameter.
+  void add_numbers(TensorList numbers, const char* what) {
+    for (const Tensor& x : numbers) {
+      DT_CHECK(x.defined(), kRuntimeError, what, " is missing");
+      DT_CHECK(x.numel() == 1 && x.dtype() == DType::FLOAT32, kRuntimeError, what,
+               " must be one float32 number, got size ", x.sizes(), " of ", x.dtype());
+      out_.push_back(flat(x));
     }
-    written_.insert(written_.end(), steps.begin(), steps.end());
+    written_.insert(written_.end(), numbers.begin(), numbers.end());
   }
 
-  // One call for the parameters of each device; fill(call, their positions) adds what is not
-  // common to all steps.
-  template <class Call, class Fill>
-  void launch(Op<Call> op, const Operand& lr, Fill fill) const {
+  // One call for the parameters of each device; `call` has the settings.
+  void launch(const Op<OptimizerCall>& op, const Operand& lr, OptimizerCall call) {
     check_rate(lr);
-    for (const Device device : devices_of(params_)) {
-      const Positions positions = positions_on(device);
-      Call call(static_cast<int64_t>(positions.size()));
-      put(call.param, params_, positions);
-      put(call.grad, grads_, positions);
+    const std::vector<Device> devices = devices_of(params_);
+    for (const Device device : devices) {
+      call.outputs = devices.size() == 1 ? std::move(out_) : part(out_, device);
+      call.inputs = devices.size() == 1 ? std::move(in_) : part(in_, device);
       Tensor rate;
       if (!lr.is_number() && lr.tensor().device() != kCpu && device != kCpu) {
         rate = to(lr.tensor(), device);
-        call.lr = flat(rate);
+        call.inputs.push_back(flat(rate));
       } else {
         const Scalar number = lr.is_number() ? lr.number() : item(lr.tensor());
-        call.lr = View(number.to_double(), DType::FLOAT64, {});
+        call.inputs.push_back(View(number.to_double(), DType::FLOAT64, {}));
       }
-      fill(call, positions);
       run(op, call);
-      bump_versions(positions);
+      bump_versions(device);
     }
-  }
-
-  static void put(Span<View> list, TensorList tensors, const Positions& positions) {
-    for (int64_t i = 0; i < list.size(); ++i)
-      list[i] = flat(tensors[positions[static_cast<size_t>(i)]]);
   }
 
  private:
-  Positions positions_on(Device device) const {
-    Positions positions;
-    for (int64_t i = 0; i < params_.size(); ++i) {
-      if (params_[i].device() == device) positions.push_back(i);
-    }
-    return positions;
+  // Dense tensors with equal strides are runs of elements in the same order.
+  static View flat(const Tensor& x) {
+    const int64_t n = x.numel();
+    return View(x, IntList(&n, 1), {1}, x.offset());
   }
 
   // Device by device: should another one's kernel be refused, what this one changed has changed.
-  void bump_versions(const Positions& positions) const {
+  void bump_versions(Device device) const {
     const size_t n = static_cast<size_t>(params_.size());
-    for (const int64_t i : positions) {
-      params_[i].bump_version();
-      for (size_t k = static_cast<size_t>(i); k < written_.size(); k += n)
-        written_[k].bump_version();
+    for (size_t i = 0; i < n; ++i) {
+      const Tensor& p = params_[static_cast<int64_t>(i)];
+      if (p.device() != device) continue;
+      p.bump_version();
+      for (size_t k = i; k < written_.size(); k += n) written_[k].bump_version();
     }
+  }
+
+  // Those that belong to the parameters of a device.
+  std::vector<View> part(const std::vector<View>& views, Device device) const {
+    std::vector<View> chosen;
+    for (size_t i = 0; i < views.size(); ++i) {
+      const int64_t number = static_cast<int64_t>(i) % params_.size();
+      if (params_[number].device() == device) chosen.push_back(views[i]);
+    }
+    return chosen;
   }
 
   static void check_rate(const Operand& lr) {
@@ -127,68 +119,68 @@ class Step {
              "lr must be one floating point number, got size ", rate.sizes(), " of ", rate.dtype());
   }
 
-  void check_like_param(int64_t i, const Tensor& x, const char* what) const {
+  const Tensor& like_param(int64_t i, const Tensor& x, const char* what) {
     const Tensor& p = params_[i];
+    DT_CHECK(x.defined(), kRuntimeError, what, " ", i, " is missing");
     DT_CHECK(x.sizes() == p.sizes() && x.dtype() == p.dtype(), kRuntimeError, what, " ", i,
              " has size ", x.sizes(), " and dtype ", x.dtype(), ", the parameter ", p.sizes(),
              " and ", p.dtype());
-  }
-
-  Tensor in_param_order(int64_t i, const Tensor& x) const {
-    const Tensor& p = params_[i];
     if (x.strides() == p.strides() || x.numel() <= 1) return x;
     const Tensor same = make_empty_strided(p.sizes(), p.strides(), p.dtype(), p.device());
     copy_elements(same, x);
-    return same;
+    return kept_.emplace_back(same);
   }
 
   TensorList params_;
-  std::vector<Tensor> grads_;
-  // The state, list after list; parameters are written too.
-  std::vector<Tensor> written_;
+  // Whole lists, one after the other: element i belongs to parameter i % params_.size().
+  std::vector<View> out_, in_;
+  std::vector<Tensor> written_;  // the state; parameters are written too
+  std::vector<Tensor> kept_;     // copies that views in in_ and out_ look at
 };
 
 }  // namespace
 
-void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, const Operand& lr,
-              double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
-              bool first_step) {
+// The states are lists first, then numbers, as the kernel has them.
+void update_parameters(const OptimizerRow& row, TensorList params, TensorList grads,
+                       TensorList states, const Operand& lr, const Settings& settings, bool first) {
   const GradMode no_grad(false);
-  Step step(params, grads);
-  if (momentum != 0) step.add_state(momentum_buffers, "momentum_buffer");
-  step.launch(op::sgd, lr, [&](SgdCall& call, const Step::Positions& positions) {
-    if (momentum != 0) Step::put(call.momentum_buffer, momentum_buffers, positions);
-    call.nesterov = nesterov;
-    call.maximize = maximize;
-    call.first_step = first_step;
-    call.momentum = momentum;
-    call.dampening = dampening;
-    call.weight_decay = weight_decay;
-  });
+  const int64_t n = params.size();
+  Lists lists(params, grads);
+  for (const bool numbers : {false, true}) {
+    for (int64_t k = 0; k < row.states.size(); ++k) {
+      const OptimizerRow::State& state = row.states[k];
+      if (state.is_number != numbers || !state.exists(settings)) continue;
+      const TensorList list(states.data() + k * n, n);
+      if (numbers)
+        lists.add_numbers(list, state.name);
+      else
+        lists.add_state(list, state.name);
+    }
+  }
+  OptimizerCall call;
+  for (int64_t i = 1; i < row.settings.size(); ++i) {  // the learning rate is an operand
+    if (row.settings[i].is_flag)
+      call.flags.push_back(settings[i] != 0);
+    else
+      call.numbers.push_back(settings[i]);
+  }
+  if (row.reads_first) call.flags.push_back(first);
+  lists.launch(row.op, lr, std::move(call));
 }
 
-void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-               TensorList max_exp_avg_sqs, TensorList steps, const Operand& lr, double beta1,
-               double beta2, double eps, double weight_decay, bool amsgrad, bool maximize,
-               bool decoupled) {
-  const GradMode no_grad(false);
-  Step step(params, grads);
-  step.add_state(exp_avgs, "exp_avg");
-  step.add_state(exp_avg_sqs, "exp_avg_sq");
-  if (amsgrad) step.add_state(max_exp_avg_sqs, "max_exp_avg_sq");
-  step.add_steps(steps);
-  step.launch(op::adam, lr, [&](AdamCall& call, const Step::Positions& positions) {
-    Step::put(call.exp_avg, exp_avgs, positions);
-    Step::put(call.exp_avg_sq, exp_avg_sqs, positions);
-    Step::put(call.step, steps, positions);
-    if (amsgrad) Step::put(call.max_exp_avg_sq, max_exp_avg_sqs, positions);
-    call.maximize = maximize;
-    call.decoupled = decoupled;
-    call.beta1 = beta1;
-    call.beta2 = beta2;
-    call.eps = eps;
-    call.weight_decay = weight_decay;
-  });
+void optimizer_update(const std::string& optimizer, TensorList params, TensorList grads,
+                      TensorList states, const Operand& lr, Span<const double> settings,
+                      bool first) {
+  const OptimizerRow& row = optimizer_row(optimizer);
+  DT_CHECK(settings.size() == row.settings.size(), kValueError, optimizer, " has ",
+           row.settings.size(), " settings, got ", settings.size());
+  const int64_t expected = row.states.size() * params.size();
+  DT_CHECK(states.size() == expected || states.empty(), kRuntimeError, "got ", params.size(),
+           " parameters and ", states.size(), " tensors of state, expected ", row.states.size(),
+           " for each");
+  const std::vector<Tensor> none(static_cast<size_t>(states.empty() ? expected : 0));
+  if (states.empty()) states = none;
+  update_parameters(row, params, grads, states, lr, settings.to_vector(), first);
 }
 
 Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,

@@ -81,4 +81,17 @@ struct PointwiseCall {
   Floats floats() const { return {numbers.floats, numbers.n}; }
 };
 
+// The call of any optimizer (kernels/calls/optimizer.h).
+struct OptimizerCall {
+  std::vector<View> outputs;    // the parameters, then their state, list by list
+  std::vector<View> inputs;     // the gradients, then the learning rate
+  std::vector<int64_t> flags;   // the settings that are truth values, in the row's order
+  std::vector<double> numbers;  // the others but for the learning rate
+
+  Span<const View> outs() const { return outputs; }
+  Span<const View> ins() const { return inputs; }
+  IntList ints() const { return flags; }
+  Floats floats() const { return numbers; }
+};
+
 }  // namespace dt

@@ -9,6 +9,7 @@
 #include "core/runtime/calls/loss.gen.h"
 #include "core/runtime/calls/nn.gen.h"
 #include "core/runtime/calls/optim.gen.h"
+#include "core/runtime/calls/optimizers.gen.h"
 #include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/pointwise_ops.h"
@@ -51,26 +52,34 @@ const Op<SoftmaxCall> log_softmax{kPointwiseOps + 31};
 const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 32};
 const Op<DropoutCall> dropout{kPointwiseOps + 33};
 const Op<ScaleByCall> scale_by{kPointwiseOps + 34};
-const Op<SgdCall> sgd{kPointwiseOps + 35};
-const Op<AdamCall> adam{kPointwiseOps + 36};
-const Op<UniformCall> uniform{kPointwiseOps + 37};
-const Op<NormalCall> normal{kPointwiseOps + 38};
-const Op<RandintCall> randint{kPointwiseOps + 39};
-const Op<RandomKeysCall> random_keys{kPointwiseOps + 40};
-const Op<ArgsortCall> argsort{kPointwiseOps + 41};
-const Op<BernoulliCall> bernoulli{kPointwiseOps + 42};
-const Op<ReductionCall> sum{kPointwiseOps + 43};
-const Op<ReductionCall> mean{kPointwiseOps + 44};
-const Op<ReductionCall> prod{kPointwiseOps + 45};
-const Op<ReductionAlongCall> max_dim{kPointwiseOps + 46};
-const Op<ReductionAlongCall> min_dim{kPointwiseOps + 47};
-const Op<ReductionCall> amax{kPointwiseOps + 48};
-const Op<ReductionCall> amin{kPointwiseOps + 49};
-const Op<VarCall> var{kPointwiseOps + 50};
-const Op<NormCall> norm{kPointwiseOps + 51};
-const Op<ReductionCall> any{kPointwiseOps + 52};
-const Op<ReductionCall> all{kPointwiseOps + 53};
-const Op<CumsumCall> cumsum{kPointwiseOps + 54};
+const Op<UniformCall> uniform{kPointwiseOps + 35};
+const Op<NormalCall> normal{kPointwiseOps + 36};
+const Op<RandintCall> randint{kPointwiseOps + 37};
+const Op<RandomKeysCall> random_keys{kPointwiseOps + 38};
+const Op<ArgsortCall> argsort{kPointwiseOps + 39};
+const Op<BernoulliCall> bernoulli{kPointwiseOps + 40};
+const Op<ReductionCall> sum{kPointwiseOps + 41};
+const Op<ReductionCall> mean{kPointwiseOps + 42};
+const Op<ReductionCall> prod{kPointwiseOps + 43};
+const Op<ReductionAlongCall> max_dim{kPointwiseOps + 44};
+const Op<ReductionAlongCall> min_dim{kPointwiseOps + 45};
+const Op<ReductionCall> amax{kPointwiseOps + 46};
+const Op<ReductionCall> amin{kPointwiseOps + 47};
+const Op<VarCall> var{kPointwiseOps + 48};
+const Op<NormCall> norm{kPointwiseOps + 49};
+const Op<ReductionCall> any{kPointwiseOps + 50};
+const Op<ReductionCall> all{kPointwiseOps + 51};
+const Op<CumsumCall> cumsum{kPointwiseOps + 52};
+const Op<OptimizerCall> sgd{kPointwiseOps + 53};
+const Op<OptimizerCall> adam{kPointwiseOps + 54};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 55};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 56};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 57};
+const Op<OptimizerCall> adamax{kPointwiseOps + 58};
+const Op<OptimizerCall> nadam{kPointwiseOps + 59};
+const Op<OptimizerCall> radam{kPointwiseOps + 60};
+const Op<OptimizerCall> asgd{kPointwiseOps + 61};
+const Op<OptimizerCall> rprop{kPointwiseOps + 62};
 
 }  // namespace op
 

@@ -21,90 +21,17 @@ struct ScaleBy : Call {
         factor(call->in[0]) {}
 };
 
-// torch.optim.SGD's step in place. There are buffers if momentum is not 0. first_step: a buffer
-// starts as the gradient.
-struct Sgd : Call {
-  int64_t k;  // the length of the lists
-  Views param;
-  Views momentum_buffer;
-  Views grad;
-  const dt_view& lr;
-  bool nesterov;
-  bool maximize;
-  bool first_step;
-  double momentum;
-  double dampening;
-  double weight_decay;
-
-  explicit Sgd(const dt_call* call)
-      : Call(call),
-        k(call->n_in - 1),
-        param{call->out + 0, k},
-        momentum_buffer{call->out + k, call->n_out - (k)},
-        grad{call->in + 0, k},
-        lr(call->in[k]),
-        nesterov(call->ints[0] != 0),
-        maximize(call->ints[1] != 0),
-        first_step(call->ints[2] != 0),
-        momentum(call->floats[0]),
-        dampening(call->floats[1]),
-        weight_decay(call->floats[2]) {}
-};
-
-// torch.optim.Adam's step in place; decoupled: AdamW. step is a 0-d float32 per parameter,
-// incremented first. With max_exp_avg_sq it is amsgrad.
-struct Adam : Call {
-  int64_t k;  // the length of the lists
-  Views param;
-  Views exp_avg;
-  Views exp_avg_sq;
-  Views step;
-  Views max_exp_avg_sq;
-  Views grad;
-  const dt_view& lr;
-  bool maximize;
-  bool decoupled;
-  double beta1;
-  double beta2;
-  double eps;
-  double weight_decay;
-
-  explicit Adam(const dt_call* call)
-      : Call(call),
-        k(call->n_in - 1),
-        param{call->out + 0, k},
-        exp_avg{call->out + k, k},
-        exp_avg_sq{call->out + 2 * k, k},
-        step{call->out + 3 * k, k},
-        max_exp_avg_sq{call->out + 4 * k, call->n_out - (4 * k)},
-        grad{call->in + 0, k},
-        lr(call->in[k]),
-        maximize(call->ints[0] != 0),
-        decoupled(call->ints[1] != 0),
-        beta1(call->floats[0]),
-        beta2(call->floats[1]),
-        eps(call->floats[2]),
-        weight_decay(call->floats[3]) {}
-};
-
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
 
 int32_t scale_by(const dt_stream* stream, const calls::ScaleBy& call);
 int64_t scale_by_workspace(const dt_stream* stream, const calls::ScaleBy& call);
-int32_t sgd(const dt_stream* stream, const calls::Sgd& call);
-int64_t sgd_workspace(const dt_stream* stream, const calls::Sgd& call);
-int32_t adam(const dt_stream* stream, const calls::Adam& call);
-int64_t adam_workspace(const dt_stream* stream, const calls::Adam& call);
 
 }  // namespace dt::cpu::kernels
 
 namespace dt::cuda::kernels {
 
 int32_t scale_by(const dt_stream* stream, const calls::ScaleBy& call);
-int32_t sgd(const dt_stream* stream, const calls::Sgd& call);
-int32_t adam(const dt_stream* stream, const calls::Adam& call);
-int64_t adam_workspace(const dt_stream* stream, const calls::Adam& call);
 
 }  // namespace dt::cuda::kernels

@@ -1,9 +1,12 @@
 // Optimizer steps over lists of tensors: one pass over memory, all tensors' elements shared out
-// together.
+// together. What a step computes is in optimizers.gen.h.
 #include "kernels/calls/optim.gen.h"
+#include "kernels/calls/optimizers.gen.h"
+#include "kernels/cpu/common.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/cpu/workers.h"
 #include "kernels/math.h"
+#include "kernels/optimizers.gen.h"
 
 namespace dt::cpu {
 namespace {
@@ -84,8 +87,8 @@ inline void for_each_element(const dt_stream* stream, const calls::Views& views,
   parallel_for(stream, tasks, run);
 }
 
-int64_t starts_bytes(const calls::Views& views) {
-  return (views.n + 1) * static_cast<int64_t>(sizeof(int64_t));
+int64_t starts_bytes(int64_t k) {
+  return (k + 1) * static_cast<int64_t>(sizeof(int64_t));
 }
 
 // Calls body(T()) with the arithmetic type of a dtype; false if there is none.
@@ -113,153 +116,149 @@ inline double number_of(const dt_view& view) {
   return view.dtype == DT_FLOAT32 ? static_cast<double>(*data<float>(view)) : *data<double>(view);
 }
 
-// ---- SGD
+// ---- optimizers
 
-template <class T>
-struct Sgd {
-  T lr, momentum, keep, weight_decay, sign;  // keep = 1 - dampening
-  bool nesterov, first_step;
-
-  explicit Sgd(const calls::Sgd& call)
-      : lr(static_cast<T>(number_of(call.lr))),
-        momentum(static_cast<T>(call.momentum)),
-        keep(static_cast<T>(1 - call.dampening)),
-        weight_decay(static_cast<T>(call.weight_decay)),
-        sign(call.maximize ? T(-1) : T(1)),
-        nesterov(call.nesterov),
-        first_step(call.first_step) {}
-
-  T gradient(T grad, T param) const {
-    const T g = sign * grad;
-    return weight_decay != T(0) ? g + weight_decay * param : g;
+// The numbers of the parameters, which follow the lists of state that there are.
+template <class Optimizer>
+class States {
+ public:
+  States(const calls::Optimizer& call, unsigned present)
+      : k_(call.k),
+        first_(call.param + (1 + optim::lists_before(present, Optimizer::kLists)) * k_) {}
+  void of(int64_t parameter, float** out) const {
+    for (int s = 0; s < Optimizer::kStates; ++s) out[s] = data<float>(first_[s * k_ + parameter]);
   }
 
-  void plain(T* param, const T* grad, int64_t n) const {
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) param[i] -= lr * gradient(grad[i], param[i]);
-  }
-
-  // The first buffer is the gradient itself, undampened.
-  void with_momentum(T* param, T* buffer, const T* grad, int64_t n) const {
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
-      const T g = gradient(grad[i], param[i]), old = buffer[i];
-      const T b = first_step ? g : momentum * old + keep * g;
-      buffer[i] = b;
-      param[i] -= lr * (nesterov ? g + momentum * b : b);
-    }
-  }
+ private:
+  int64_t k_;
+  const dt_view* first_;
 };
 
-// ---- Adam
+inline double power(double base, double exponent) {
+  return math::pow(base, exponent);
+}
 
-template <class T>
-struct Adam {
-  T decay, coupled_decay, sign, beta1_rest, beta2, beta2_rest, eps;
-  T step_size, inverse_root;  // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t)
+// What the updates of all parameters go by. All tensors of a list are usually at the same step,
+// whose powers cost more than a small tensor's update: equal numbers are prepared once.
+template <class Optimizer>
+class Prepared {
+ public:
+  using Numbers = typename Optimizer::Numbers;
 
-  Adam(const calls::Adam& call, double lr, double step)
-      : decay(static_cast<T>(call.decoupled ? 1 - lr * call.weight_decay : 1)),
-        coupled_decay(static_cast<T>(call.decoupled ? 0 : call.weight_decay)),
-        sign(call.maximize ? T(-1) : T(1)),
-        beta1_rest(static_cast<T>(1 - call.beta1)),
-        beta2(static_cast<T>(call.beta2)),
-        beta2_rest(static_cast<T>(1 - call.beta2)),
-        eps(static_cast<T>(call.eps)),
-        step_size(static_cast<T>(lr / (1 - math::pow(call.beta1, step)))),
-        inverse_root(static_cast<T>(1 / math::sqrt(1 - math::pow(call.beta2, step)))) {}
-
-  template <bool kAmsgrad>
-  void run(T* param, T* exp_avg, T* exp_avg_sq, T* max_exp_avg_sq, const T* grad, int64_t n) const {
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
-      const T p = param[i] * decay;
-      const T signed_grad = sign * grad[i];
-      const T g = coupled_decay != T(0) ? signed_grad + coupled_decay * p : signed_grad;
-      const T m = exp_avg[i] + beta1_rest * (g - exp_avg[i]);
-      const T v = beta2 * exp_avg_sq[i] + beta2_rest * g * g;
-      T scale = v;
-      exp_avg[i] = m;
-      exp_avg_sq[i] = v;
-      if constexpr (kAmsgrad) {
-        scale = math::maximum(max_exp_avg_sq[i], v);
-        max_exp_avg_sq[i] = scale;
+  // `numbers` has room for one Numbers for each of k parameters.
+  Prepared(const typename Optimizer::Settings& settings, const States<Optimizer>& states, int64_t k,
+           Numbers* numbers)
+      : numbers_(numbers) {
+    constexpr int n = Optimizer::kStates > 0 ? Optimizer::kStates : 1;
+    float before[n] = {}, after[n] = {};
+    for (int64_t i = 0; i < k; ++i) {
+      float* state[n];
+      states.of(i, state);
+      bool same = i > 0;
+      for (int s = 0; s < Optimizer::kStates; ++s) same &= *state[s] == before[s];
+      if (same) {
+        for (int s = 0; s < Optimizer::kStates; ++s) *state[s] = after[s];
+        numbers_[i] = numbers_[i - 1];
+        continue;
       }
-      param[i] = p - step_size * m / (math::sqrt(scale) * inverse_root + eps);
+      for (int s = 0; s < Optimizer::kStates; ++s) before[s] = *state[s];
+      numbers_[i] = Optimizer::prepare(settings, state, power);
+      for (int s = 0; s < Optimizer::kStates; ++s) after[s] = *state[s];
     }
   }
+  const Numbers& of(int64_t tensor) const { return numbers_[tensor]; }
+
+ private:
+  Numbers* numbers_;
 };
 
-// All tensors of a list are usually at the same step, whose powers of beta cost more than a small
-// tensor's update: they are computed once, for the first tensor.
-struct Adams {
-  float step;
-  Adam<float> single;
-  Adam<double> precise;
-
-  Adams(const calls::Adam& call, double lr, float step)
-      : step(step), single(call, lr, step), precise(call, lr, step) {}
-  const Adam<float>& get(float) const { return single; }
-  const Adam<double>& get(double) const { return precise; }
+template <int... kNumbers>
+struct Indices {};
+template <int n, int... kNumbers>
+struct IndicesUpTo : IndicesUpTo<n - 1, n - 1, kNumbers...> {};
+template <int... kNumbers>
+struct IndicesUpTo<0, kNumbers...> {
+  using type = Indices<kNumbers...>;
 };
+
+// The lists are named one by one, for a loop over them would keep the one over elements from
+// becoming vector code. The gradient is not written.
+template <class T, class Update, class... List>
+inline void update_run(Update update, int64_t n, const T* grad, List*... lists) {
+  DT_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i) {
+    T x[] = {lists[i]..., grad[i]};
+    update(x);
+    int k = 0;
+    ((lists[i] = x[k++]), ...);
+  }
+}
+
+template <class T, class Update, int... kLists>
+inline void update_run(const Update& update, int64_t n, const T* grad, T* const* lists,
+                       Indices<kLists...>) {
+  update_run<T>(update, n, grad, lists[kLists]...);
+}
+
+template <class Optimizer, unsigned kPresent>
+int32_t step_with(const dt_stream* stream, const calls::Optimizer& call,
+                  const typename Optimizer::Settings& settings) {
+  using Numbers = typename Optimizer::Numbers;
+  constexpr int kLists = 1 + optim::lists_before(kPresent, Optimizer::kLists);  // written
+  auto* const numbers =
+      reinterpret_cast<Numbers*>(static_cast<char*>(call.workspace) + starts_bytes(call.k));
+  const Prepared<Optimizer> prepared(settings, States<Optimizer>(call, kPresent), call.k, numbers);
+  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
+    with_type(call.param[i].dtype, [&](auto type) {
+      using T = decltype(type);
+      T* at[kLists];
+      for (int l = 0; l < kLists; ++l) at[l] = data<T>(call.param[l * call.k + i]) + offset;
+      const T* grad = data<T>(call.grad[i]) + offset;
+      const typename Optimizer::template Update<T, kPresent> update(prepared.of(i));
+      update_run<T>(update, n, grad, at, typename IndicesUpTo<kLists>::type());
+    });
+  };
+  for_each_element(stream, {call.param, call.k}, call.workspace, kLists + 1, body);
+  return DT_KERNEL_OK;
+}
+
+// Finds the instance for the lists that there are.
+template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
+int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsigned present,
+                     const typename Optimizer::Settings& settings) {
+  if (kPresent == present) return step_with<Optimizer, kPresent>(stream, call, settings);
+  if constexpr (kPresent != Optimizer::kAlways) {
+    constexpr unsigned kOptional = kPresent & ~Optimizer::kAlways;
+    constexpr unsigned kNext = ((kOptional - 1) & ~Optimizer::kAlways) | Optimizer::kAlways;
+    return step_present<Optimizer, kNext>(stream, call, present, settings);
+  }
+  return DT_KERNEL_UNSUPPORTED;
+}
+
+template <class Optimizer>
+int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
+  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  if (call.k == 0) return DT_KERNEL_OK;
+  const typename Optimizer::Settings settings(call, number_of(call.lr));
+  return step_present<Optimizer>(stream, call, Optimizer::present(settings), settings);
+}
+
+template <class Optimizer>
+int64_t step_bytes(const calls::Optimizer& call) {
+  return starts_bytes(call.k) + call.k * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
+}
 
 }  // namespace
 
-int32_t kernels::sgd(const dt_stream* stream, const calls::Sgd& call) {
-  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
-  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(call.param[i].dtype, [&](auto type) {
-      using T = decltype(type);
-      const Sgd<T> step(call);
-      T* param = data<T>(call.param[i]) + offset;
-      const T* grad = data<T>(call.grad[i]) + offset;
-      if (call.momentum_buffer.empty()) {
-        step.plain(param, grad, n);
-      } else {
-        step.with_momentum(param, data<T>(call.momentum_buffer[i]) + offset, grad, n);
-      }
-    });
-  };
-  for_each_element(stream, call.param, call.workspace, 2, body);
-  return DT_KERNEL_OK;
-}
-
-int64_t kernels::sgd_workspace(const dt_stream*, const calls::Sgd& call) {
-  return starts_bytes(call.param);
-}
-
-int32_t kernels::adam(const dt_stream* stream, const calls::Adam& call) {
-  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
-  if (call.k == 0) return DT_KERNEL_OK;
-  // Before any task reads them: a tensor may be shared out between tasks.
-  for (const dt_view& step : call.step) *data<float>(step) += 1.0f;
-  const double lr = number_of(call.lr);
-  const Adams common(call, lr, *data<float>(call.step[0]));
-  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(call.param[i].dtype, [&](auto type) {
-      using T = decltype(type);
-      const float at = *data<float>(call.step[i]);
-      const Adam<T> step =
-          at == common.step ? common.get(T()) : Adam<T>(call, lr, static_cast<double>(at));
-      T* param = data<T>(call.param[i]) + offset;
-      T* exp_avg = data<T>(call.exp_avg[i]) + offset;
-      T* exp_avg_sq = data<T>(call.exp_avg_sq[i]) + offset;
-      const T* grad = data<T>(call.grad[i]) + offset;
-      if (call.max_exp_avg_sq.empty()) {
-        step.template run<false>(param, exp_avg, exp_avg_sq, nullptr, grad, n);
-      } else {
-        step.template run<true>(param, exp_avg, exp_avg_sq,
-                                data<T>(call.max_exp_avg_sq[i]) + offset, grad, n);
-      }
-    });
-  };
-  for_each_element(stream, call.param, call.workspace, 4, body);
-  return DT_KERNEL_OK;
-}
-
-int64_t kernels::adam_workspace(const dt_stream*, const calls::Adam& call) {
-  return starts_bytes(call.param);
-}
+#define DT_ROW(Name, name)                                                            \
+  int32_t kernels::name(const dt_stream* stream, const calls::Optimizer& call) {      \
+    return step<optim::Name>(stream, call);                                           \
+  }                                                                                   \
+  int64_t kernels::name##_workspace(const dt_stream*, const calls::Optimizer& call) { \
+    return step_bytes<optim::Name>(call);                                             \
+  }
+DT_OPTIMIZERS(DT_ROW)
+#undef DT_ROW
 
 // As gradient clipping needs it.
 int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
@@ -278,7 +277,7 @@ int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
 }
 
 int64_t kernels::scale_by_workspace(const dt_stream*, const calls::ScaleBy& call) {
-  return starts_bytes(call.x);
+  return starts_bytes(call.k);
 }
 
 }  // namespace dt::cpu

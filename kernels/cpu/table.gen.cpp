@@ -7,6 +7,7 @@
 #include "kernels/calls/loss.gen.h"
 #include "kernels/calls/nn.gen.h"
 #include "kernels/calls/optim.gen.h"
+#include "kernels/calls/optimizers.gen.h"
 #include "kernels/calls/pointwise.gen.h"
 #include "kernels/calls/random.gen.h"
 #include "kernels/calls/reduce.gen.h"
@@ -51,8 +52,6 @@ void add_kernels(dt_registry* registry) {
   add(registry, "log_softmax_backward", run<SoftmaxBackward, kernels::log_softmax_backward>);
   add(registry, "dropout", run<Dropout, kernels::dropout>);
   add(registry, "scale_by", run<ScaleBy, kernels::scale_by>, workspace<ScaleBy, kernels::scale_by_workspace>);
-  add(registry, "sgd", run<Sgd, kernels::sgd>, workspace<Sgd, kernels::sgd_workspace>);
-  add(registry, "adam", run<Adam, kernels::adam>, workspace<Adam, kernels::adam_workspace>);
   add(registry, "uniform", run<Uniform, kernels::uniform>);
   add(registry, "normal", run<Normal, kernels::normal>);
   add(registry, "randint", run<Randint, kernels::randint>);
@@ -71,6 +70,16 @@ void add_kernels(dt_registry* registry) {
   add(registry, "any", run<Reduction, kernels::any>, workspace<Reduction, kernels::any_workspace>);
   add(registry, "all", run<Reduction, kernels::all>, workspace<Reduction, kernels::all_workspace>);
   add(registry, "cumsum", run<Cumsum, kernels::cumsum>, workspace<Cumsum, kernels::cumsum_workspace>);
+  add(registry, "sgd", run<Optimizer, kernels::sgd>, workspace<Optimizer, kernels::sgd_workspace>);
+  add(registry, "adam", run<Optimizer, kernels::adam>, workspace<Optimizer, kernels::adam_workspace>);
+  add(registry, "rmsprop", run<Optimizer, kernels::rmsprop>, workspace<Optimizer, kernels::rmsprop_workspace>);
+  add(registry, "adagrad", run<Optimizer, kernels::adagrad>, workspace<Optimizer, kernels::adagrad_workspace>);
+  add(registry, "adadelta", run<Optimizer, kernels::adadelta>, workspace<Optimizer, kernels::adadelta_workspace>);
+  add(registry, "adamax", run<Optimizer, kernels::adamax>, workspace<Optimizer, kernels::adamax_workspace>);
+  add(registry, "nadam", run<Optimizer, kernels::nadam>, workspace<Optimizer, kernels::nadam_workspace>);
+  add(registry, "radam", run<Optimizer, kernels::radam>, workspace<Optimizer, kernels::radam_workspace>);
+  add(registry, "asgd", run<Optimizer, kernels::asgd>, workspace<Optimizer, kernels::asgd_workspace>);
+  add(registry, "rprop", run<Optimizer, kernels::rprop>, workspace<Optimizer, kernels::rprop_workspace>);
   add(registry, "neg", run<Pointwise, kernels::neg>);
   add(registry, "neg_backward", run<Pointwise, kernels::neg_backward>);
   add(registry, "abs", run<Pointwise, kernels::abs>);

@@ -801,6 +801,376 @@ static int fn_nn_bce_with_logits_loss(lua_State *L) {
   return 1;
 }
 
+static int fn_optim_sgd(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", NULL};
+  dtl_call c = {L, "SGD", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.001;
+  double a_momentum = 0.0;
+  double a_dampening = 0.0;
+  double a_weight_decay = 0.0;
+  int32_t a_nesterov = 0;
+  int32_t a_maximize = 0;
+  dt_sgd_options o_opts = DT_SGD_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_momentum = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_dampening = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_weight_decay = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_nesterov = dtl_bool(&c, 6);
+  if (!dtl_absent(&c, 7)) a_maximize = dtl_bool(&c, 7);
+  o_opts.lr = a_lr;
+  o_opts.momentum = a_momentum;
+  o_opts.dampening = a_dampening;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.nesterov = a_nesterov;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_sgd(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_adam(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", "decoupled_weight_decay", NULL};
+  dtl_call c = {L, "Adam", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.001;
+  double a_beta1 = 0.9;
+  double a_beta2 = 0.999;
+  double a_eps = 1e-08;
+  double a_weight_decay = 0.0;
+  int32_t a_amsgrad = 0;
+  int32_t a_maximize = 0;
+  int32_t a_decoupled_weight_decay = 0;
+  dt_adam_options o_opts = DT_ADAM_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_beta1 = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_beta2 = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_eps = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_amsgrad = dtl_bool(&c, 7);
+  if (!dtl_absent(&c, 8)) a_maximize = dtl_bool(&c, 8);
+  if (!dtl_absent(&c, 9)) a_decoupled_weight_decay = dtl_bool(&c, 9);
+  o_opts.lr = a_lr;
+  o_opts.beta1 = a_beta1;
+  o_opts.beta2 = a_beta2;
+  o_opts.eps = a_eps;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.amsgrad = a_amsgrad;
+  o_opts.maximize = a_maximize;
+  o_opts.decoupled_weight_decay = a_decoupled_weight_decay;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_adam(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_adamw(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", NULL};
+  dtl_call c = {L, "AdamW", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.001;
+  double a_beta1 = 0.9;
+  double a_beta2 = 0.999;
+  double a_eps = 1e-08;
+  double a_weight_decay = 0.01;
+  int32_t a_amsgrad = 0;
+  int32_t a_maximize = 0;
+  dt_adamw_options o_opts = DT_ADAMW_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_beta1 = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_beta2 = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_eps = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_amsgrad = dtl_bool(&c, 7);
+  if (!dtl_absent(&c, 8)) a_maximize = dtl_bool(&c, 8);
+  o_opts.lr = a_lr;
+  o_opts.beta1 = a_beta1;
+  o_opts.beta2 = a_beta2;
+  o_opts.eps = a_eps;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.amsgrad = a_amsgrad;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_adamw(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_rmsprop(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "alpha", "eps", "weight_decay", "momentum", "centered", "maximize", NULL};
+  dtl_call c = {L, "RMSprop", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.01;
+  double a_alpha = 0.99;
+  double a_eps = 1e-08;
+  double a_weight_decay = 0.0;
+  double a_momentum = 0.0;
+  int32_t a_centered = 0;
+  int32_t a_maximize = 0;
+  dt_rmsprop_options o_opts = DT_RMSPROP_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_alpha = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_eps = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_weight_decay = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_momentum = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_centered = dtl_bool(&c, 7);
+  if (!dtl_absent(&c, 8)) a_maximize = dtl_bool(&c, 8);
+  o_opts.lr = a_lr;
+  o_opts.alpha = a_alpha;
+  o_opts.eps = a_eps;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.momentum = a_momentum;
+  o_opts.centered = a_centered;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_rmsprop(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_adagrad(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps", "maximize", NULL};
+  dtl_call c = {L, "Adagrad", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.01;
+  double a_lr_decay = 0.0;
+  double a_weight_decay = 0.0;
+  double a_initial_accumulator_value = 0.0;
+  double a_eps = 1e-10;
+  int32_t a_maximize = 0;
+  dt_adagrad_options o_opts = DT_ADAGRAD_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_lr_decay = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_weight_decay = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_initial_accumulator_value = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_eps = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_maximize = dtl_bool(&c, 7);
+  o_opts.lr = a_lr;
+  o_opts.lr_decay = a_lr_decay;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.initial_accumulator_value = a_initial_accumulator_value;
+  o_opts.eps = a_eps;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_adagrad(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_adadelta(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "rho", "eps", "weight_decay", "maximize", NULL};
+  dtl_call c = {L, "Adadelta", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 1.0;
+  double a_rho = 0.9;
+  double a_eps = 1e-06;
+  double a_weight_decay = 0.0;
+  int32_t a_maximize = 0;
+  dt_adadelta_options o_opts = DT_ADADELTA_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_rho = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_eps = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_weight_decay = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_maximize = dtl_bool(&c, 6);
+  o_opts.lr = a_lr;
+  o_opts.rho = a_rho;
+  o_opts.eps = a_eps;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_adadelta(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_adamax(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "beta1", "beta2", "eps", "weight_decay", "maximize", NULL};
+  dtl_call c = {L, "Adamax", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.002;
+  double a_beta1 = 0.9;
+  double a_beta2 = 0.999;
+  double a_eps = 1e-08;
+  double a_weight_decay = 0.0;
+  int32_t a_maximize = 0;
+  dt_adamax_options o_opts = DT_ADAMAX_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_beta1 = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_beta2 = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_eps = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_maximize = dtl_bool(&c, 7);
+  o_opts.lr = a_lr;
+  o_opts.beta1 = a_beta1;
+  o_opts.beta2 = a_beta2;
+  o_opts.eps = a_eps;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_adamax(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_nadam(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "beta1", "beta2", "eps", "weight_decay", "momentum_decay", "decoupled_weight_decay", "maximize", NULL};
+  dtl_call c = {L, "NAdam", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.002;
+  double a_beta1 = 0.9;
+  double a_beta2 = 0.999;
+  double a_eps = 1e-08;
+  double a_weight_decay = 0.0;
+  double a_momentum_decay = 0.004;
+  int32_t a_decoupled_weight_decay = 0;
+  int32_t a_maximize = 0;
+  dt_nadam_options o_opts = DT_NADAM_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_beta1 = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_beta2 = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_eps = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_momentum_decay = dtl_real(&c, 7);
+  if (!dtl_absent(&c, 8)) a_decoupled_weight_decay = dtl_bool(&c, 8);
+  if (!dtl_absent(&c, 9)) a_maximize = dtl_bool(&c, 9);
+  o_opts.lr = a_lr;
+  o_opts.beta1 = a_beta1;
+  o_opts.beta2 = a_beta2;
+  o_opts.eps = a_eps;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.momentum_decay = a_momentum_decay;
+  o_opts.decoupled_weight_decay = a_decoupled_weight_decay;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_nadam(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_radam(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "beta1", "beta2", "eps", "weight_decay", "decoupled_weight_decay", "maximize", NULL};
+  dtl_call c = {L, "RAdam", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.001;
+  double a_beta1 = 0.9;
+  double a_beta2 = 0.999;
+  double a_eps = 1e-08;
+  double a_weight_decay = 0.0;
+  int32_t a_decoupled_weight_decay = 0;
+  int32_t a_maximize = 0;
+  dt_radam_options o_opts = DT_RADAM_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_beta1 = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_beta2 = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_eps = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_decoupled_weight_decay = dtl_bool(&c, 7);
+  if (!dtl_absent(&c, 8)) a_maximize = dtl_bool(&c, 8);
+  o_opts.lr = a_lr;
+  o_opts.beta1 = a_beta1;
+  o_opts.beta2 = a_beta2;
+  o_opts.eps = a_eps;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.decoupled_weight_decay = a_decoupled_weight_decay;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_radam(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_asgd(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "lambd", "alpha", "t0", "weight_decay", "maximize", NULL};
+  dtl_call c = {L, "ASGD", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.01;
+  double a_lambd = 0.0001;
+  double a_alpha = 0.75;
+  double a_t0 = 1000000.0;
+  double a_weight_decay = 0.0;
+  int32_t a_maximize = 0;
+  dt_asgd_options o_opts = DT_ASGD_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_lambd = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_alpha = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_t0 = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_maximize = dtl_bool(&c, 7);
+  o_opts.lr = a_lr;
+  o_opts.lambd = a_lambd;
+  o_opts.alpha = a_alpha;
+  o_opts.t0 = a_t0;
+  o_opts.weight_decay = a_weight_decay;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_asgd(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
+static int fn_optim_rprop(lua_State *L) {
+  static const char *const names[] = {
+    "params", "lr", "etaminus", "etaplus", "step_size_min", "step_size_max", "maximize", NULL};
+  dtl_call c = {L, "Rprop", names};
+  dtl_tensors a_params = {NULL, DT_ABSENT};
+  double a_lr = 0.01;
+  double a_etaminus = 0.5;
+  double a_etaplus = 1.2;
+  double a_step_size_min = 1e-06;
+  double a_step_size_max = 50.0;
+  int32_t a_maximize = 0;
+  dt_rprop_options o_opts = DT_RPROP_OPTIONS_INIT;
+  void *r_out;
+  dtl_arguments(&c);
+  a_params = dtl_tensor_list(&c, 1, 0);
+  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
+  if (!dtl_absent(&c, 3)) a_etaminus = dtl_real(&c, 3);
+  if (!dtl_absent(&c, 4)) a_etaplus = dtl_real(&c, 4);
+  if (!dtl_absent(&c, 5)) a_step_size_min = dtl_real(&c, 5);
+  if (!dtl_absent(&c, 6)) a_step_size_max = dtl_real(&c, 6);
+  if (!dtl_absent(&c, 7)) a_maximize = dtl_bool(&c, 7);
+  o_opts.lr = a_lr;
+  o_opts.etaminus = a_etaminus;
+  o_opts.etaplus = a_etaplus;
+  o_opts.step_size_min = a_step_size_min;
+  o_opts.step_size_max = a_step_size_max;
+  o_opts.maximize = a_maximize;
+  r_out = dtl_new(L, &dtl_kind_optimizer);
+  dtl_check(L, dt_optim_rprop(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
+  return 1;
+}
+
 static int fn_backward(lua_State *L) {
   static const char *const names[] = {
     "self", "gradient", "retain_graph", "create_graph", "inputs", NULL};
@@ -3234,108 +3604,6 @@ static int fn_embedding(lua_State *L) {
   return 1;
 }
 
-static int fn_optim_sgd(lua_State *L) {
-  static const char *const names[] = {
-    "params", "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", NULL};
-  dtl_call c = {L, "SGD", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
-  double a_lr = 0.001;
-  double a_momentum = 0.0;
-  double a_dampening = 0.0;
-  double a_weight_decay = 0.0;
-  int32_t a_nesterov = 0;
-  int32_t a_maximize = 0;
-  dt_sgd_options o_opts = DT_SGD_OPTIONS_INIT;
-  void *r_out;
-  dtl_arguments(&c);
-  a_params = dtl_tensor_list(&c, 1, 0);
-  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
-  if (!dtl_absent(&c, 3)) a_momentum = dtl_real(&c, 3);
-  if (!dtl_absent(&c, 4)) a_dampening = dtl_real(&c, 4);
-  if (!dtl_absent(&c, 5)) a_weight_decay = dtl_real(&c, 5);
-  if (!dtl_absent(&c, 6)) a_nesterov = dtl_bool(&c, 6);
-  if (!dtl_absent(&c, 7)) a_maximize = dtl_bool(&c, 7);
-  o_opts.lr = a_lr;
-  o_opts.momentum = a_momentum;
-  o_opts.dampening = a_dampening;
-  o_opts.weight_decay = a_weight_decay;
-  o_opts.nesterov = a_nesterov;
-  o_opts.maximize = a_maximize;
-  r_out = dtl_new(L, &dtl_kind_optimizer);
-  dtl_check(L, dt_optim_sgd(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
-  return 1;
-}
-
-static int fn_optim_adam(lua_State *L) {
-  static const char *const names[] = {
-    "params", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", NULL};
-  dtl_call c = {L, "Adam", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
-  double a_lr = 0.001;
-  double a_beta1 = 0.9;
-  double a_beta2 = 0.999;
-  double a_eps = 1e-08;
-  double a_weight_decay = 0.0;
-  int32_t a_amsgrad = 0;
-  int32_t a_maximize = 0;
-  dt_adam_options o_opts = DT_ADAM_OPTIONS_INIT;
-  void *r_out;
-  dtl_arguments(&c);
-  a_params = dtl_tensor_list(&c, 1, 0);
-  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
-  if (!dtl_absent(&c, 3)) a_beta1 = dtl_real(&c, 3);
-  if (!dtl_absent(&c, 4)) a_beta2 = dtl_real(&c, 4);
-  if (!dtl_absent(&c, 5)) a_eps = dtl_real(&c, 5);
-  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
-  if (!dtl_absent(&c, 7)) a_amsgrad = dtl_bool(&c, 7);
-  if (!dtl_absent(&c, 8)) a_maximize = dtl_bool(&c, 8);
-  o_opts.lr = a_lr;
-  o_opts.beta1 = a_beta1;
-  o_opts.beta2 = a_beta2;
-  o_opts.eps = a_eps;
-  o_opts.weight_decay = a_weight_decay;
-  o_opts.amsgrad = a_amsgrad;
-  o_opts.maximize = a_maximize;
-  r_out = dtl_new(L, &dtl_kind_optimizer);
-  dtl_check(L, dt_optim_adam(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
-  return 1;
-}
-
-static int fn_optim_adamw(lua_State *L) {
-  static const char *const names[] = {
-    "params", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", NULL};
-  dtl_call c = {L, "AdamW", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
-  double a_lr = 0.001;
-  double a_beta1 = 0.9;
-  double a_beta2 = 0.999;
-  double a_eps = 1e-08;
-  double a_weight_decay = 0.01;
-  int32_t a_amsgrad = 0;
-  int32_t a_maximize = 0;
-  dt_adamw_options o_opts = DT_ADAMW_OPTIONS_INIT;
-  void *r_out;
-  dtl_arguments(&c);
-  a_params = dtl_tensor_list(&c, 1, 0);
-  if (!dtl_absent(&c, 2)) a_lr = dtl_real(&c, 2);
-  if (!dtl_absent(&c, 3)) a_beta1 = dtl_real(&c, 3);
-  if (!dtl_absent(&c, 4)) a_beta2 = dtl_real(&c, 4);
-  if (!dtl_absent(&c, 5)) a_eps = dtl_real(&c, 5);
-  if (!dtl_absent(&c, 6)) a_weight_decay = dtl_real(&c, 6);
-  if (!dtl_absent(&c, 7)) a_amsgrad = dtl_bool(&c, 7);
-  if (!dtl_absent(&c, 8)) a_maximize = dtl_bool(&c, 8);
-  o_opts.lr = a_lr;
-  o_opts.beta1 = a_beta1;
-  o_opts.beta2 = a_beta2;
-  o_opts.eps = a_eps;
-  o_opts.weight_decay = a_weight_decay;
-  o_opts.amsgrad = a_amsgrad;
-  o_opts.maximize = a_maximize;
-  r_out = dtl_new(L, &dtl_kind_optimizer);
-  dtl_check(L, dt_optim_adamw(a_params.p, a_params.n, &o_opts, (dt_optimizer **)r_out));
-  return 1;
-}
-
 static int fn_optimizer_step(lua_State *L) {
   static const char *const names[] = {"self", NULL};
   dtl_call c = {L, "step", names};
@@ -3540,76 +3808,28 @@ static int fn_clip_grad_norm_(lua_State *L) {
   return 1;
 }
 
-static int fn_sgd_step(lua_State *L) {
+static int fn_optimizer_update(lua_State *L) {
   static const char *const names[] = {
-    "params", "grads", "momentum_buffers", "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "first_step", NULL};
-  dtl_call c = {L, "sgd_step", names};
+    "optimizer", "params", "grads", "states", "lr", "settings", "first", NULL};
+  dtl_call c = {L, "optimizer_update", names};
+  const char *a_optimizer = NULL;
   dtl_tensors a_params = {NULL, DT_ABSENT};
   dtl_tensors a_grads = {NULL, DT_ABSENT};
-  dtl_tensors a_momentum_buffers = {NULL, DT_ABSENT};
+  dtl_tensors a_states = {NULL, DT_ABSENT};
   dtl_operand a_lr = {NULL, {0, 0, 0}};
-  double a_momentum = 0;
-  double a_dampening = 0;
-  double a_weight_decay = 0;
-  int32_t a_nesterov = 0;
-  int32_t a_maximize = 0;
-  int32_t a_first_step = 0;
+  dtl_reals a_settings = {NULL, DT_ABSENT};
+  int32_t a_first = 0;
   dtl_arguments(&c);
-  a_params = dtl_tensor_list(&c, 1, 0);
-  a_grads = dtl_tensor_list(&c, 2, 0);
-  a_momentum_buffers = dtl_tensor_list(&c, 3, 0);
-  a_lr = dtl_read_operand(&c, 4);
-  a_momentum = dtl_real(&c, 5);
-  a_dampening = dtl_real(&c, 6);
-  a_weight_decay = dtl_real(&c, 7);
-  a_nesterov = dtl_bool(&c, 8);
-  a_maximize = dtl_bool(&c, 9);
-  a_first_step = dtl_bool(&c, 10);
-  dtl_check(L, dt_sgd_step(
-    a_params.p, a_params.n, a_grads.p, a_grads.n, a_momentum_buffers.p, a_momentum_buffers.n,
-    a_lr.tensor, a_lr.number.kind, a_lr.number.i, a_lr.number.f, a_momentum, a_dampening,
-    a_weight_decay, a_nesterov, a_maximize, a_first_step));
-  return 0;
-}
-
-static int fn_adam_step(lua_State *L) {
-  static const char *const names[] = {
-    "params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs", "steps", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", "decoupled", NULL};
-  dtl_call c = {L, "adam_step", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
-  dtl_tensors a_grads = {NULL, DT_ABSENT};
-  dtl_tensors a_exp_avgs = {NULL, DT_ABSENT};
-  dtl_tensors a_exp_avg_sqs = {NULL, DT_ABSENT};
-  dtl_tensors a_max_exp_avg_sqs = {NULL, DT_ABSENT};
-  dtl_tensors a_steps = {NULL, DT_ABSENT};
-  dtl_operand a_lr = {NULL, {0, 0, 0}};
-  double a_beta1 = 0;
-  double a_beta2 = 0;
-  double a_eps = 0;
-  double a_weight_decay = 0;
-  int32_t a_amsgrad = 0;
-  int32_t a_maximize = 0;
-  int32_t a_decoupled = 0;
-  dtl_arguments(&c);
-  a_params = dtl_tensor_list(&c, 1, 0);
-  a_grads = dtl_tensor_list(&c, 2, 0);
-  a_exp_avgs = dtl_tensor_list(&c, 3, 0);
-  a_exp_avg_sqs = dtl_tensor_list(&c, 4, 0);
-  a_max_exp_avg_sqs = dtl_tensor_list(&c, 5, 0);
-  a_steps = dtl_tensor_list(&c, 6, 0);
-  a_lr = dtl_read_operand(&c, 7);
-  a_beta1 = dtl_real(&c, 8);
-  a_beta2 = dtl_real(&c, 9);
-  a_eps = dtl_real(&c, 10);
-  a_weight_decay = dtl_real(&c, 11);
-  a_amsgrad = dtl_bool(&c, 12);
-  a_maximize = dtl_bool(&c, 13);
-  a_decoupled = dtl_bool(&c, 14);
-  dtl_check(L, dt_adam_step(
-    a_params.p, a_params.n, a_grads.p, a_grads.n, a_exp_avgs.p, a_exp_avgs.n, a_exp_avg_sqs.p,
-    a_exp_avg_sqs.n, a_max_exp_avg_sqs.p, a_max_exp_avg_sqs.n, a_steps.p, a_steps.n, a_lr.tensor,
-    a_lr.number.kind, a_lr.number.i, a_lr.number.f, a_beta1, a_beta2, a_eps, a_weight_decay,
-    a_amsgrad, a_maximize, a_decoupled));
+  a_optimizer = dtl_string(&c, 1);
+  a_params = dtl_tensor_list(&c, 2, 0);
+  a_grads = dtl_tensor_list(&c, 3, 0);
+  a_states = dtl_tensor_list(&c, 4, 1);
+  a_lr = dtl_read_operand(&c, 5);
+  a_settings = dtl_real_list(&c, 6, 0);
+  if (!dtl_absent(&c, 7)) a_first = dtl_bool(&c, 7);
+  dtl_check(L, dt_optimizer_update(
+    a_optimizer, a_params.p, a_params.n, a_grads.p, a_grads.n, a_states.p, a_states.n, a_lr.tensor,
+    a_lr.number.kind, a_lr.number.i, a_lr.number.f, a_settings.p, a_settings.n, a_first));
   return 0;
 }
 
@@ -7428,6 +7648,20 @@ static const luaL_Reg functions_nn[] = {
     {"Sequential", fn_nn_sequential},
     {NULL, NULL}};
 
+static const luaL_Reg functions_optim[] = {
+    {"SGD", fn_optim_sgd},
+    {"Adam", fn_optim_adam},
+    {"AdamW", fn_optim_adamw},
+    {"RMSprop", fn_optim_rmsprop},
+    {"Adagrad", fn_optim_adagrad},
+    {"Adadelta", fn_optim_adadelta},
+    {"Adamax", fn_optim_adamax},
+    {"NAdam", fn_optim_nadam},
+    {"RAdam", fn_optim_radam},
+    {"ASGD", fn_optim_asgd},
+    {"Rprop", fn_optim_rprop},
+    {NULL, NULL}};
+
 static const luaL_Reg functions_autograd[] = {
     {"backward", fn_autograd_backward},
     {"grad", fn_autograd_grad},
@@ -7506,8 +7740,7 @@ static const luaL_Reg functions_torch[] = {
     {"layer_norm", fn_layer_norm},
     {"softmax", fn_softmax},
     {"log_softmax", fn_log_softmax},
-    {"sgd_step", fn_sgd_step},
-    {"adam_step", fn_adam_step},
+    {"optimizer_update", fn_optimizer_update},
     {"neg", fn_neg},
     {"abs", fn_abs},
     {"sign", fn_sign},
@@ -7680,12 +7913,6 @@ static const luaL_Reg functions_functional[] = {
     {"gelu", fn_gelu},
     {NULL, NULL}};
 
-static const luaL_Reg functions_optim[] = {
-    {"SGD", fn_optim_sgd},
-    {"Adam", fn_optim_adam},
-    {"AdamW", fn_optim_adamw},
-    {NULL, NULL}};
-
 static const luaL_Reg functions_optim_lr_scheduler[] = {
     {"StepLR", fn_step_lr},
     {"CosineAnnealingLR", fn_cosine_annealing_lr},
@@ -7697,11 +7924,11 @@ static const luaL_Reg functions_nn_utils[] = {
 
 const dtl_namespace dtl_namespaces[] = {
     {"nn", functions_nn},
+    {"optim", functions_optim},
     {"autograd", functions_autograd},
     {"", functions_torch},
     {"utils.data", functions_utils_data},
     {"functional", functions_functional},
-    {"optim", functions_optim},
     {"optim.lr_scheduler", functions_optim_lr_scheduler},
     {"nn.utils", functions_nn_utils},
     {NULL, NULL}};

@@ -22,69 +22,9 @@ struct ScaleByCall : ListedOperands {
   std::array<double, 0> floats() const { return {}; }
 };
 
-// torch.optim.SGD's step in place. There are buffers if momentum is not 0. first_step: a buffer
-// starts as the gradient.
-struct SgdCall : ListedOperands {
-  Span<View> param;
-  Span<View> momentum_buffer;  // may be absent
-  Span<View> grad;
-  View& lr;
-  bool nesterov = false;
-  bool maximize = false;
-  bool first_step = false;
-  double momentum = 0;
-  double dampening = 0;
-  double weight_decay = 0;
-
-  explicit SgdCall(int64_t k)
-      : ListedOperands(2 * k, k + 1),
-        param(outputs.data() + 0, k),
-        momentum_buffer(outputs.data() + k, k),
-        grad(inputs.data() + 0, k),
-        lr(inputs[static_cast<size_t>(k)]) {}
-
-  Span<const View> outs() const { return given(outputs, momentum_buffer); }
-  std::array<int64_t, 3> ints() const { return {{nesterov, maximize, first_step}}; }
-  std::array<double, 3> floats() const { return {{momentum, dampening, weight_decay}}; }
-};
-
-// torch.optim.Adam's step in place; decoupled: AdamW. step is a 0-d float32 per parameter,
-// incremented first. With max_exp_avg_sq it is amsgrad.
-struct AdamCall : ListedOperands {
-  Span<View> param;
-  Span<View> exp_avg;
-  Span<View> exp_avg_sq;
-  Span<View> step;
-  Span<View> max_exp_avg_sq;  // may be absent
-  Span<View> grad;
-  View& lr;
-  bool maximize = false;
-  bool decoupled = false;
-  double beta1 = 0;
-  double beta2 = 0;
-  double eps = 0;
-  double weight_decay = 0;
-
-  explicit AdamCall(int64_t k)
-      : ListedOperands(5 * k, k + 1),
-        param(outputs.data() + 0, k),
-        exp_avg(outputs.data() + k, k),
-        exp_avg_sq(outputs.data() + 2 * k, k),
-        step(outputs.data() + 3 * k, k),
-        max_exp_avg_sq(outputs.data() + 4 * k, k),
-        grad(inputs.data() + 0, k),
-        lr(inputs[static_cast<size_t>(k)]) {}
-
-  Span<const View> outs() const { return given(outputs, max_exp_avg_sq); }
-  std::array<int64_t, 2> ints() const { return {{maximize, decoupled}}; }
-  std::array<double, 4> floats() const { return {{beta1, beta2, eps, weight_decay}}; }
-};
-
 namespace op {
 
 extern const Op<ScaleByCall> scale_by;
-extern const Op<SgdCall> sgd;
-extern const Op<AdamCall> adam;
 
 }  // namespace op
 
