@@ -154,11 +154,11 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
   DT_CHECK(!source || source->dtype() == self.dtype(), kRuntimeError, name,
            "(): Expected self.dtype to be equal to src.dtype");
   const Tensor positions = at_least_1d(index_operand(index, name));
-  check_scatter(self, d, index, source);
   if (positions.numel() == 0) {
     scatter_nothing(node_name, self, index, src);
     return self;
   }
+  check_scatter(self, d, index, source);
   if (source)
     check_apart(self, *source);
   else
