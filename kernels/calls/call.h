@@ -1,5 +1,15 @@
-// A kernel gets its call by name. FAMILY.gen.h has a struct for each row of the schema, which is
-// made from the counted spans that cross the ABI, and declares the kernels of every backend.
+// A kernel gets its call by name. FAMILY.gen.h has a struct for each [kernel] or [call] row of
+// capi/schema/FAMILY.toml, which is made from the counted spans that cross the ABI, and declares
+// the kernels of every backend.
+//
+// What holds for every call:
+// - Core has checked shapes, dtypes and devices, promoted and allocated. A kernel trusts views but
+//   never index values.
+// - Views have any strides unless the row says `contiguous` (dense, row-major).
+// - Outputs do not overlap inputs unless a row says `may alias` (then exactly, element for
+// element).
+// - Sizes may be 0. A kernel must be right for empty operands.
+// - Results do not depend on the number of threads.
 #pragma once
 
 #include "kernels/abi.h"

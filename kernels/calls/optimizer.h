@@ -6,8 +6,8 @@
 
 namespace dt::calls {
 
-// Of k parameters. The tensors of one of them have its shape and strides, but for its numbers, which
-// are one float32 each.
+// Of k parameters. The tensors of one of them have its shape and strides, but for its numbers,
+// which are one float32 each.
 struct Optimizer : Call {
   int64_t k;
   // k of them, then k of each list of state that there is, then k of each number, in the row's

@@ -1,6 +1,13 @@
 // The calls of all elementwise kernels, as core writes them and as kernels read them: the compute
 // dtype is the first integer, and each attribute stands among the integers behind it and among the
 // floating numbers.
+//
+// All views have the same sizes, size-1 dimensions are gone, dimensions are ordered by the output's
+// strides (the last is the fastest) and merged where all operands allow; a broadcast operand has
+// stride 0. Any operand may be immediate and have any dtype, and an output may alias an input. The
+// inputs of NAME_backward are grad, then the inputs that the formulas mention, in the signature's
+// order, then result if they mention it; its outputs are the gradients of the differentiable
+// inputs, absent where they are not needed.
 #pragma once
 
 #include "kernels/calls/call.h"

@@ -39,7 +39,7 @@ struct Elementwise {
   const void* parameters;
 };
 
-// Runs the op over its outputs and inputs: see kernels.toml on elementwise calls.
+// Runs the op over its outputs and inputs: see kernels/calls/pointwise.h.
 int32_t run_elementwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
                         const Elementwise& op);
 

@@ -49,7 +49,7 @@ struct Pointwise {
   PointwiseKernel* general;  // any dtypes and strides
 };
 
-// Runs a call; see kernels.toml on elementwise calls.
+// Runs a call; see kernels/calls/pointwise.h.
 int32_t run_pointwise(const dt_stream* stream, const calls::Pointwise& call, const Pointwise& op);
 // The same for an op without attributes. `dtypes`, if given, are read in place of those of the
 // views (outputs, then inputs): a copy moves floats as integers.

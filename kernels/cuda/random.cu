@@ -1,4 +1,4 @@
-// Random ops: see philox.h for the numbers, and kernels.toml for which element gets which. A thread
+// Random ops: see philox.h for the numbers, and random.toml for which element gets which. A thread
 // makes the elements of one Philox block: four of 32 random bits, or two of 64.
 #include <type_traits>
 
