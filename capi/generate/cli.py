@@ -18,6 +18,7 @@ from . import (
     lua,
     misuse,
     modules,
+    plan,
     python,
     python_layers,
     python_native,
@@ -31,8 +32,9 @@ from .text import GENERATED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Each generator returns {path from the repository's root: text}.
-GENERATORS = (
+# Each generator returns {path from the repository's root: text}. Those of the library itself see
+# the schema; those of its users see the plan.
+LIBRARY = (
     kernels.generate,
     core_ops.generate,
     modules.generate,
@@ -45,17 +47,16 @@ GENERATORS = (
     python.generate,
     python_layers.generate,
     python_stubs.generate,
-    c.generate,
-    cpp.generate,
     lua.generate,
-    conformance.generate,
 )
+LANGUAGES = (c.generate, cpp.generate, conformance.generate)
 
 
 def outputs(model) -> dict[str, str]:
+    lowered = plan.lower(model)
     files: dict[str, str] = {}
-    for generate in GENERATORS:
-        for path, text in generate(model).items():
+    for generated in (*(g(model) for g in LIBRARY), *(g(lowered) for g in LANGUAGES)):
+        for path, text in generated.items():
             if path in files:
                 raise SchemaError(f"two generators print {path}")
             if GENERATED not in text.partition("\n")[0]:

@@ -190,7 +190,7 @@ def _kind(name: str) -> str:
 def _callback(c: Callback) -> str:
     """A frame with everything, a body that runs in protected mode, and the C function itself."""
     parameters = cabi.parameters(c)
-    fields = [f"  {cabi.declare(p)};" for p in parameters]
+    fields = [f"  {p};" for p in parameters]
     lines = [f"\ntypedef struct frame_{c.name} {{", "  dtl_callback *callback;", *fields]
     lines += [f"}} frame_{c.name};", f"\nstatic int body_{c.name}(lua_State *L) {{"]
     lines += [f"  frame_{c.name} *f = (frame_{c.name} *)lua_touserdata(L, 1);"]
@@ -291,7 +291,7 @@ class _Printer:
         if kind.list:
             if value:
                 return f" = {{d_{a.name}, {len(value)}}}"
-            return " = {NULL, 0}" if a.has_default and value is not None else " = {NULL, DT_ABSENT}"
+            return " = {NULL, 0}"
         if value is None:
             return f" = {_ABSENT[kind.base]}" if kind.base in _ABSENT else " = {NULL, 0}"
         if kind.base in ("operand", "scalar"):
@@ -331,7 +331,8 @@ class _Printer:
         lines = []
         for slot, (a, struct) in enumerate(self.slots, 1):
             if struct:
-                members = [name for _, name in cabi.field(a)]
+                o = next(x for x in self.f.args if x.name == struct)
+                members = [m.name for m in cabi.field(a, self.schema.options[o.kind.name])]
                 values = self.passed(a, slot)
                 lines += [f"o_{struct}.{m} = {v};" for m, v in zip(members, values, strict=True)]
         return lines

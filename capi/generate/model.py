@@ -66,6 +66,7 @@ class Argument:
     # None, bool, int, float, str or list. The default of an enum is the value's name.
     default: object = None
     keyword_only: bool = False  # after `*` in the signature
+    since: int = 1  # of an options struct's field: the API level that added it
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class EnumValue:
     name: str
     number: int
     doc: str
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,10 @@ class Enum:
     name: str
     doc: str
     values: tuple[EnumValue, ...]
-    core: str = (
-        ""  # the hand-written C++ enum that it is, e.g. "DType"; otherwise core/ops/enums.h has it
-    )
+    core: str = ""  # the hand-written C++ enum, e.g. "DType"; otherwise core/ops/enums.h has it
     zero: str = ""  # "OK" for dt_status alone: the name of 0
-
-    def number(self, value: str) -> int:
-        return next(v.number for v in self.values if v.name == value)
+    reserved: tuple[int, ...] = ()  # numbers that no value has yet, or has any more
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,7 @@ class Handle:
     doc: str
     core: str  # the C++ class: "Tensor"
     header: str  # where it is declared: "core/tensor/tensor.h"
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ class Callback:
     doc: str
     args: tuple[Argument, ...]
     results: tuple[Argument, ...]
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,7 @@ class Layer:
     each_training_step: str = ""  # an expression that runs before forward in training
     let: dict[str, str] = field(default_factory=dict)  # numbers computed once, by name
     extra_repr: str = ""  # "in_features={in_features}": what print shows
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,7 @@ class Schema:
     layers: dict[str, Layer] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     c_functions: dict[str, CFunction] = field(default_factory=dict)
-    api_level: int = 1
+    api_level: int = 1  # of the library that this schema describes
 
     @property
     def public(self) -> list[Function]:

@@ -34,6 +34,7 @@ _TABLES = {
     "c",
     "layer",
     "kernel",
+    "library",
 }
 _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
@@ -52,6 +53,7 @@ def load(folder: pathlib.Path) -> Schema:
         [*_keys(files, "options"), *("nn_" + layers.snake_case(n) for n in _keys(files, "layer"))],
         _keys(files, "callback"),
     )
+    schema.api_level = next(f["library"]["level"] for f in files.values() if "library" in f)
     for kind, parse in _PARSERS:
         for stem, file in files.items():
             for name, row in file.get(kind, {}).items():
@@ -99,20 +101,23 @@ def _document(args, docs: dict, shared: dict) -> tuple[Argument, ...]:
 
 
 def _parse_enum(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "values", "core", "zero"})
-    values = []
-    for value, entry in row["values"].items():
-        number, doc = entry
-        values.append(EnumValue(value, number, doc))
-    if len({v.number for v in values}) < len(values) or any(v.number < 1 for v in values):
-        raise SchemaError("numbers start at 1 and differ")
-    enum = Enum(name, row.get("doc", ""), tuple(values), row.get("core", ""), row.get("zero", ""))
+    _refuse_unknown(row, {"doc", "values", "core", "zero", "reserved", "since"})
+    since = row.get("since", 1)
+    values = tuple(
+        EnumValue(value, number, doc, *(level or [since]))
+        for value, (number, doc, *level) in row["values"].items()
+    )
+    reserved = tuple(row.get("reserved", ()))
+    enum = Enum(
+        name, row.get("doc", ""), values, row.get("core", ""), row.get("zero", ""), reserved, since
+    )
     _add(schema.enums, name, enum)
 
 
 def _parse_handle(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "core", "header"})
-    _add(schema.handles, name, Handle(name, row.get("doc", ""), row["core"], row["header"]))
+    _refuse_unknown(row, {"doc", "core", "header", "since"})
+    doc, since = row.get("doc", ""), row.get("since", 1)
+    _add(schema.handles, name, Handle(name, doc, row["core"], row["header"], since))
 
 
 def _parse_options(schema, names, stem, file, name, row) -> None:
@@ -124,10 +129,11 @@ def _parse_options(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_callback(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "sig", "args"})
+    _refuse_unknown(row, {"doc", "sig", "args", "since"})
     args, results, _ = signature.parse_signature(row["sig"], names)
     args = _document(args, row.get("args", {}), file.get("args", {}))
-    _add(schema.callbacks, name, Callback(name, row.get("doc", ""), args, results))
+    callback = Callback(name, row.get("doc", ""), args, results, row.get("since", 1))
+    _add(schema.callbacks, name, callback)
 
 
 def _parse_c(schema, names, stem, file, name, row) -> None:

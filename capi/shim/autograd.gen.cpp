@@ -54,7 +54,7 @@ dt_status dt_autograd_grad(
 }
 
 dt_status dt_tensor_register_hook(
-    dt_tensor *self, dt_tensor_hook hook, void *hook_data, void (*hook_drop)(void *user_data),
+    dt_tensor *self, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
     dt_hook **out) noexcept {
   clear_all(out);
   return guard("tensor_register_hook", [&] {
@@ -76,8 +76,8 @@ dt_status dt_hook_remove(dt_hook *self) noexcept {
 dt_status dt_custom_function(
     const char *name, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor *const *outputs,
     int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
-    void *backward_data, void (*backward_drop)(void *user_data), dt_tensor *const *dirty,
-    int64_t dirty_n, dt_tensor_list **out) noexcept {
+    void *backward_data, dt_drop backward_drop, dt_tensor *const *dirty, int64_t dirty_n,
+    dt_tensor_list **out) noexcept {
   clear_all(out);
   return guard("custom_function", [&] {
     const UserData backward_owner(backward_data, backward_drop);

@@ -18,6 +18,10 @@ int64_t dt_abi_version(void) noexcept {
   return DT_API_VERSION;
 }
 
+const char* dt_version(void) noexcept {
+  return DT_VERSION;
+}
+
 int64_t dt_live_handles(const char* kind) noexcept {
   if (!kind) return count_handles(0);
   for (uint32_t i = 1; i <= kKindCount; ++i) {

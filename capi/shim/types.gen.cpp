@@ -164,8 +164,7 @@ dt_status dt_reset_peak_memory_stats(dt_device_type device_type, int64_t device_
   });
 }
 
-dt_status dt_set_memory_hook(
-    dt_memory_hook hook, void *hook_data, void (*hook_drop)(void *user_data)) noexcept {
+dt_status dt_set_memory_hook(dt_memory_hook hook, void *hook_data, dt_drop hook_drop) noexcept {
   return guard("set_memory_hook", [&] {
     const UserData hook_owner(hook_data, hook_drop);
     const auto hook_ = wrap(hook, hook_owner, "hook");

@@ -8,6 +8,7 @@ static void test_index(void) {
   EXPECT(HANDLE, "index", dt_index(NULL, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index", dt_index(good.tensor, bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index", dt_index(good.tensor, bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "index", dt_index(good.tensor, good.tensors, 2, NULL));
@@ -20,6 +21,7 @@ static void test_index_put(void) {
   EXPECT(HANDLE, "index_put", dt_index_put(NULL, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, NULL, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, good.tensors, -7, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, NULL, -1, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.released_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.foreign_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
@@ -36,6 +38,7 @@ static void test_index_put_(void) {
   EXPECT(HANDLE, "index_put_", dt_index_put_(NULL, good.tensors, 2, good.tensor, 1));
   EXPECT(VALUE_ERROR, "index_put_", dt_index_put_(good.tensor, NULL, 2, good.tensor, 1));
   EXPECT(VALUE_ERROR, "index_put_", dt_index_put_(good.tensor, good.tensors, -7, good.tensor, 1));
+  EXPECT(VALUE_ERROR, "index_put_", dt_index_put_(good.tensor, NULL, -1, good.tensor, 1));
   EXPECT(HANDLE, "index_put_", dt_index_put_(good.tensor, bad.released_tensors, 2, good.tensor, 1));
   EXPECT(HANDLE, "index_put_", dt_index_put_(good.tensor, bad.foreign_tensors, 2, good.tensor, 1));
   EXPECT(HANDLE, "index_put_", dt_index_put_(good.tensor, good.tensors, 2, (dt_tensor *)bad.released, 1));

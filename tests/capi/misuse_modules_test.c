@@ -80,9 +80,11 @@ static void test_module_load_state_dict(void) {
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict((dt_module *)good.tensor, good.strs, 1, good.tensors, 2, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(NULL, good.strs, 1, good.tensors, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, NULL, 2, good.tensors, 2, 1));
+  EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, NULL, -1, good.tensors, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, -7, good.tensors, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, NULL, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, good.tensors, -7, 1));
+  EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, NULL, -1, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, bad.released_tensors, 2, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, bad.foreign_tensors, 2, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, bad.null_tensors, 2, 1));

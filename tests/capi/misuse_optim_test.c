@@ -4,6 +4,7 @@
 static void test_optim_sgd(void) {
   EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -15,6 +16,7 @@ static void test_optim_sgd(void) {
 static void test_optim_adam(void) {
   EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -26,6 +28,7 @@ static void test_optim_adam(void) {
 static void test_optim_adamw(void) {
   EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -55,6 +58,7 @@ static void test_optimizer_add_param_group(void) {
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(NULL, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, NULL, 2));
   EXPECT(VALUE_ERROR, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, NULL, -1));
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, bad.released_tensors, 2));
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, bad.foreign_tensors, 2));
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, bad.null_tensors, 2));
@@ -100,9 +104,11 @@ static void test_optimizer_load_state_dict(void) {
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict((dt_optimizer *)good.tensor, good.strs, 1, good.tensors, 2));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(NULL, good.strs, 1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, NULL, 2, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, NULL, -1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, -7, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, NULL, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, NULL, -1));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.released_tensors, 2));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.foreign_tensors, 2));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.null_tensors, 2));
@@ -151,6 +157,7 @@ static void test_lr_scheduler_get_last_lr(void) {
 static void test_clip_grad_norm_(void) {
   EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(NULL, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(good.tensors, -7, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(NULL, -1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.released_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.foreign_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.null_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
@@ -160,16 +167,19 @@ static void test_clip_grad_norm_(void) {
 static void test_sgd_step(void) {
   EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(NULL, -1, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, NULL, -1, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, NULL, -1, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
@@ -182,31 +192,37 @@ static void test_sgd_step(void) {
 static void test_adam_step(void) {
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(NULL, -1, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, NULL, -1, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, NULL, -1, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, -1, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, -1, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, -1, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
   EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));

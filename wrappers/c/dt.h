@@ -133,10 +133,9 @@ static inline dt_hook *T_own_hook_(dt_hook *handle) {
 typedef struct T_TensorHook {
   dt_tensor_hook fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_TensorHook;
-static inline T_TensorHook T_TENSOR_HOOK(
-    dt_tensor_hook fn, void *user_data, void (*drop)(void *user_data)) {
+static inline T_TensorHook T_TENSOR_HOOK(dt_tensor_hook fn, void *user_data, dt_drop drop) {
   T_TensorHook c = {fn, user_data, drop};
   return c;
 }
@@ -144,10 +143,10 @@ static inline T_TensorHook T_TENSOR_HOOK(
 typedef struct T_CustomBackward {
   dt_custom_backward fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_CustomBackward;
 static inline T_CustomBackward T_CUSTOM_BACKWARD(
-    dt_custom_backward fn, void *user_data, void (*drop)(void *user_data)) {
+    dt_custom_backward fn, void *user_data, dt_drop drop) {
   T_CustomBackward c = {fn, user_data, drop};
   return c;
 }
@@ -155,10 +154,9 @@ static inline T_CustomBackward T_CUSTOM_BACKWARD(
 typedef struct T_MemoryHook {
   dt_memory_hook fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_MemoryHook;
-static inline T_MemoryHook T_MEMORY_HOOK(
-    dt_memory_hook fn, void *user_data, void (*drop)(void *user_data)) {
+static inline T_MemoryHook T_MEMORY_HOOK(dt_memory_hook fn, void *user_data, dt_drop drop) {
   T_MemoryHook c = {fn, user_data, drop};
   return c;
 }
@@ -166,10 +164,9 @@ static inline T_MemoryHook T_MEMORY_HOOK(
 typedef struct T_Progress {
   dt_progress fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_Progress;
-static inline T_Progress T_PROGRESS(
-    dt_progress fn, void *user_data, void (*drop)(void *user_data)) {
+static inline T_Progress T_PROGRESS(dt_progress fn, void *user_data, dt_drop drop) {
   T_Progress c = {fn, user_data, drop};
   return c;
 }
@@ -219,8 +216,7 @@ typedef struct {
   dt_dtype dtype;
 } T_nn_conv2d_options;
 static inline T_nn_conv2d_options T_nn_conv2d_defaults(void) {
-  T_nn_conv2d_options options = {
-    {NULL, DT_ABSENT}, {NULL, DT_ABSENT}, {NULL, DT_ABSENT}, 1, 1, "zeros", {0, 0}, 0};
+  T_nn_conv2d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 1, "zeros", {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_conv2d(
@@ -269,7 +265,7 @@ typedef struct {
   int ceil_mode;
 } T_nn_max_pool2d_options;
 static inline T_nn_max_pool2d_options T_nn_max_pool2d_defaults(void) {
-  T_nn_max_pool2d_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, {NULL, DT_ABSENT}, 0};
+  T_nn_max_pool2d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_max_pool2d(
@@ -312,7 +308,7 @@ typedef struct {
   T_Int divisor_override;
 } T_nn_avg_pool2d_options;
 static inline T_nn_avg_pool2d_options T_nn_avg_pool2d_defaults(void) {
-  T_nn_avg_pool2d_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, 0, 1, {0, 0}};
+  T_nn_avg_pool2d_options options = {{NULL, 0}, {NULL, 0}, 0, 1, {0, 0}};
   return options;
 }
 static inline dt_module *T_do_nn_avg_pool2d(
@@ -351,7 +347,7 @@ typedef struct {
   dt_interpolation mode;
 } T_nn_upsample_options;
 static inline T_nn_upsample_options T_nn_upsample_defaults(void) {
-  T_nn_upsample_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, DT_INTERPOLATION_NEAREST};
+  T_nn_upsample_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
   return options;
 }
 static inline dt_module *T_do_nn_upsample(const T_nn_upsample_options *options) {
@@ -934,7 +930,7 @@ typedef struct {
   T_Tensors inputs;
 } T_backward_options;
 static inline T_backward_options T_backward_defaults(void) {
-  T_backward_options options = {NULL, {0, 0}, 0, {NULL, DT_ABSENT}};
+  T_backward_options options = {NULL, {0, 0}, 0, {NULL, 0}};
   return options;
 }
 static inline dt_status T_do_backward(dt_tensor *self, const T_backward_options *options) {
@@ -959,7 +955,7 @@ typedef struct {
   T_Tensors inputs;
 } T_autograd_backward_options;
 static inline T_autograd_backward_options T_autograd_backward_defaults(void) {
-  T_autograd_backward_options options = {{NULL, 0}, {0, 0}, 0, {NULL, DT_ABSENT}};
+  T_autograd_backward_options options = {{NULL, 0}, {0, 0}, 0, {NULL, 0}};
   return options;
 }
 static inline dt_status T_do_autograd_backward(
@@ -1473,7 +1469,7 @@ typedef struct {
   int requires_grad;
 } T_from_numbers_options;
 static inline T_from_numbers_options T_from_numbers_defaults(void) {
-  T_from_numbers_options options = {{NULL, DT_ABSENT}, 0, {0, 0}, 0};
+  T_from_numbers_options options = {{NULL, 0}, 0, {0, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_from_numbers(T_Reals data, const T_from_numbers_options *options) {
@@ -1496,7 +1492,7 @@ typedef struct {
   T_Device device;
 } T_from_bools_options;
 static inline T_from_bools_options T_from_bools_defaults(void) {
-  T_from_bools_options options = {{NULL, DT_ABSENT}, {0, 0}};
+  T_from_bools_options options = {{NULL, 0}, {0, 0}};
   return options;
 }
 static inline dt_tensor *T_do_from_bools(T_Flags data, const T_from_bools_options *options) {
@@ -1759,7 +1755,7 @@ typedef struct {
   dt_tensor_list **tensors;
 } T_load_safetensors_options;
 static inline T_load_safetensors_options T_load_safetensors_defaults(void) {
-  T_load_safetensors_options options = {{NULL, DT_ABSENT}, {NULL, NULL, NULL}, NULL};
+  T_load_safetensors_options options = {{NULL, 0}, {NULL, NULL, NULL}, NULL};
   return options;
 }
 static inline dt_string_list *T_do_load_safetensors(
@@ -3261,7 +3257,7 @@ typedef struct {
   dt_interpolation mode;
 } T_interpolate_options;
 static inline T_interpolate_options T_interpolate_defaults(void) {
-  T_interpolate_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, DT_INTERPOLATION_NEAREST};
+  T_interpolate_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
   return options;
 }
 static inline dt_tensor *T_do_interpolate(dt_tensor *input, const T_interpolate_options *options) {
@@ -3290,8 +3286,7 @@ typedef struct {
 static inline T_max_pool2d_options T_max_pool2d_defaults(void) {
   static const int64_t padding_default[] = {0, 0};
   static const int64_t dilation_default[] = {1, 1};
-  T_max_pool2d_options options = {
-    {NULL, DT_ABSENT}, {padding_default, 2}, {dilation_default, 2}, 0};
+  T_max_pool2d_options options = {{NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0};
   return options;
 }
 static inline dt_tensor *T_do_max_pool2d(
@@ -3332,7 +3327,7 @@ static inline T_max_pool2d_with_indices_options T_max_pool2d_with_indices_defaul
   static const int64_t padding_default[] = {0, 0};
   static const int64_t dilation_default[] = {1, 1};
   T_max_pool2d_with_indices_options options = {
-    {NULL, DT_ABSENT}, {padding_default, 2}, {dilation_default, 2}, 0, NULL};
+    {NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0, NULL};
   return options;
 }
 static inline dt_tensor *T_do_max_pool2d_with_indices(
@@ -3373,7 +3368,7 @@ typedef struct {
 } T_avg_pool2d_options;
 static inline T_avg_pool2d_options T_avg_pool2d_defaults(void) {
   static const int64_t padding_default[] = {0, 0};
-  T_avg_pool2d_options options = {{NULL, DT_ABSENT}, {padding_default, 2}, 0, 1, {0, 0}};
+  T_avg_pool2d_options options = {{NULL, 0}, {padding_default, 2}, 0, 1, {0, 0}};
   return options;
 }
 static inline dt_tensor *T_do_avg_pool2d(
@@ -5437,7 +5432,7 @@ typedef struct {
   dt_dtype dtype;
 } T_sum_options;
 static inline T_sum_options T_sum_defaults(void) {
-  T_sum_options options = {{NULL, DT_ABSENT}, 0, 0};
+  T_sum_options options = {{NULL, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_sum(dt_tensor *input, const T_sum_options *options) {
@@ -5459,7 +5454,7 @@ typedef struct {
   dt_dtype dtype;
 } T_mean_options;
 static inline T_mean_options T_mean_defaults(void) {
-  T_mean_options options = {{NULL, DT_ABSENT}, 0, 0};
+  T_mean_options options = {{NULL, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_mean(dt_tensor *input, const T_mean_options *options) {
@@ -5572,7 +5567,7 @@ typedef struct {
   int keepdim;
 } T_amax_options;
 static inline T_amax_options T_amax_defaults(void) {
-  T_amax_options options = {{NULL, DT_ABSENT}, 0};
+  T_amax_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amax(dt_tensor *input, const T_amax_options *options) {
@@ -5593,7 +5588,7 @@ typedef struct {
   int keepdim;
 } T_amin_options;
 static inline T_amin_options T_amin_defaults(void) {
-  T_amin_options options = {{NULL, DT_ABSENT}, 0};
+  T_amin_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amin(dt_tensor *input, const T_amin_options *options) {
@@ -5660,7 +5655,7 @@ typedef struct {
   int keepdim;
 } T_var_options;
 static inline T_var_options T_var_defaults(void) {
-  T_var_options options = {{NULL, DT_ABSENT}, {0, 0, 0}, 0};
+  T_var_options options = {{NULL, 0}, {0, 0, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_var(dt_tensor *input, const T_var_options *options) {
@@ -5685,7 +5680,7 @@ typedef struct {
   int keepdim;
 } T_std_options;
 static inline T_std_options T_std_defaults(void) {
-  T_std_options options = {{NULL, DT_ABSENT}, {0, 0, 0}, 0};
+  T_std_options options = {{NULL, 0}, {0, 0, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_std(dt_tensor *input, const T_std_options *options) {
@@ -5712,7 +5707,7 @@ typedef struct {
   dt_dtype dtype;
 } T_norm_options;
 static inline T_norm_options T_norm_defaults(void) {
-  T_norm_options options = {{DT_SCALAR_KIND_INT, 2, 0}, {NULL, DT_ABSENT}, 0, 0};
+  T_norm_options options = {{DT_SCALAR_KIND_INT, 2, 0}, {NULL, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_norm(dt_tensor *input, const T_norm_options *options) {
@@ -5735,7 +5730,7 @@ typedef struct {
   int keepdim;
 } T_any_options;
 static inline T_any_options T_any_defaults(void) {
-  T_any_options options = {{NULL, DT_ABSENT}, 0};
+  T_any_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_any(dt_tensor *input, const T_any_options *options) {
@@ -5756,7 +5751,7 @@ typedef struct {
   int keepdim;
 } T_all_options;
 static inline T_all_options T_all_defaults(void) {
-  T_all_options options = {{NULL, DT_ABSENT}, 0};
+  T_all_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_all(dt_tensor *input, const T_all_options *options) {
@@ -6542,7 +6537,7 @@ typedef struct {
   T_Dims dim;
 } T_squeeze_options;
 static inline T_squeeze_options T_squeeze_defaults(void) {
-  T_squeeze_options options = {{NULL, DT_ABSENT}};
+  T_squeeze_options options = {{NULL, 0}};
   return options;
 }
 static inline dt_tensor *T_do_squeeze(dt_tensor *input, const T_squeeze_options *options) {

@@ -83,7 +83,7 @@ Tensor from_blob(T* data, const Ints& size, std::function<void()> drop = nullptr
   const auto dtype = static_cast<dt_dtype>(detail::DTypeOf<T>::value);
   dt_tensor* out = nullptr;
   void (*dropper)(void*) = drop ? +run : nullptr;
-  detail::check(dt_from_blob(data, bytes, size.data(), size.size(), nullptr, DT_ABSENT, dtype, 0, 0,
+  detail::check(dt_from_blob(data, bytes, size.data(), size.size(), nullptr, 0, dtype, 0, 0,
                              detail::box(std::move(drop)), dropper, &out));
   return Tensor(out);
 }

@@ -227,7 +227,7 @@ static int fn_nn_conv2d(lua_State *L) {
   static const int64_t d_stride[] = {1, 1};
   int64_t a_in_channels = 0;
   int64_t a_out_channels = 0;
-  dtl_ints a_kernel_size = {NULL, DT_ABSENT};
+  dtl_ints a_kernel_size = {NULL, 0};
   dtl_ints a_stride = {d_stride, 2};
   dtl_ints a_padding = {d_padding, 2};
   dtl_ints a_dilation = {d_dilation, 2};
@@ -275,8 +275,8 @@ static int fn_nn_max_pool2d(lua_State *L) {
   dtl_call c = {L, "MaxPool2d", names};
   static const int64_t d_dilation[] = {1, 1};
   static const int64_t d_padding[] = {0, 0};
-  dtl_ints a_kernel_size = {NULL, DT_ABSENT};
-  dtl_ints a_stride = {NULL, DT_ABSENT};
+  dtl_ints a_kernel_size = {NULL, 0};
+  dtl_ints a_stride = {NULL, 0};
   dtl_ints a_padding = {d_padding, 2};
   dtl_ints a_dilation = {d_dilation, 2};
   int32_t a_ceil_mode = 0;
@@ -305,8 +305,8 @@ static int fn_nn_avg_pool2d(lua_State *L) {
     "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override", NULL};
   dtl_call c = {L, "AvgPool2d", names};
   static const int64_t d_padding[] = {0, 0};
-  dtl_ints a_kernel_size = {NULL, DT_ABSENT};
-  dtl_ints a_stride = {NULL, DT_ABSENT};
+  dtl_ints a_kernel_size = {NULL, 0};
+  dtl_ints a_stride = {NULL, 0};
   dtl_ints a_padding = {d_padding, 2};
   int32_t a_ceil_mode = 0;
   int32_t a_count_include_pad = 1;
@@ -335,8 +335,8 @@ static int fn_nn_avg_pool2d(lua_State *L) {
 static int fn_nn_upsample(lua_State *L) {
   static const char *const names[] = {"size", "scale_factor", "mode", NULL};
   dtl_call c = {L, "Upsample", names};
-  dtl_ints a_size = {NULL, DT_ABSENT};
-  dtl_reals a_scale_factor = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
+  dtl_reals a_scale_factor = {NULL, 0};
   dt_interpolation a_mode = DT_INTERPOLATION_NEAREST;
   dt_nn_upsample_options o_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
   void *r_out;
@@ -436,7 +436,7 @@ static int fn_nn_layer_norm(lua_State *L) {
   static const char *const names[] = {
     "normalized_shape", "eps", "elementwise_affine", "bias", "device", "dtype", NULL};
   dtl_call c = {L, "LayerNorm", names};
-  dtl_ints a_normalized_shape = {NULL, DT_ABSENT};
+  dtl_ints a_normalized_shape = {NULL, 0};
   double a_eps = 1e-05;
   int32_t a_elementwise_affine = 1;
   int32_t a_bias = 1;
@@ -809,7 +809,7 @@ static int fn_backward(lua_State *L) {
   dt_tensor *a_gradient = NULL;
   int32_t a_retain_graph = 0;
   int32_t a_create_graph = 0;
-  dtl_tensors a_inputs = {NULL, DT_ABSENT};
+  dtl_tensors a_inputs = {NULL, 0};
   dtl_arguments(&c);
   a_self = dtl_tensor(&c, 1);
   if (!dtl_absent(&c, 2)) a_gradient = dtl_tensor(&c, 2);
@@ -826,11 +826,11 @@ static int fn_autograd_backward(lua_State *L) {
   static const char *const names[] = {
     "tensors", "grad_tensors", "retain_graph", "create_graph", "inputs", NULL};
   dtl_call c = {L, "backward", names};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_tensors a_tensors = {NULL, 0};
   dtl_tensors a_grad_tensors = {NULL, 0};
   int32_t a_retain_graph = 0;
   int32_t a_create_graph = 0;
-  dtl_tensors a_inputs = {NULL, DT_ABSENT};
+  dtl_tensors a_inputs = {NULL, 0};
   dtl_arguments(&c);
   a_tensors = dtl_tensor_list(&c, 1, 0);
   if (!dtl_absent(&c, 2)) a_grad_tensors = dtl_tensor_list(&c, 2, 1);
@@ -847,8 +847,8 @@ static int fn_autograd_grad(lua_State *L) {
   static const char *const names[] = {
     "outputs", "inputs", "grad_outputs", "retain_graph", "create_graph", "allow_unused", NULL};
   dtl_call c = {L, "grad", names};
-  dtl_tensors a_outputs = {NULL, DT_ABSENT};
-  dtl_tensors a_inputs = {NULL, DT_ABSENT};
+  dtl_tensors a_outputs = {NULL, 0};
+  dtl_tensors a_inputs = {NULL, 0};
   dtl_tensors a_grad_outputs = {NULL, 0};
   int32_t a_retain_graph = 0;
   int32_t a_create_graph = 0;
@@ -900,9 +900,9 @@ static int fn_custom_function(lua_State *L) {
     "name", "inputs", "outputs", "saved", "backward", "dirty", NULL};
   dtl_call c = {L, "custom_function", names};
   const char *a_name = NULL;
-  dtl_tensors a_inputs = {NULL, DT_ABSENT};
-  dtl_tensors a_outputs = {NULL, DT_ABSENT};
-  dtl_tensors a_saved = {NULL, DT_ABSENT};
+  dtl_tensors a_inputs = {NULL, 0};
+  dtl_tensors a_outputs = {NULL, 0};
+  dtl_tensors a_saved = {NULL, 0};
   dtl_callback *a_backward = NULL;
   dtl_tensors a_dirty = {NULL, 0};
   void *r_out;
@@ -926,7 +926,7 @@ static int fn_empty(lua_State *L) {
   static const char *const names[] = {
     "size", "dtype", "device", "requires_grad", "memory_format", NULL};
   dtl_call c = {L, "empty", names};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -948,7 +948,7 @@ static int fn_empty(lua_State *L) {
 static int fn_zeros(lua_State *L) {
   static const char *const names[] = {"size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "zeros", names};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -968,7 +968,7 @@ static int fn_zeros(lua_State *L) {
 static int fn_ones(lua_State *L) {
   static const char *const names[] = {"size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "ones", names};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -989,7 +989,7 @@ static int fn_full(lua_State *L) {
   static const char *const names[] = {
     "size", "fill_value", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "full", names};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dtl_number a_fill_value = {0, 0, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
@@ -1198,7 +1198,7 @@ static int fn_new_empty(lua_State *L) {
   static const char *const names[] = {"self", "size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_empty", names};
   dt_tensor *a_self = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -1220,7 +1220,7 @@ static int fn_new_zeros(lua_State *L) {
   static const char *const names[] = {"self", "size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_zeros", names};
   dt_tensor *a_self = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -1242,7 +1242,7 @@ static int fn_new_ones(lua_State *L) {
   static const char *const names[] = {"self", "size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_ones", names};
   dt_tensor *a_self = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -1265,7 +1265,7 @@ static int fn_new_full(lua_State *L) {
     "self", "size", "fill_value", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_full", names};
   dt_tensor *a_self = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dtl_number a_fill_value = {0, 0, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
@@ -1288,8 +1288,8 @@ static int fn_new_full(lua_State *L) {
 static int fn_from_numbers(lua_State *L) {
   static const char *const names[] = {"data", "size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "from_numbers", names};
-  dtl_reals a_data = {NULL, DT_ABSENT};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_reals a_data = {NULL, 0};
+  dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
@@ -1310,8 +1310,8 @@ static int fn_from_numbers(lua_State *L) {
 static int fn_from_bools(lua_State *L) {
   static const char *const names[] = {"data", "size", "device", NULL};
   dtl_call c = {L, "from_bools", names};
-  dtl_flags a_data = {NULL, DT_ABSENT};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_flags a_data = {NULL, 0};
+  dtl_ints a_size = {NULL, 0};
   dtl_device a_device = {0, 0};
   void *r_out;
   dtl_arguments(&c);
@@ -1420,7 +1420,7 @@ static int fn_zero_(lua_State *L) {
 static int fn_tensor_dataset(lua_State *L) {
   static const char *const names[] = {"tensors", NULL};
   dtl_call c = {L, "TensorDataset", names};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_tensors a_tensors = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_tensors = dtl_tensor_list(&c, 1, 0);
@@ -1524,8 +1524,8 @@ static int fn_save_safetensors(lua_State *L) {
   static const char *const names[] = {"path", "names", "tensors", "progress", NULL};
   dtl_call c = {L, "save_safetensors", names};
   const char *a_path = NULL;
-  dtl_strings a_names = {NULL, DT_ABSENT};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_strings a_names = {NULL, 0};
+  dtl_tensors a_tensors = {NULL, 0};
   dtl_callback *a_progress = NULL;
   dtl_arguments(&c);
   a_path = dtl_string(&c, 1);
@@ -1561,7 +1561,7 @@ static int fn_load_safetensors(lua_State *L) {
   static const char *const names[] = {"path", "only", "progress", NULL};
   dtl_call c = {L, "load_safetensors", names};
   const char *a_path = NULL;
-  dtl_strings a_only = {NULL, DT_ABSENT};
+  dtl_strings a_only = {NULL, 0};
   dtl_callback *a_progress = NULL;
   void *r_names;
   void *r_tensors;
@@ -2072,7 +2072,7 @@ static int fn_index(lua_State *L) {
   static const char *const names[] = {"input", "indices", NULL};
   dtl_call c = {L, "index", names};
   dt_tensor *a_input = NULL;
-  dtl_tensors a_indices = {NULL, DT_ABSENT};
+  dtl_tensors a_indices = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -2086,7 +2086,7 @@ static int fn_index_put(lua_State *L) {
   static const char *const names[] = {"input", "indices", "values", "accumulate", NULL};
   dtl_call c = {L, "index_put", names};
   dt_tensor *a_input = NULL;
-  dtl_tensors a_indices = {NULL, DT_ABSENT};
+  dtl_tensors a_indices = {NULL, 0};
   dt_tensor *a_values = NULL;
   int32_t a_accumulate = 0;
   void *r_out;
@@ -2105,7 +2105,7 @@ static int fn_index_put_(lua_State *L) {
   static const char *const names[] = {"self", "indices", "values", "accumulate", NULL};
   dtl_call c = {L, "index_put_", names};
   dt_tensor *a_self = NULL;
-  dtl_tensors a_indices = {NULL, DT_ABSENT};
+  dtl_tensors a_indices = {NULL, 0};
   dt_tensor *a_values = NULL;
   int32_t a_accumulate = 0;
   dtl_arguments(&c);
@@ -2721,8 +2721,8 @@ static int fn_module_load_state_dict(lua_State *L) {
   static const char *const names[] = {"self", "names", "tensors", "strict", NULL};
   dtl_call c = {L, "load_state_dict", names};
   dt_module *a_self = NULL;
-  dtl_strings a_names = {NULL, DT_ABSENT};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_strings a_names = {NULL, 0};
+  dtl_tensors a_tensors = {NULL, 0};
   int32_t a_strict = 1;
   dtl_arguments(&c);
   a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
@@ -2990,8 +2990,8 @@ static int fn_interpolate(lua_State *L) {
   static const char *const names[] = {"input", "size", "scale_factor", "mode", NULL};
   dtl_call c = {L, "interpolate", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
-  dtl_reals a_scale_factor = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
+  dtl_reals a_scale_factor = {NULL, 0};
   dt_interpolation a_mode = DT_INTERPOLATION_NEAREST;
   void *r_out;
   dtl_arguments(&c);
@@ -3012,8 +3012,8 @@ static int fn_max_pool2d(lua_State *L) {
   static const int64_t d_dilation[] = {1, 1};
   static const int64_t d_padding[] = {0, 0};
   dt_tensor *a_input = NULL;
-  dtl_ints a_kernel_size = {NULL, DT_ABSENT};
-  dtl_ints a_stride = {NULL, DT_ABSENT};
+  dtl_ints a_kernel_size = {NULL, 0};
+  dtl_ints a_stride = {NULL, 0};
   dtl_ints a_padding = {d_padding, 2};
   dtl_ints a_dilation = {d_dilation, 2};
   int32_t a_ceil_mode = 0;
@@ -3039,8 +3039,8 @@ static int fn_max_pool2d_with_indices(lua_State *L) {
   static const int64_t d_dilation[] = {1, 1};
   static const int64_t d_padding[] = {0, 0};
   dt_tensor *a_input = NULL;
-  dtl_ints a_kernel_size = {NULL, DT_ABSENT};
-  dtl_ints a_stride = {NULL, DT_ABSENT};
+  dtl_ints a_kernel_size = {NULL, 0};
+  dtl_ints a_stride = {NULL, 0};
   dtl_ints a_padding = {d_padding, 2};
   dtl_ints a_dilation = {d_dilation, 2};
   int32_t a_ceil_mode = 0;
@@ -3069,8 +3069,8 @@ static int fn_avg_pool2d(lua_State *L) {
   dtl_call c = {L, "avg_pool2d", names};
   static const int64_t d_padding[] = {0, 0};
   dt_tensor *a_input = NULL;
-  dtl_ints a_kernel_size = {NULL, DT_ABSENT};
-  dtl_ints a_stride = {NULL, DT_ABSENT};
+  dtl_ints a_kernel_size = {NULL, 0};
+  dtl_ints a_stride = {NULL, 0};
   dtl_ints a_padding = {d_padding, 2};
   int32_t a_ceil_mode = 0;
   int32_t a_count_include_pad = 1;
@@ -3125,7 +3125,7 @@ static int fn_layer_norm(lua_State *L) {
   static const char *const names[] = {"input", "normalized_shape", "weight", "bias", "eps", NULL};
   dtl_call c = {L, "layer_norm", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_normalized_shape = {NULL, DT_ABSENT};
+  dtl_ints a_normalized_shape = {NULL, 0};
   dt_tensor *a_weight = NULL;
   dt_tensor *a_bias = NULL;
   double a_eps = 1e-05;
@@ -3238,7 +3238,7 @@ static int fn_optim_sgd(lua_State *L) {
   static const char *const names[] = {
     "params", "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", NULL};
   dtl_call c = {L, "SGD", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
+  dtl_tensors a_params = {NULL, 0};
   double a_lr = 0.001;
   double a_momentum = 0.0;
   double a_dampening = 0.0;
@@ -3270,7 +3270,7 @@ static int fn_optim_adam(lua_State *L) {
   static const char *const names[] = {
     "params", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", NULL};
   dtl_call c = {L, "Adam", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
+  dtl_tensors a_params = {NULL, 0};
   double a_lr = 0.001;
   double a_beta1 = 0.9;
   double a_beta2 = 0.999;
@@ -3305,7 +3305,7 @@ static int fn_optim_adamw(lua_State *L) {
   static const char *const names[] = {
     "params", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", NULL};
   dtl_call c = {L, "AdamW", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
+  dtl_tensors a_params = {NULL, 0};
   double a_lr = 0.001;
   double a_beta1 = 0.9;
   double a_beta2 = 0.999;
@@ -3362,7 +3362,7 @@ static int fn_optimizer_add_param_group(lua_State *L) {
   static const char *const names[] = {"self", "params", NULL};
   dtl_call c = {L, "add_param_group", names};
   dt_optimizer *a_self = NULL;
-  dtl_tensors a_params = {NULL, DT_ABSENT};
+  dtl_tensors a_params = {NULL, 0};
   dtl_arguments(&c);
   a_self = (dt_optimizer *)dtl_handle(&c, 1, &dtl_kind_optimizer);
   a_params = dtl_tensor_list(&c, 2, 0);
@@ -3437,8 +3437,8 @@ static int fn_optimizer_load_state_dict(lua_State *L) {
   static const char *const names[] = {"self", "names", "tensors", NULL};
   dtl_call c = {L, "load_state_dict", names};
   dt_optimizer *a_self = NULL;
-  dtl_strings a_names = {NULL, DT_ABSENT};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_strings a_names = {NULL, 0};
+  dtl_tensors a_tensors = {NULL, 0};
   dtl_arguments(&c);
   a_self = (dt_optimizer *)dtl_handle(&c, 1, &dtl_kind_optimizer);
   a_names = dtl_string_list(&c, 2);
@@ -3524,7 +3524,7 @@ static int fn_clip_grad_norm_(lua_State *L) {
   static const char *const names[] = {
     "params", "max_norm", "norm_type", "error_if_nonfinite", NULL};
   dtl_call c = {L, "clip_grad_norm_", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
+  dtl_tensors a_params = {NULL, 0};
   double a_max_norm = 0;
   double a_norm_type = 2.0;
   int32_t a_error_if_nonfinite = 0;
@@ -3544,9 +3544,9 @@ static int fn_sgd_step(lua_State *L) {
   static const char *const names[] = {
     "params", "grads", "momentum_buffers", "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "first_step", NULL};
   dtl_call c = {L, "sgd_step", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
-  dtl_tensors a_grads = {NULL, DT_ABSENT};
-  dtl_tensors a_momentum_buffers = {NULL, DT_ABSENT};
+  dtl_tensors a_params = {NULL, 0};
+  dtl_tensors a_grads = {NULL, 0};
+  dtl_tensors a_momentum_buffers = {NULL, 0};
   dtl_operand a_lr = {NULL, {0, 0, 0}};
   double a_momentum = 0;
   double a_dampening = 0;
@@ -3576,12 +3576,12 @@ static int fn_adam_step(lua_State *L) {
   static const char *const names[] = {
     "params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs", "steps", "lr", "beta1", "beta2", "eps", "weight_decay", "amsgrad", "maximize", "decoupled", NULL};
   dtl_call c = {L, "adam_step", names};
-  dtl_tensors a_params = {NULL, DT_ABSENT};
-  dtl_tensors a_grads = {NULL, DT_ABSENT};
-  dtl_tensors a_exp_avgs = {NULL, DT_ABSENT};
-  dtl_tensors a_exp_avg_sqs = {NULL, DT_ABSENT};
-  dtl_tensors a_max_exp_avg_sqs = {NULL, DT_ABSENT};
-  dtl_tensors a_steps = {NULL, DT_ABSENT};
+  dtl_tensors a_params = {NULL, 0};
+  dtl_tensors a_grads = {NULL, 0};
+  dtl_tensors a_exp_avgs = {NULL, 0};
+  dtl_tensors a_exp_avg_sqs = {NULL, 0};
+  dtl_tensors a_max_exp_avg_sqs = {NULL, 0};
+  dtl_tensors a_steps = {NULL, 0};
   dtl_operand a_lr = {NULL, {0, 0, 0}};
   double a_beta1 = 0;
   double a_beta2 = 0;
@@ -5068,7 +5068,7 @@ static int fn_rand(lua_State *L) {
   static const char *const names[] = {
     "size", "generator", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "rand", names};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_generator *a_generator = NULL;
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
@@ -5091,7 +5091,7 @@ static int fn_randn(lua_State *L) {
   static const char *const names[] = {
     "size", "generator", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "randn", names};
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_generator *a_generator = NULL;
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
@@ -5116,7 +5116,7 @@ static int fn_randint(lua_State *L) {
   dtl_call c = {L, "randint", names};
   int64_t a_low = 0;
   int64_t a_high = 0;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   dt_generator *a_generator = NULL;
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
@@ -5417,7 +5417,7 @@ static int fn_sum(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", "dtype", NULL};
   dtl_call c = {L, "sum", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   dt_dtype a_dtype = 0;
   void *r_out;
@@ -5435,7 +5435,7 @@ static int fn_mean(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", "dtype", NULL};
   dtl_call c = {L, "mean", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   dt_dtype a_dtype = 0;
   void *r_out;
@@ -5538,7 +5538,7 @@ static int fn_amax(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", NULL};
   dtl_call c = {L, "amax", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -5554,7 +5554,7 @@ static int fn_amin(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", NULL};
   dtl_call c = {L, "amin", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -5602,7 +5602,7 @@ static int fn_var(lua_State *L) {
   static const char *const names[] = {"input", "dim", "correction", "keepdim", NULL};
   dtl_call c = {L, "var", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   dtl_number a_correction = {0, 0, 0};
   int32_t a_keepdim = 0;
   void *r_out;
@@ -5622,7 +5622,7 @@ static int fn_std(lua_State *L) {
   static const char *const names[] = {"input", "dim", "correction", "keepdim", NULL};
   dtl_call c = {L, "std", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   dtl_number a_correction = {0, 0, 0};
   int32_t a_keepdim = 0;
   void *r_out;
@@ -5643,7 +5643,7 @@ static int fn_norm(lua_State *L) {
   dtl_call c = {L, "norm", names};
   dt_tensor *a_input = NULL;
   dtl_number a_p = {DT_SCALAR_KIND_INT, 2, 0};
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   dt_dtype a_dtype = 0;
   void *r_out;
@@ -5663,7 +5663,7 @@ static int fn_any(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", NULL};
   dtl_call c = {L, "any", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -5679,7 +5679,7 @@ static int fn_all(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", NULL};
   dtl_call c = {L, "all", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -5695,7 +5695,7 @@ static int fn_logsumexp(lua_State *L) {
   static const char *const names[] = {"input", "dim", "keepdim", NULL};
   dtl_call c = {L, "logsumexp", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   int32_t a_keepdim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -6193,7 +6193,7 @@ static int fn_string_list_len(lua_State *L) {
 static int fn_tensor_list_new(lua_State *L) {
   static const char *const names[] = {"tensors", NULL};
   dtl_call c = {L, "tensor_list_new", names};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_tensors a_tensors = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_tensors = dtl_tensor_list(&c, 1, 1);
@@ -6410,7 +6410,7 @@ static int fn_view(lua_State *L) {
   static const char *const names[] = {"input", "size", NULL};
   dtl_call c = {L, "view", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6438,7 +6438,7 @@ static int fn_reshape(lua_State *L) {
   static const char *const names[] = {"input", "shape", NULL};
   dtl_call c = {L, "reshape", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_shape = {NULL, DT_ABSENT};
+  dtl_ints a_shape = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6483,7 +6483,7 @@ static int fn_unflatten(lua_State *L) {
   dtl_call c = {L, "unflatten", names};
   dt_tensor *a_input = NULL;
   int64_t a_dim = 0;
-  dtl_ints a_sizes = {NULL, DT_ABSENT};
+  dtl_ints a_sizes = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6514,7 +6514,7 @@ static int fn_permute(lua_State *L) {
   static const char *const names[] = {"input", "dims", NULL};
   dtl_call c = {L, "permute", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dims = {NULL, DT_ABSENT};
+  dtl_ints a_dims = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6528,8 +6528,8 @@ static int fn_movedim(lua_State *L) {
   static const char *const names[] = {"input", "source", "destination", NULL};
   dtl_call c = {L, "movedim", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_source = {NULL, DT_ABSENT};
-  dtl_ints a_destination = {NULL, DT_ABSENT};
+  dtl_ints a_source = {NULL, 0};
+  dtl_ints a_destination = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6557,7 +6557,7 @@ static int fn_squeeze(lua_State *L) {
   static const char *const names[] = {"input", "dim", NULL};
   dtl_call c = {L, "squeeze", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dim = {NULL, DT_ABSENT};
+  dtl_ints a_dim = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6585,7 +6585,7 @@ static int fn_expand(lua_State *L) {
   static const char *const names[] = {"input", "size", NULL};
   dtl_call c = {L, "expand", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6613,7 +6613,7 @@ static int fn_broadcast_to(lua_State *L) {
   static const char *const names[] = {"input", "size", NULL};
   dtl_call c = {L, "broadcast_to", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6683,8 +6683,8 @@ static int fn_as_strided(lua_State *L) {
   static const char *const names[] = {"input", "size", "stride", "storage_offset", NULL};
   dtl_call c = {L, "as_strided", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_size = {NULL, DT_ABSENT};
-  dtl_ints a_stride = {NULL, DT_ABSENT};
+  dtl_ints a_size = {NULL, 0};
+  dtl_ints a_stride = {NULL, 0};
   int64_t a_storage_offset = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -6755,7 +6755,7 @@ static int fn_split_with_sizes(lua_State *L) {
   static const char *const names[] = {"input", "split_sizes", "dim", NULL};
   dtl_call c = {L, "split_with_sizes", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_split_sizes = {NULL, DT_ABSENT};
+  dtl_ints a_split_sizes = {NULL, 0};
   int64_t a_dim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -6787,7 +6787,7 @@ static int fn_unbind(lua_State *L) {
 static int fn_cat(lua_State *L) {
   static const char *const names[] = {"tensors", "dim", NULL};
   dtl_call c = {L, "cat", names};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_tensors a_tensors = {NULL, 0};
   int64_t a_dim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -6801,7 +6801,7 @@ static int fn_cat(lua_State *L) {
 static int fn_stack(lua_State *L) {
   static const char *const names[] = {"tensors", "dim", NULL};
   dtl_call c = {L, "stack", names};
-  dtl_tensors a_tensors = {NULL, DT_ABSENT};
+  dtl_tensors a_tensors = {NULL, 0};
   int64_t a_dim = 0;
   void *r_out;
   dtl_arguments(&c);
@@ -6816,7 +6816,7 @@ static int fn_repeat(lua_State *L) {
   static const char *const names[] = {"input", "repeats", NULL};
   dtl_call c = {L, "repeat", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_repeats = {NULL, DT_ABSENT};
+  dtl_ints a_repeats = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
@@ -6830,7 +6830,7 @@ static int fn_flip(lua_State *L) {
   static const char *const names[] = {"input", "dims", NULL};
   dtl_call c = {L, "flip", names};
   dt_tensor *a_input = NULL;
-  dtl_ints a_dims = {NULL, DT_ABSENT};
+  dtl_ints a_dims = {NULL, 0};
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);

@@ -121,8 +121,8 @@ static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int
 
 static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
   dt_nn_max_pool2d_options options_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  options_options.stride = stride;
-  options_options.stride_n = stride_n;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
   options_options.padding = padding;
   options_options.padding_n = padding_n;
   options_options.dilation = dilation;
@@ -135,8 +135,8 @@ static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_
 
 static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_nn_avg_pool2d_options options_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  options_options.stride = stride;
-  options_options.stride_n = stride_n;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
   options_options.padding = padding;
   options_options.padding_n = padding_n;
   options_options.ceil_mode = ceil_mode;
@@ -149,10 +149,10 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
 
 static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_nn_upsample_options options_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
-  options_options.size = size;
-  options_options.size_n = size_n;
-  options_options.scale_factor = scale_factor;
-  options_options.scale_factor_n = scale_factor_n;
+  options_options.size = list_or_null(size, size_n);
+  options_options.size_n = list_count(size_n);
+  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
+  options_options.scale_factor_n = list_count(scale_factor_n);
   options_options.mode = mode;
   dt_module *out = NULL;
   (void)!dt_nn_upsample(&options_options, &out);
@@ -383,11 +383,11 @@ static int64_t py_nn_bce_with_logits_loss(int64_t weight, int32_t reduction, int
 }
 
 static int32_t py_backward(int64_t self, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
-  return dt_backward((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)inputs, inputs_n);
+  return dt_backward((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
 static int32_t py_autograd_backward(const int64_t *tensors, int64_t tensors_n, const int64_t *grad_tensors, int64_t grad_tensors_n, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
-  return dt_autograd_backward((dt_tensor *const *)tensors, tensors_n, (dt_tensor *const *)grad_tensors, grad_tensors_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)inputs, inputs_n);
+  return dt_autograd_backward((dt_tensor *const *)tensors, tensors_n, (dt_tensor *const *)grad_tensors, grad_tensors_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
 static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, int32_t retain_graph, int32_t create_graph, int32_t allow_unused) {
@@ -510,13 +510,13 @@ static int64_t py_new_full(int64_t self, const int64_t *size, int64_t size_n, in
 
 static int64_t py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_from_numbers(data, data_n, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_from_numbers(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_from_bools(const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
-  (void)!dt_from_bools(data, data_n, size, size_n, device_type, device_index, &out);
+  (void)!dt_from_bools(data, data_n, list_or_null(size, size_n), list_count(size_n), device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -615,7 +615,7 @@ static int32_t py_load_safetensors_bytes(const void *data, int64_t data_n, int64
 static int32_t py_load_safetensors(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
-  const int32_t status = dt_load_safetensors(path, only, only_n, progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
+  const int32_t status = dt_load_safetensors(path, list_or_null(only, only_n), list_count(only_n), progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
   out[0] = (int64_t)(intptr_t)names;
   out[1] = (int64_t)(intptr_t)tensors;
   return status;
@@ -1170,20 +1170,20 @@ static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int6
 
 static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_tensor *out = NULL;
-  (void)!dt_interpolate((dt_tensor *)(intptr_t)input, size, size_n, scale_factor, scale_factor_n, mode, &out);
+  (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
   dt_tensor *out = NULL;
-  (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, stride, stride_n, padding, padding_n, dilation, dilation_n, ceil_mode, &out);
+  (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
-  const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, stride, stride_n, padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
+  const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
   out[0] = (int64_t)(intptr_t)values;
   out[1] = (int64_t)(intptr_t)indices;
   return status;
@@ -1191,7 +1191,7 @@ static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_s
 
 static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
-  (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, stride, stride_n, padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
+  (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2016,13 +2016,13 @@ static int32_t py_generator_set_state(int64_t self, int64_t state) {
 
 static int64_t py_sum(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
-  (void)!dt_sum((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, dtype, &out);
+  (void)!dt_sum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
-  (void)!dt_mean((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, dtype, &out);
+  (void)!dt_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2064,13 +2064,13 @@ static int32_t py_min_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *
 
 static int64_t py_amax(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_amax((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_amax((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_amin(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_amin((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_amin((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2088,31 +2088,31 @@ static int64_t py_argmin(int64_t input, int32_t dim_given, int64_t dim, int32_t 
 
 static int64_t py_var(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_var((dt_tensor *)(intptr_t)input, dim, dim_n, correction_kind, correction_i, correction_f, keepdim, &out);
+  (void)!dt_var((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_std(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_std((dt_tensor *)(intptr_t)input, dim, dim_n, correction_kind, correction_i, correction_f, keepdim, &out);
+  (void)!dt_std((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_norm(int64_t input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
-  (void)!dt_norm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, dim_n, keepdim, dtype, &out);
+  (void)!dt_norm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_any(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_any((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_any((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_all(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_all((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_all((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2487,7 +2487,7 @@ static int64_t py_t(int64_t input) {
 
 static int64_t py_squeeze(int64_t input, const int64_t *dim, int64_t dim_n) {
   dt_tensor *out = NULL;
-  (void)!dt_squeeze((dt_tensor *)(intptr_t)input, dim, dim_n, &out);
+  (void)!dt_squeeze((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
