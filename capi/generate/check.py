@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from .core_ops import families
 from .model import (
     ARGUMENT_KINDS,
     FIELD_KINDS,
     RESULT_KINDS,
     Argument,
     Enum,
+    Function,
     Options,
     Schema,
     SchemaError,
@@ -24,6 +26,8 @@ def check(schema: Schema) -> None:
         _levels(where, f.since, (*f.args, *f.results), schema)
         if f.inplace and not (f.args and f.args[0].kind.mutable):
             raise SchemaError(f"{where}: an in-place function's first argument is 'tensor!'")
+        if f.method:
+            _method_name(where, f, schema)
         if len(f.results) > 1 and any(not r.name for r in f.results):
             raise SchemaError(f"{where}: several results need names")
     for o in schema.options.values():
@@ -121,6 +125,14 @@ def _c_names(schema: Schema) -> None:
     for name in names:
         if names.count(name) > 1:
             raise SchemaError(f"dt_{name} is declared twice")
+
+
+def _method_name(where: str, f: Function, schema: Schema) -> None:
+    """Methods are called OBJECT_verb. Only ops on tensors have PyTorch's bare names."""
+    is_op = f.method == "tensor" and f.file in families(schema)
+    if f.name.startswith(f.method + "_") == is_op:
+        wanted = "PyTorch's name" if is_op else f"the prefix '{f.method}_'"
+        raise SchemaError(f"{where}: a method of this file has {wanted}")
 
 
 def _kinds(where: str, args: tuple[Argument, ...], allowed: tuple[str, ...]) -> None:

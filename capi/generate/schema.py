@@ -183,16 +183,21 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
 
 
 def _method(schema, name: str, row: dict, args) -> tuple[str, str]:
-    """A function whose first argument is called input or self is that handle's method, unless the
-    row says `method = false`."""
+    """A function whose first argument is the tensor `input`, or another object called `self`, is its
+    method, unless the row says `method = false`."""
     first = args[0] if args else None
-    is_object = first is not None and first.name in ("input", "self")
+    is_object = first is not None and first.name == object_name(first)
     if not row.get("method", is_object):
         return "", ""
     if not is_object:
-        raise SchemaError("a method's first argument is called input or self")
+        raise SchemaError("a method's first argument is the tensor input, or an object called self")
     handle = first.kind.name or "tensor"
     return handle, (row.get("python") or name.removeprefix(handle + "_"))
+
+
+def object_name(a: Argument) -> str:
+    """How a method's object is called, if this argument is one."""
+    return "self" if a.kind.base == "handle" else "input"
 
 
 def _elementwise(row: dict, args) -> Elementwise:

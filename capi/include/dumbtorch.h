@@ -680,12 +680,12 @@ DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss_options_init(
 /* ---- the library */
 
 /** Copies all elements, row-major, into data of data_n bytes: exactly numel * element_size. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_read(dt_tensor *self, void *data, int64_t data_n)
+DT_MUST_CHECK DT_API dt_status dt_tensor_read(dt_tensor *input, void *data, int64_t data_n)
     DT_NOEXCEPT;
 
 /** Overwrites all elements with data, row-major: exactly numel * element_size bytes. An in-place
  * change. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_write(dt_tensor *self, const void *data, int64_t data_n)
+DT_MUST_CHECK DT_API dt_status dt_tensor_write(dt_tensor *input, const void *data, int64_t data_n)
     DT_NOEXCEPT;
 
 /** A new tensor with a copy of data, row-major: exactly numel * element_size bytes. device_type 0 is
@@ -703,7 +703,7 @@ DT_MUST_CHECK DT_API dt_status dt_from_blob(void *data, int64_t data_n, const in
 
 /** A `DLManagedTensorVersioned *` that shares the tensor's memory. Its consumer calls its deleter
  * once. */
-DT_MUST_CHECK DT_API dt_status dt_to_dlpack(dt_tensor *self, void **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_to_dlpack(dt_tensor *input, void **out) DT_NOEXCEPT;
 
 /** A tensor that shares the memory of a `DLManagedTensorVersioned`. It takes managed over if the
  * call succeeds and leaves it alone if it fails. */
@@ -738,7 +738,7 @@ DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
  * node becomes the number of that node, 0 for a leaf: hooks and custom backwards live as long as
  * the node, or as the leaf. Unlike other functions it runs no drop, so no code of the user's, and
  * it keeps the last error. */
-DT_API int32_t dt_tensor_sole_owner(dt_tensor *self, int64_t *node) DT_NOEXCEPT;
+DT_API int32_t dt_tensor_sole_owner(dt_tensor *input, int64_t *node) DT_NOEXCEPT;
 
 /** A new context with the defaults: grad mode on, float32, cpu. */
 DT_MUST_CHECK DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT;
@@ -967,7 +967,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss(
 
 /** Adds gradients with respect to the leaves to their .grad. If it fails, some of them may have been
  * added.
- * @param self The tensor.
+ * @param input The tensor.
  * @param gradient The gradient of this tensor; absent means 1, for a tensor of one element.
  *   PyTorch's default: absent.
  * @param retain_graph Keep what backward needs so that it can run again; absent means create_graph.
@@ -976,8 +976,8 @@ DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss(
  * @param inputs The leaves to find gradients of; absent means all. PyTorch's default: absent.
  * @throws RuntimeError: the tensor needs no gradient, has several elements and no gradient was
  *   given, the graph was freed, or a saved tensor was changed in place. */
-DT_MUST_CHECK DT_API dt_status dt_backward(
-    dt_tensor *self, dt_tensor *gradient, const int32_t *retain_graph, int32_t create_graph,
+DT_MUST_CHECK DT_API dt_status dt_tensor_backward(
+    dt_tensor *input, dt_tensor *gradient, const int32_t *retain_graph, int32_t create_graph,
     dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT;
 
 /** backward from several tensors at once.
@@ -1011,11 +1011,11 @@ DT_MUST_CHECK DT_API dt_status dt_autograd_grad(
     int32_t create_graph, int32_t allow_unused, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** Has backward call a function with the tensor's gradient.
- * @param self The tensor.
+ * @param input The tensor.
  * @param hook The function.
  * @throws RuntimeError: the tensor needs no gradient. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_register_hook(
-    dt_tensor *self, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
+    dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
     dt_hook **out) DT_NOEXCEPT;
 
 /** Takes a hook off; a second time does nothing.
@@ -1198,7 +1198,7 @@ DT_MUST_CHECK DT_API dt_status dt_full_like(
     dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor with arbitrary contents, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
  *   default: absent.
@@ -1206,12 +1206,12 @@ DT_MUST_CHECK DT_API dt_status dt_full_like(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
 DT_MUST_CHECK DT_API dt_status dt_new_empty(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
     dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with 0, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
  *   default: absent.
@@ -1219,12 +1219,12 @@ DT_MUST_CHECK DT_API dt_status dt_new_empty(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
 DT_MUST_CHECK DT_API dt_status dt_new_zeros(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
     dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with 1, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
  *   default: absent.
@@ -1232,12 +1232,12 @@ DT_MUST_CHECK DT_API dt_status dt_new_zeros(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
 DT_MUST_CHECK DT_API dt_status dt_new_ones(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
     dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with one number, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param fill_value The number to fill with.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
@@ -1246,7 +1246,7 @@ DT_MUST_CHECK DT_API dt_status dt_new_ones(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
 DT_MUST_CHECK DT_API dt_status dt_new_full(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
     int64_t fill_value_i, double fill_value_f, dt_dtype dtype, dt_device_type device_type,
     int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
@@ -1293,6 +1293,25 @@ DT_MUST_CHECK DT_API dt_status dt_to(
     int32_t non_blocking, int32_t copy, dt_memory_format memory_format,
     dt_tensor **out) DT_NOEXCEPT;
 
+/** The tensor on the CPU; itself if it is there.
+ * @param input The tensor.
+ * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
+ *   default: absent. */
+DT_MUST_CHECK DT_API dt_status dt_cpu(
+    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
+
+/** The tensor on a CUDA device; itself if it is there.
+ * @param input The tensor.
+ * @param device A CUDA device; absent: the current one. PyTorch's default: absent.
+ * @param non_blocking Whether a copy from page-locked memory may still run when the call returns.
+ *   PyTorch's default: false.
+ * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
+ *   default: absent.
+ * @throws RuntimeError: the device is no CUDA device, or not available. */
+DT_MUST_CHECK DT_API dt_status dt_cuda(
+    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
+    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
+
 /** The tensor if it lies densely in memory in that order, else a copy that does.
  * @param input The input tensor.
  * @param memory_format The order of dimensions in memory. PyTorch's default: contiguous. */
@@ -1300,32 +1319,32 @@ DT_MUST_CHECK DT_API dt_status dt_contiguous(
     dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** Copies src into the tensor.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param src What to copy; it broadcasts and is converted.
  * @param non_blocking Whether a copy between devices may still run when the call returns. PyTorch's
  *   default: false.
  * @throws RuntimeError: src does not broadcast to the tensor's shape. */
 DT_MUST_CHECK DT_API dt_status dt_copy_(
-    dt_tensor *self, dt_tensor *src, int32_t non_blocking) DT_NOEXCEPT;
+    dt_tensor *input, dt_tensor *src, int32_t non_blocking) DT_NOEXCEPT;
 
 /** Fills the tensor with one number.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param value A number or a 0-d tensor.
  * @throws RuntimeError: the value is a tensor that is not 0-d. */
 DT_MUST_CHECK DT_API dt_status dt_fill_(
-    dt_tensor *self, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
+    dt_tensor *input, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
     double value_f) DT_NOEXCEPT;
 
 /** Fills the tensor with 0.
- * @param self The tensor that is written. Written. */
-DT_MUST_CHECK DT_API dt_status dt_zero_(dt_tensor *self) DT_NOEXCEPT;
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_zero_(dt_tensor *input) DT_NOEXCEPT;
 
 /* ---- data */
 
 /** A dataset whose item i is row i of each tensor.
  * @param tensors Tensors with equally many rows.
  * @throws ValueError: the list is empty, or the tensors' first sizes differ. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_dataset(
+DT_MUST_CHECK DT_API dt_status dt_dataset_new(
     dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) DT_NOEXCEPT;
 
 /** How many items there are.
@@ -1462,32 +1481,13 @@ DT_MUST_CHECK DT_API dt_status dt_set_tf32(int32_t matmul, int32_t convolution) 
 DT_MUST_CHECK DT_API dt_status dt_get_tf32(int32_t *matmul, int32_t *convolution) DT_NOEXCEPT;
 
 /** A copy in page-locked memory, from and to which GPUs copy without a detour.
- * @param self A tensor on the CPU.
+ * @param input A tensor on the CPU.
  * @throws RuntimeError: CUDA is not available, or the tensor is not on the CPU. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_pin_memory(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_pin_memory(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Whether the tensor lies in memory that pin_memory allocated.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_is_pinned(dt_tensor *self, int32_t *out) DT_NOEXCEPT;
-
-/** The tensor on the CPU; itself if it is there.
- * @param input The tensor.
- * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
- *   default: absent. */
-DT_MUST_CHECK DT_API dt_status dt_cpu(
-    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
-
-/** The tensor on a CUDA device; itself if it is there.
- * @param input The tensor.
- * @param device A CUDA device; absent: the current one. PyTorch's default: absent.
- * @param non_blocking Whether a copy from page-locked memory may still run when the call returns.
- *   PyTorch's default: false.
- * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
- *   default: absent.
- * @throws RuntimeError: the device is no CUDA device, or not available. */
-DT_MUST_CHECK DT_API dt_status dt_cuda(
-    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
-    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_is_pinned(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
 
 /** A new stream. Work goes to it after set_stream.
  * @param device The device; absent: the default one. PyTorch's default: absent.
@@ -1543,10 +1543,10 @@ DT_MUST_CHECK DT_API dt_status dt_stream_query(dt_stream *self, int32_t *out) DT
 
 /** Says that a stream uses the tensor's memory, so that it is not given away before the stream is
  * done with it.
- * @param self The tensor.
+ * @param input The tensor.
  * @param stream A stream other than the one it was made on. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_record_stream(
-    dt_tensor *self, dt_stream *stream) DT_NOEXCEPT;
+    dt_tensor *input, dt_stream *stream) DT_NOEXCEPT;
 
 /** A new event.
  * @param device The device; absent: the default one. PyTorch's default: absent.
@@ -1639,16 +1639,16 @@ DT_MUST_CHECK DT_API dt_status dt_index_put(
     int32_t accumulate, dt_tensor **out) DT_NOEXCEPT;
 
 /** Writes values at indices, in place.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param indices One int64, int32, uint8 or bool tensor per dimension; absent ones take the whole
  *   dimension.
- * @param values What to write; it broadcasts to the shape of self[indices].
+ * @param values What to write; it broadcasts to the shape of input[indices].
  * @param accumulate Add instead of replacing; repeated indices then add up. PyTorch's default:
  *   false.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: values do not broadcast or have another dtype. */
 DT_MUST_CHECK DT_API dt_status dt_index_put_(
-    dt_tensor *self, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
+    dt_tensor *input, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
     int32_t accumulate) DT_NOEXCEPT;
 
 /** The slices along a dimension that the index names.
@@ -1672,7 +1672,7 @@ DT_MUST_CHECK DT_API dt_status dt_index_add(
     int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `index_add`.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param dim The dimension; negative ones count from the end.
  * @param index 1-d int64 or int32 indices.
  * @param source The slices to add.
@@ -1680,7 +1680,7 @@ DT_MUST_CHECK DT_API dt_status dt_index_add(
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_index_add_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
     int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
 
 /** result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
@@ -1706,14 +1706,14 @@ DT_MUST_CHECK DT_API dt_status dt_scatter(
     int64_t src_i, double src_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `scatter`.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param dim The dimension; negative ones count from the end.
  * @param index int64 or int32 indices.
  * @param src What to write: a tensor at least as large as index, or a number.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_scatter_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
     int64_t src_i, double src_f) DT_NOEXCEPT;
 
 /** scatter that adds; repeated indices add up.
@@ -1727,14 +1727,14 @@ DT_MUST_CHECK DT_API dt_status dt_scatter_add(
     dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `scatter_add`.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param dim The dimension; negative ones count from the end.
  * @param index int64 or int32 indices.
  * @param src What to add: at least as large as index.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_scatter_add_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src) DT_NOEXCEPT;
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src) DT_NOEXCEPT;
 
 /** The elements where the mask holds, 1-d.
  * @param input The input tensor.
@@ -2070,7 +2070,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_sequential(dt_module **out) DT_NOEXCEPT;
  * @param self The module.
  * @param child The module that runs last from now on.
  * @throws TypeError: the module is no Sequential. */
-DT_MUST_CHECK DT_API dt_status dt_sequential_append(dt_module *self, dt_module *child) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_module_append(dt_module *self, dt_module *child) DT_NOEXCEPT;
 
 /* ---- nn */
 
@@ -2338,7 +2338,7 @@ DT_MUST_CHECK DT_API dt_status dt_optimizer_load_state_dict(
  * @param step_size How many epochs a rate lasts.
  * @param gamma What it is multiplied by then. PyTorch's default: 0.1.
  * @throws ValueError: step_size is not positive. */
-DT_MUST_CHECK DT_API dt_status dt_step_lr(
+DT_MUST_CHECK DT_API dt_status dt_optim_step_lr(
     dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
 
 /** Lowers the learning rate along half a cosine (arXiv 1608.03983).
@@ -2346,7 +2346,7 @@ DT_MUST_CHECK DT_API dt_status dt_step_lr(
  * @param t_max Epochs from the first rate to the lowest.
  * @param eta_min The lowest rate. PyTorch's default: 0.0.
  * @throws ValueError: t_max is not positive. */
-DT_MUST_CHECK DT_API dt_status dt_cosine_annealing_lr(
+DT_MUST_CHECK DT_API dt_status dt_optim_cosine_annealing_lr(
     dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) DT_NOEXCEPT;
 
 /** Moves on to the next epoch's learning rates.
@@ -3170,39 +3170,39 @@ DT_MUST_CHECK DT_API dt_status dt_bernoulli(
     dt_tensor *input, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
 
 /** Fills the tensor with uniform numbers in [low, high).
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param low The smallest value. PyTorch's default: 0.0.
  * @param high The values stay below it. PyTorch's default: 1.0.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: low is above high, or the dtype is not floating-point. */
 DT_MUST_CHECK DT_API dt_status dt_uniform_(
-    dt_tensor *self, double low, double high, dt_generator *generator) DT_NOEXCEPT;
+    dt_tensor *input, double low, double high, dt_generator *generator) DT_NOEXCEPT;
 
 /** Fills the tensor with normal numbers.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param mean The mean. PyTorch's default: 0.0.
  * @param std The standard deviation. PyTorch's default: 1.0.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: std is negative, or the dtype is not floating-point. */
 DT_MUST_CHECK DT_API dt_status dt_normal_(
-    dt_tensor *self, double mean, double std, dt_generator *generator) DT_NOEXCEPT;
+    dt_tensor *input, double mean, double std, dt_generator *generator) DT_NOEXCEPT;
 
 /** Fills the tensor with 1 with probability p, else 0.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param p The probability of 1. PyTorch's default: 0.5.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: p is outside of [0, 1]. */
 DT_MUST_CHECK DT_API dt_status dt_bernoulli_(
-    dt_tensor *self, double p, dt_generator *generator) DT_NOEXCEPT;
+    dt_tensor *input, double p, dt_generator *generator) DT_NOEXCEPT;
 
 /** Fills the tensor with uniform integers in [low, high).
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param low The smallest integer.
  * @param high The integers stay below it.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
 DT_MUST_CHECK DT_API dt_status dt_random_(
-    dt_tensor *self, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT;
+    dt_tensor *input, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT;
 
 /** Seeds the default generator of every device.
  * @param seed Any number. */
@@ -3460,152 +3460,143 @@ DT_MUST_CHECK DT_API dt_status dt_allclose(
 /* ---- tensor */
 
 /** Makes another handle to a tensor, to be released on its own.
- * @param self The tensor.
+ * @param input The tensor.
  * @return A second handle to the same tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_alias(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_alias(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Number of dimensions.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_dim(dt_tensor *self, int64_t *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_dim(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Size of one dimension.
- * @param self The tensor.
+ * @param input The tensor.
  * @param dim The dimension; negative ones count from the end.
  * @throws IndexError: the dimension is out of range. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_size(
-    dt_tensor *self, int64_t dim, int64_t *out) DT_NOEXCEPT;
+    dt_tensor *input, int64_t dim, int64_t *out) DT_NOEXCEPT;
 
 /** Shape of the tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @return The sizes of all dimensions. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_shape(
-    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
 
 /** Strides of the tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @return Steps between neighbours along each dimension, in elements. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_stride(
-    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
 
 /** Number of elements.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_numel(dt_tensor *self, int64_t *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_numel(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Position of the first element in the storage, in elements.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_storage_offset(dt_tensor *self, int64_t *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_storage_offset(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Bytes of one element.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_element_size(dt_tensor *self, int64_t *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_element_size(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Element type.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_dtype(dt_tensor *self, dt_dtype *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_dtype(dt_tensor *input, dt_dtype *out) DT_NOEXCEPT;
 
 /** Where the memory is.
- * @param self The tensor. */
+ * @param input The tensor. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_device(
-    dt_tensor *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
+    dt_tensor *input, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
 
 /** Whether elements lie in memory densely in that order.
- * @param self The tensor.
+ * @param input The tensor.
  * @param memory_format The order to check for. PyTorch's default: contiguous. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_is_contiguous(
-    dt_tensor *self, dt_memory_format memory_format, int32_t *out) DT_NOEXCEPT;
+    dt_tensor *input, dt_memory_format memory_format, int32_t *out) DT_NOEXCEPT;
 
 /** Address of the first element.
- * @param self The tensor.
+ * @param input The tensor.
  * @return Valid as long as any tensor looks at the storage. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_data_ptr(dt_tensor *self, void **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_data_ptr(dt_tensor *input, void **out) DT_NOEXCEPT;
 
 /** Whether both look at the same memory in the same way.
- * @param self The tensor.
+ * @param input The tensor.
  * @param other Another tensor. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_is_set_to(
-    dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT;
+    dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT;
 
 /** Whether two handles are of one tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @param other Another handle. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_is_same(
-    dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT;
+    dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT;
 
 /** What a view is a view of: the tensor that a chain of views began with.
- * @param self The tensor.
+ * @param input The tensor.
  * @return The tensor, or NULL if this one is no view. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_base(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_base(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** How often the tensor, its views and what it was detached from were changed in place.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_version(dt_tensor *self, int64_t *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_version(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** The only element of a tensor as a number.
- * @param self The tensor.
+ * @param input The tensor.
  * @throws RuntimeError: the tensor has not exactly one element. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_item(
-    dt_tensor *self, dt_scalar_kind *out_kind, int64_t *out_i, double *out_f) DT_NOEXCEPT;
+    dt_tensor *input, dt_scalar_kind *out_kind, int64_t *out_i, double *out_f) DT_NOEXCEPT;
 
 /** The tensor as text, as PyTorch prints it.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_to_string(dt_tensor *self, dt_bytes **out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_to_string(dt_tensor *input, dt_bytes **out) DT_NOEXCEPT;
 
 /** Whether the tensor takes part in a graph: set by the user, or made from such a tensor.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_requires_grad(dt_tensor *self, int32_t *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_requires_grad(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
 
 /** Says whether a leaf's gradient is wanted.
- * @param self The tensor. Written.
+ * @param input The tensor. Written.
  * @param requires_grad Whether backward shall find its gradient. PyTorch's default: true.
  * @throws RuntimeError: the dtype is not floating-point, or the tensor is not a leaf. */
-DT_MUST_CHECK DT_API dt_status dt_requires_grad_(
-    dt_tensor *self, int32_t requires_grad) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_requires_grad_(
+    dt_tensor *input, int32_t requires_grad) DT_NOEXCEPT;
 
 /** Whether the tensor was not made by a recorded operation.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_is_leaf(dt_tensor *self, int32_t *out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_is_leaf(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
 
 /** The gradient that backward has added up.
- * @param self The tensor.
+ * @param input The tensor.
  * @return The gradient, or NULL if there is none yet. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_grad(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_grad(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Replaces the gradient.
- * @param self The tensor. Written.
+ * @param input The tensor. Written.
  * @param grad A tensor of the same shape, dtype and device, or absent to drop the gradient.
  *   PyTorch's default: absent.
  * @throws RuntimeError: shape, dtype or device differ. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_set_grad(dt_tensor *self, dt_tensor *grad) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_set_grad(dt_tensor *input, dt_tensor *grad) DT_NOEXCEPT;
 
 /** Makes backward keep the gradient of a tensor that is not a leaf.
- * @param self The tensor. Written. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_retain_grad(dt_tensor *self) DT_NOEXCEPT;
+ * @param input The tensor. Written. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_retain_grad(dt_tensor *input) DT_NOEXCEPT;
 
 /** The name of the recorded operation that made the tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @return "MulBackward0", or nothing for a leaf. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_grad_fn_name(dt_tensor *self, dt_bytes **out) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_grad_fn_name(dt_tensor *input, dt_bytes **out) DT_NOEXCEPT;
 
 /** The same memory without the graph and with a version of its own: backward does not notice what is
  * changed through it.
- * @param self The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_data(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_data(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and its
  * history. No other thread may use it meanwhile.
- * @param self The tensor. Written.
+ * @param input The tensor. Written.
  * @param data The tensor whose memory, shape and dtype it has from now on.
  * @throws RuntimeError: the tensor requires grad and data is not floating point. */
-DT_MUST_CHECK DT_API dt_status dt_tensor_set_data(dt_tensor *self, dt_tensor *data) DT_NOEXCEPT;
-
-/** The same memory without the graph.
- * @param input The tensor. */
-DT_MUST_CHECK DT_API dt_status dt_detach(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
-
-/** Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made from
- * it before stays as it is.
- * @param self The tensor. Written. */
-DT_MUST_CHECK DT_API dt_status dt_detach_(dt_tensor *self) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_tensor_set_data(dt_tensor *input, dt_tensor *data) DT_NOEXCEPT;
 
 /* ---- types */
 
@@ -3719,6 +3710,15 @@ DT_MUST_CHECK DT_API dt_status dt_synchronize(
  * @throws RuntimeError: the sizes do not fit, or the strides allow no view. */
 DT_MUST_CHECK DT_API dt_status dt_view(
     dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** The same memory without the graph.
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_detach(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made from
+ * it before stays as it is.
+ * @param input The tensor. Written. */
+DT_MUST_CHECK DT_API dt_status dt_detach_(dt_tensor *input) DT_NOEXCEPT;
 
 /** view with the shape of another tensor.
  * @param input The input tensor.

@@ -11,10 +11,9 @@
 using namespace dt;
 using namespace dt::capi;
 
-dt_status dt_tensor_dataset(
-    dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) noexcept {
+dt_status dt_dataset_new(dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) noexcept {
   clear_all(out);
-  return guard("tensor_dataset", [&] {
+  return guard("dataset_new", [&] {
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     need(out, "out");
     put(out, make_tensor_dataset(tensors_));

@@ -31,10 +31,10 @@ int64_t dt_live_handles(const char* kind) noexcept {
 }
 
 // A Pin throws for a handle that is not good, and the last unpin may queue drops but runs none.
-int32_t dt_tensor_sole_owner(dt_tensor* self, int64_t* node) noexcept {
+int32_t dt_tensor_sole_owner(dt_tensor* input, int64_t* node) noexcept {
   clear_all(node);
   try {
-    const Pin<dt_tensor> pin(self, "self");
+    const Pin<dt_tensor> pin(input, "input");
     const Ref<TensorImpl>& tensor = (*pin).ref();
     std::lock_guard<SpinLock> lock(tensor->autograd.lock);
     const Node* made_by = tensor->autograd.node;

@@ -87,9 +87,9 @@ static void test_results(void) {
   CHECK(((double*)data)[1] == 9);
   OK(dt_tensor_grad(x, &grad));
   CHECK(grad == NULL);
-  OK(dt_requires_grad_(x, 1));
+  OK(dt_tensor_requires_grad_(x, 1));
   OK(dt_sum(x, NULL, 0, 0, 0, &largest));
-  OK(dt_backward(largest, NULL, &no, 0, NULL, 0));
+  OK(dt_tensor_backward(largest, NULL, &no, 0, NULL, 0));
   OK(dt_tensor_grad(x, &grad));
   CHECK(grad != NULL);
   dt_tensor_release(grad);
@@ -179,7 +179,7 @@ static void test_real_numbers_back(void) {
     OK(dt_optimizer_set(optimizer, "lr", (double)group, group));
     dt_tensor_release(x);
   }
-  OK(dt_step_lr(optimizer, 1, 0.5, &schedule));
+  OK(dt_optim_step_lr(optimizer, 1, 0.5, &schedule));
   OK(dt_lr_scheduler_get_last_lr(schedule, rates, 2, &n));
   CHECK(n == 20 && rates[1] == 1 && rates[2] == 0);
   OK(dt_lr_scheduler_step(schedule));

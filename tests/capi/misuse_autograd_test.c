@@ -11,20 +11,20 @@ static dt_status called_custom_backward(void *user_data, dt_tensor *const *grads
   return called();
 }
 
-static void test_backward(void) {
-  EXPECT(HANDLE, "backward", dt_backward((dt_tensor *)bad.released, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward((dt_tensor *)bad.garbage, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward((dt_tensor *)bad.foreign, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(NULL, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, (dt_tensor *)bad.released, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, (dt_tensor *)bad.garbage, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, (dt_tensor *)bad.foreign, NULL, 1, good.tensors, 2));
-  EXPECT(VALUE_ERROR, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, NULL, 2));
-  EXPECT(VALUE_ERROR, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, good.tensors, -7));
-  EXPECT(VALUE_ERROR, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, NULL, -1));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, bad.released_tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, bad.foreign_tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, bad.null_tensors, 2));
+static void test_tensor_backward(void) {
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.released, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.garbage, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.foreign, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(NULL, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, (dt_tensor *)bad.released, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, (dt_tensor *)bad.garbage, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, (dt_tensor *)bad.foreign, NULL, 1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, NULL, 2));
+  EXPECT(VALUE_ERROR, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, NULL, -1));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, bad.released_tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, bad.foreign_tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, bad.null_tensors, 2));
 }
 
 static void test_autograd_backward(void) {
@@ -114,7 +114,7 @@ static void test_custom_function(void) {
 
 int main(void) {
   misuse_begin();
-  test_backward();
+  test_tensor_backward();
   test_autograd_backward();
   test_autograd_grad();
   test_tensor_register_hook();

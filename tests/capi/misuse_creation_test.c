@@ -263,6 +263,28 @@ static void test_to(void) {
   EXPECT(TYPE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
+static void test_cpu(void) {
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cpu", dt_cpu(good.tensor, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
+}
+
+static void test_cuda(void) {
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda(NULL, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
+}
+
 static void test_contiguous(void) {
   EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "contiguous", dt_contiguous((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
@@ -325,6 +347,8 @@ int main(void) {
   test_from_bools();
   test_clone();
   test_to();
+  test_cpu();
+  test_cuda();
   test_contiguous();
   test_copy_();
   test_fill_();

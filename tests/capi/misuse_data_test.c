@@ -6,14 +6,14 @@ static dt_status called_progress(void *user_data, int64_t done, int64_t total, i
   return called();
 }
 
-static void test_tensor_dataset(void) {
-  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(NULL, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(good.tensors, -7, (dt_dataset **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(NULL, -1, (dt_dataset **)&out.pointer[0]));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.released_tensors, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.foreign_tensors, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.null_tensors, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "tensor_dataset", dt_tensor_dataset(good.tensors, 2, NULL));
+static void test_dataset_new(void) {
+  EXPECT(VALUE_ERROR, "dataset_new", dt_dataset_new(NULL, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "dataset_new", dt_dataset_new(good.tensors, -7, (dt_dataset **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "dataset_new", dt_dataset_new(NULL, -1, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "dataset_new", dt_dataset_new(bad.released_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "dataset_new", dt_dataset_new(bad.foreign_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "dataset_new", dt_dataset_new(bad.null_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dataset_new", dt_dataset_new(good.tensors, 2, NULL));
 }
 
 static void test_dataset_len(void) {
@@ -101,7 +101,7 @@ static void test_safetensors_names(void) {
 
 int main(void) {
   misuse_begin();
-  test_tensor_dataset();
+  test_dataset_new();
   test_dataset_len();
   test_data_loader_new();
   test_data_loader_len();

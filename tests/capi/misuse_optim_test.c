@@ -114,20 +114,20 @@ static void test_optimizer_load_state_dict(void) {
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.null_tensors, 2));
 }
 
-static void test_step_lr(void) {
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "step_lr", dt_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "step_lr", dt_step_lr(good.optimizer, 1, 1, NULL));
+static void test_optim_step_lr(void) {
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_step_lr", dt_optim_step_lr(good.optimizer, 1, 1, NULL));
 }
 
-static void test_cosine_annealing_lr(void) {
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "cosine_annealing_lr", dt_cosine_annealing_lr(good.optimizer, 1, 1, NULL));
+static void test_optim_cosine_annealing_lr(void) {
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(good.optimizer, 1, 1, NULL));
 }
 
 static void test_lr_scheduler_step(void) {
@@ -245,8 +245,8 @@ int main(void) {
   test_optimizer_set();
   test_optimizer_state_dict();
   test_optimizer_load_state_dict();
-  test_step_lr();
-  test_cosine_annealing_lr();
+  test_optim_step_lr();
+  test_optim_cosine_annealing_lr();
   test_lr_scheduler_step();
   test_lr_scheduler_last_epoch();
   test_lr_scheduler_get_last_lr();

@@ -12,6 +12,21 @@ static void test_view(void) {
   EXPECT(TYPE_ERROR, "view", dt_view(good.tensor, good.i64s, 1, NULL));
 }
 
+static void test_detach(void) {
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "detach", dt_detach(good.tensor, NULL));
+}
+
+static void test_detach_(void) {
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.released));
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "detach_", dt_detach_(NULL));
+}
+
 static void test_view_as(void) {
   EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "view_as", dt_view_as((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
@@ -286,6 +301,8 @@ static void test_flip(void) {
 int main(void) {
   misuse_begin();
   test_view();
+  test_detach();
+  test_detach_();
   test_view_as();
   test_reshape();
   test_reshape_as();

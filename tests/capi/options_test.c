@@ -16,7 +16,7 @@ typedef struct { /* and one built against a newer header */
 static dt_optimizer* make(const void* options) {
   dt_tensor* x = new_tensor(1);
   dt_optimizer* o = NULL;
-  OK(dt_requires_grad_(x, 1));
+  OK(dt_tensor_requires_grad_(x, 1));
   if (dt_optim_sgd(&x, 1, options, &o) != DT_STATUS_OK) CHECK(o == NULL);
   dt_tensor_release(x);
   return o;

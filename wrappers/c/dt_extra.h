@@ -111,7 +111,7 @@ static inline dt_tensor* T_tensor_list_get_named(dt_string_list* names, dt_tenso
 static inline dt_module* T_sequential_(dt_module* const* modules, int64_t n) {
   int64_t i;
   dt_module* result = T_nn_sequential();
-  for (i = 0; i < n; i++) T_sequential_append(result, modules[i]);
+  for (i = 0; i < n; i++) T_module_append(result, modules[i]);
   return T_stopped_() ? NULL : result;
 }
 

@@ -211,6 +211,12 @@ class Tensor {
     std::optional<Device> device = std::nullopt, std::optional<DType> dtype = std::nullopt,
     bool non_blocking = false, bool copy = false,
     std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  // The tensor on the CPU; itself if it is there.
+  Tensor cpu(std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  // The tensor on a CUDA device; itself if it is there.
+  Tensor cuda(
+    std::optional<Device> device = std::nullopt, bool non_blocking = false,
+    std::optional<MemoryFormat> memory_format = std::nullopt) const;
   // The tensor if it lies densely in memory in that order, else a copy that does.
   Tensor contiguous(MemoryFormat memory_format = MemoryFormat::kContiguous) const;
   // Copies src into the tensor.
@@ -223,12 +229,6 @@ class Tensor {
   Tensor pin_memory() const;
   // Whether the tensor lies in memory that pin_memory allocated.
   bool is_pinned() const;
-  // The tensor on the CPU; itself if it is there.
-  Tensor cpu(std::optional<MemoryFormat> memory_format = std::nullopt) const;
-  // The tensor on a CUDA device; itself if it is there.
-  Tensor cuda(
-    std::optional<Device> device = std::nullopt, bool non_blocking = false,
-    std::optional<MemoryFormat> memory_format = std::nullopt) const;
   // Says that a stream uses the tensor's memory, so that it is not given away before the stream is
   // done with it.
   void record_stream(const Stream& stream) const;
@@ -618,13 +618,13 @@ class Tensor {
   // Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and
   // its history. No other thread may use it meanwhile.
   void set_data(const Tensor& data) const;
+  // The same elements in another shape, without a copy.
+  Tensor view(const Ints& size) const;
   // The same memory without the graph.
   Tensor detach() const;
   // Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made
   // from it before stays as it is.
   const Tensor& detach_() const;
-  // The same elements in another shape, without a copy.
-  Tensor view(const Ints& size) const;
   // view with the shape of another tensor.
   Tensor view_as(const Tensor& other) const;
   // The same elements in another shape: a view where possible, else a copy.
@@ -803,7 +803,7 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // Adds a child.
   void register_module(const std::string& name, const Module& child) const;
   // Adds a child to a Sequential, under the next number.
-  void sequential_append(const Module& child) const;
+  void append(const Module& child) const;
 };
 
 class Optimizer : public detail::Shared<dt_optimizer, dt_optimizer_release> {
@@ -1358,7 +1358,7 @@ inline std::vector<Tensor> detail::take_tensors(dt_tensor_list* list) {
 inline void Tensor::backward(
     const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
     const TensorRefs& inputs) const {
-  detail::check(dt_backward(
+  detail::check(dt_tensor_backward(
     handle(), gradient.handle(), detail::Flag(retain_graph).get(), create_graph, inputs.data(),
     inputs.size()));
 }
@@ -1436,6 +1436,22 @@ inline Tensor Tensor::to(
   return Tensor(out);
 }
 
+inline Tensor Tensor::cpu(std::optional<MemoryFormat> memory_format) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cpu(handle(), detail::number(memory_format), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::cuda(
+    std::optional<Device> device, bool non_blocking,
+    std::optional<MemoryFormat> memory_format) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cuda(
+    handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    non_blocking, detail::number(memory_format), &out));
+  return Tensor(out);
+}
+
 inline Tensor Tensor::contiguous(MemoryFormat memory_format) const {
   dt_tensor* out = nullptr;
   detail::check(dt_contiguous(handle(), static_cast<dt_memory_format>(memory_format), &out));
@@ -1490,22 +1506,6 @@ inline bool Tensor::is_pinned() const {
   int32_t out = 0;
   detail::check(dt_tensor_is_pinned(handle(), &out));
   return out != 0;
-}
-
-inline Tensor Tensor::cpu(std::optional<MemoryFormat> memory_format) const {
-  dt_tensor* out = nullptr;
-  detail::check(dt_cpu(handle(), detail::number(memory_format), &out));
-  return Tensor(out);
-}
-
-inline Tensor Tensor::cuda(
-    std::optional<Device> device, bool non_blocking,
-    std::optional<MemoryFormat> memory_format) const {
-  dt_tensor* out = nullptr;
-  detail::check(dt_cuda(
-    handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
-    non_blocking, detail::number(memory_format), &out));
-  return Tensor(out);
 }
 
 inline Device Stream::device() const {
@@ -1848,8 +1848,8 @@ inline void Module::register_module(const std::string& name, const Module& child
   detail::check(dt_module_register_module(handle(), name.c_str(), child.handle()));
 }
 
-inline void Module::sequential_append(const Module& child) const {
-  detail::check(dt_sequential_append(handle(), child.handle()));
+inline void Module::append(const Module& child) const {
+  detail::check(dt_module_append(handle(), child.handle()));
 }
 
 inline Tensor Tensor::softmax(int64_t dim, std::optional<DType> dtype) const {
@@ -2821,7 +2821,7 @@ inline bool Tensor::requires_grad() const {
 }
 
 inline const Tensor& Tensor::requires_grad_(bool requires_grad) const {
-  detail::check(dt_requires_grad_(handle(), requires_grad));
+  detail::check(dt_tensor_requires_grad_(handle(), requires_grad));
   return *this;
 }
 
@@ -2861,17 +2861,6 @@ inline void Tensor::set_data(const Tensor& data) const {
   detail::check(dt_tensor_set_data(handle(), data.handle()));
 }
 
-inline Tensor Tensor::detach() const {
-  dt_tensor* out = nullptr;
-  detail::check(dt_detach(handle(), &out));
-  return Tensor(out);
-}
-
-inline const Tensor& Tensor::detach_() const {
-  detail::check(dt_detach_(handle()));
-  return *this;
-}
-
 inline int64_t StringList::len() const {
   int64_t out = 0;
   detail::check(dt_string_list_len(handle(), &out));
@@ -2894,6 +2883,17 @@ inline Tensor Tensor::view(const Ints& size) const {
   dt_tensor* out = nullptr;
   detail::check(dt_view(handle(), size.data(), size.size(), &out));
   return Tensor(out);
+}
+
+inline Tensor Tensor::detach() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_detach(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::detach_() const {
+  detail::check(dt_detach_(handle()));
+  return *this;
 }
 
 inline Tensor Tensor::view_as(const Tensor& other) const {
@@ -4399,14 +4399,10 @@ inline bool allclose(
 }
 
 // Makes another handle to a tensor, to be released on its own. A second handle to the same tensor.
-inline Tensor tensor_alias(const Tensor& self) {
+inline Tensor tensor_alias(const Tensor& input) {
   dt_tensor* out = nullptr;
-  detail::check(dt_tensor_alias(self.handle(), &out));
+  detail::check(dt_tensor_alias(input.handle(), &out));
   return Tensor(out);
-}
-
-inline Tensor detach(const Tensor& input) {
-  return input.detach();
 }
 
 // Version, compiler, instruction set in use, threads and optional parts of the library. Lines of
@@ -4532,6 +4528,14 @@ inline void synchronize(std::optional<Device> device = std::nullopt) {
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
 }
 
+inline Tensor detach(const Tensor& input) {
+  return input.detach();
+}
+
+inline const Tensor& detach_(const Tensor& input) {
+  return input.detach_();
+}
+
 inline Tensor reshape(const Tensor& input, const Ints& shape) {
   return input.reshape(shape);
 }
@@ -4631,7 +4635,7 @@ namespace utils::data {
 // A dataset whose item i is row i of each tensor.
 inline Dataset TensorDataset(const TensorRefs& tensors) {
   dt_dataset* out = nullptr;
-  detail::check(dt_tensor_dataset(tensors.data(), tensors.size(), &out));
+  detail::check(dt_dataset_new(tensors.data(), tensors.size(), &out));
   return dumbtorch::Dataset(out);
 }
 
@@ -4983,7 +4987,7 @@ namespace optim::lr_scheduler {
 // Multiplies the learning rate by gamma every step_size epochs.
 inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double gamma = 0.1) {
   dt_lr_scheduler* out = nullptr;
-  detail::check(dt_step_lr(optimizer.handle(), step_size, gamma, &out));
+  detail::check(dt_optim_step_lr(optimizer.handle(), step_size, gamma, &out));
   return dumbtorch::LrScheduler(out);
 }
 
@@ -4991,7 +4995,7 @@ inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double 
 inline LrScheduler CosineAnnealingLR(
     const Optimizer& optimizer, int64_t t_max, double eta_min = 0.0) {
   dt_lr_scheduler* out = nullptr;
-  detail::check(dt_cosine_annealing_lr(optimizer.handle(), t_max, eta_min, &out));
+  detail::check(dt_optim_cosine_annealing_lr(optimizer.handle(), t_max, eta_min, &out));
   return dumbtorch::LrScheduler(out);
 }
 

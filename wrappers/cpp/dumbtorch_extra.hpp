@@ -235,7 +235,7 @@ namespace nn {
 // A module that runs others one after another.
 inline Module Sequential(std::initializer_list<Module> modules) {
   const Module sequential = Sequential();
-  for (const Module& module : modules) sequential.sequential_append(module);
+  for (const Module& module : modules) sequential.append(module);
   return sequential;
 }
 

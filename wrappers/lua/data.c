@@ -113,7 +113,7 @@ static int new_tensor(lua_State* L) {
   if (d.count) add_elements(L, &d, 0);
   make_tensor(L, &d, wanted);
   if (requires_grad) {
-    dtl_check(L, dt_requires_grad_(*(dt_tensor**)lua_touserdata(L, -1), 1));
+    dtl_check(L, dt_tensor_requires_grad_(*(dt_tensor**)lua_touserdata(L, -1), 1));
   }
   return 1;
 }
@@ -178,7 +178,7 @@ static int sequential(lua_State* L) {
   dtl_check(L, dt_nn_sequential(out));
   for (i = 1; i <= n; i++) {
     void** child = (void**)luaL_checkudata(L, i, dtl_kind_module.class);
-    dtl_check(L, dt_sequential_append(*out, (dt_module*)*child));
+    dtl_check(L, dt_module_append(*out, (dt_module*)*child));
   }
   return 1;
 }

@@ -801,23 +801,23 @@ static int fn_nn_bce_with_logits_loss(lua_State *L) {
   return 1;
 }
 
-static int fn_backward(lua_State *L) {
+static int fn_tensor_backward(lua_State *L) {
   static const char *const names[] = {
-    "self", "gradient", "retain_graph", "create_graph", "inputs", NULL};
+    "input", "gradient", "retain_graph", "create_graph", "inputs", NULL};
   dtl_call c = {L, "backward", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_tensor *a_gradient = NULL;
   int32_t a_retain_graph = 0;
   int32_t a_create_graph = 0;
   dtl_tensors a_inputs = {NULL, 0};
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   if (!dtl_absent(&c, 2)) a_gradient = dtl_tensor(&c, 2);
   if (!dtl_absent(&c, 3)) a_retain_graph = dtl_bool(&c, 3);
   if (!dtl_absent(&c, 4)) a_create_graph = dtl_bool(&c, 4);
   if (!dtl_absent(&c, 5)) a_inputs = dtl_tensor_list(&c, 5, 0);
-  dtl_check(L, dt_backward(
-    a_self, a_gradient, dtl_absent(&c, 3) ? NULL : &a_retain_graph, a_create_graph, a_inputs.p,
+  dtl_check(L, dt_tensor_backward(
+    a_input, a_gradient, dtl_absent(&c, 3) ? NULL : &a_retain_graph, a_create_graph, a_inputs.p,
     a_inputs.n));
   return 0;
 }
@@ -871,17 +871,17 @@ static int fn_autograd_grad(lua_State *L) {
 }
 
 static int fn_tensor_register_hook(lua_State *L) {
-  static const char *const names[] = {"self", "hook", NULL};
+  static const char *const names[] = {"input", "hook", NULL};
   dtl_call c = {L, "register_hook", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_callback *a_hook = NULL;
   void *r_out;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   r_out = dtl_new(L, &dtl_kind_hook);
   a_hook = dtl_read_callback(&c, 2);
   dtl_check(L, dt_tensor_register_hook(
-    a_self, a_hook ? call_tensor_hook : NULL, a_hook, dtl_drop, (dt_hook **)r_out));
+    a_input, a_hook ? call_tensor_hook : NULL, a_hook, dtl_drop, (dt_hook **)r_out));
   return 1;
 }
 
@@ -1195,76 +1195,76 @@ static int fn_full_like(lua_State *L) {
 }
 
 static int fn_new_empty(lua_State *L) {
-  static const char *const names[] = {"self", "size", "dtype", "device", "requires_grad", NULL};
+  static const char *const names[] = {"input", "size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_empty", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
   void *r_out;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_size = dtl_int_list(&c, 2, 0);
   if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
   if (!dtl_absent(&c, 4)) a_device = dtl_read_device(&c, 4);
   if (!dtl_absent(&c, 5)) a_requires_grad = dtl_bool(&c, 5);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_new_empty(
-    a_self, a_size.p, a_size.n, a_dtype, a_device.type, a_device.index, a_requires_grad,
+    a_input, a_size.p, a_size.n, a_dtype, a_device.type, a_device.index, a_requires_grad,
     (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_new_zeros(lua_State *L) {
-  static const char *const names[] = {"self", "size", "dtype", "device", "requires_grad", NULL};
+  static const char *const names[] = {"input", "size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_zeros", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
   void *r_out;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_size = dtl_int_list(&c, 2, 0);
   if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
   if (!dtl_absent(&c, 4)) a_device = dtl_read_device(&c, 4);
   if (!dtl_absent(&c, 5)) a_requires_grad = dtl_bool(&c, 5);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_new_zeros(
-    a_self, a_size.p, a_size.n, a_dtype, a_device.type, a_device.index, a_requires_grad,
+    a_input, a_size.p, a_size.n, a_dtype, a_device.type, a_device.index, a_requires_grad,
     (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_new_ones(lua_State *L) {
-  static const char *const names[] = {"self", "size", "dtype", "device", "requires_grad", NULL};
+  static const char *const names[] = {"input", "size", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_ones", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_ints a_size = {NULL, 0};
   dt_dtype a_dtype = 0;
   dtl_device a_device = {0, 0};
   int32_t a_requires_grad = 0;
   void *r_out;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_size = dtl_int_list(&c, 2, 0);
   if (!dtl_absent(&c, 3)) a_dtype = dtl_enum_value(&c, 3, dtl_enum_dtype);
   if (!dtl_absent(&c, 4)) a_device = dtl_read_device(&c, 4);
   if (!dtl_absent(&c, 5)) a_requires_grad = dtl_bool(&c, 5);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_new_ones(
-    a_self, a_size.p, a_size.n, a_dtype, a_device.type, a_device.index, a_requires_grad,
+    a_input, a_size.p, a_size.n, a_dtype, a_device.type, a_device.index, a_requires_grad,
     (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_new_full(lua_State *L) {
   static const char *const names[] = {
-    "self", "size", "fill_value", "dtype", "device", "requires_grad", NULL};
+    "input", "size", "fill_value", "dtype", "device", "requires_grad", NULL};
   dtl_call c = {L, "new_full", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_ints a_size = {NULL, 0};
   dtl_number a_fill_value = {0, 0, 0};
   dt_dtype a_dtype = 0;
@@ -1272,7 +1272,7 @@ static int fn_new_full(lua_State *L) {
   int32_t a_requires_grad = 0;
   void *r_out;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_size = dtl_int_list(&c, 2, 0);
   a_fill_value = dtl_read_number(&c, 3);
   if (!dtl_absent(&c, 4)) a_dtype = dtl_enum_value(&c, 4, dtl_enum_dtype);
@@ -1280,7 +1280,7 @@ static int fn_new_full(lua_State *L) {
   if (!dtl_absent(&c, 6)) a_requires_grad = dtl_bool(&c, 6);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_new_full(
-    a_self, a_size.p, a_size.n, a_fill_value.kind, a_fill_value.i, a_fill_value.f, a_dtype,
+    a_input, a_size.p, a_size.n, a_fill_value.kind, a_fill_value.i, a_fill_value.f, a_dtype,
     a_device.type, a_device.index, a_requires_grad, (dt_tensor **)r_out));
   return 1;
 }
@@ -1363,6 +1363,39 @@ static int fn_to(lua_State *L) {
   return 1;
 }
 
+static int fn_cpu(lua_State *L) {
+  static const char *const names[] = {"input", "memory_format", NULL};
+  dtl_call c = {L, "cpu", names};
+  dt_tensor *a_input = NULL;
+  dt_memory_format a_memory_format = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_memory_format = dtl_enum_value(&c, 2, dtl_enum_memory_format);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_cpu(a_input, a_memory_format, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_cuda(lua_State *L) {
+  static const char *const names[] = {"input", "device", "non_blocking", "memory_format", NULL};
+  dtl_call c = {L, "cuda", names};
+  dt_tensor *a_input = NULL;
+  dtl_device a_device = {0, 0};
+  int32_t a_non_blocking = 0;
+  dt_memory_format a_memory_format = 0;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_device = dtl_read_device(&c, 2);
+  if (!dtl_absent(&c, 3)) a_non_blocking = dtl_bool(&c, 3);
+  if (!dtl_absent(&c, 4)) a_memory_format = dtl_enum_value(&c, 4, dtl_enum_memory_format);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_cuda(
+    a_input, a_device.type, a_device.index, a_non_blocking, a_memory_format, (dt_tensor **)r_out));
+  return 1;
+}
+
 static int fn_contiguous(lua_State *L) {
   static const char *const names[] = {"input", "memory_format", NULL};
   dtl_call c = {L, "contiguous", names};
@@ -1378,46 +1411,46 @@ static int fn_contiguous(lua_State *L) {
 }
 
 static int fn_copy_(lua_State *L) {
-  static const char *const names[] = {"self", "src", "non_blocking", NULL};
+  static const char *const names[] = {"input", "src", "non_blocking", NULL};
   dtl_call c = {L, "copy_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_tensor *a_src = NULL;
   int32_t a_non_blocking = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_src = dtl_tensor(&c, 2);
   if (!dtl_absent(&c, 3)) a_non_blocking = dtl_bool(&c, 3);
-  dtl_check(L, dt_copy_(a_self, a_src, a_non_blocking));
+  dtl_check(L, dt_copy_(a_input, a_src, a_non_blocking));
   lua_pushvalue(L, 1);
   return 1;
 }
 
 static int fn_fill_(lua_State *L) {
-  static const char *const names[] = {"self", "value", NULL};
+  static const char *const names[] = {"input", "value", NULL};
   dtl_call c = {L, "fill_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_operand a_value = {NULL, {0, 0, 0}};
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_value = dtl_read_operand(&c, 2);
   dtl_check(L, dt_fill_(
-    a_self, a_value.tensor, a_value.number.kind, a_value.number.i, a_value.number.f));
+    a_input, a_value.tensor, a_value.number.kind, a_value.number.i, a_value.number.f));
   lua_pushvalue(L, 1);
   return 1;
 }
 
 static int fn_zero_(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "zero_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_zero_(a_self));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_zero_(a_input));
   lua_pushvalue(L, 1);
   return 1;
 }
 
-static int fn_tensor_dataset(lua_State *L) {
+static int fn_dataset_new(lua_State *L) {
   static const char *const names[] = {"tensors", NULL};
   dtl_call c = {L, "TensorDataset", names};
   dtl_tensors a_tensors = {NULL, 0};
@@ -1425,7 +1458,7 @@ static int fn_tensor_dataset(lua_State *L) {
   dtl_arguments(&c);
   a_tensors = dtl_tensor_list(&c, 1, 0);
   r_out = dtl_new(L, &dtl_kind_dataset);
-  dtl_check(L, dt_tensor_dataset(a_tensors.p, a_tensors.n, (dt_dataset **)r_out));
+  dtl_check(L, dt_dataset_new(a_tensors.p, a_tensors.n, (dt_dataset **)r_out));
   return 1;
 }
 
@@ -1740,59 +1773,26 @@ static int fn_get_tf32(lua_State *L) {
 }
 
 static int fn_tensor_pin_memory(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "pin_memory", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   void *r_out;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_tensor_pin_memory(a_self, (dt_tensor **)r_out));
+  dtl_check(L, dt_tensor_pin_memory(a_input, (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_tensor_is_pinned(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "is_pinned", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int32_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_is_pinned(a_self, &r_out));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_is_pinned(a_input, &r_out));
   lua_pushboolean(L, r_out);
-  return 1;
-}
-
-static int fn_cpu(lua_State *L) {
-  static const char *const names[] = {"input", "memory_format", NULL};
-  dtl_call c = {L, "cpu", names};
-  dt_tensor *a_input = NULL;
-  dt_memory_format a_memory_format = 0;
-  void *r_out;
-  dtl_arguments(&c);
-  a_input = dtl_tensor(&c, 1);
-  if (!dtl_absent(&c, 2)) a_memory_format = dtl_enum_value(&c, 2, dtl_enum_memory_format);
-  r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_cpu(a_input, a_memory_format, (dt_tensor **)r_out));
-  return 1;
-}
-
-static int fn_cuda(lua_State *L) {
-  static const char *const names[] = {"input", "device", "non_blocking", "memory_format", NULL};
-  dtl_call c = {L, "cuda", names};
-  dt_tensor *a_input = NULL;
-  dtl_device a_device = {0, 0};
-  int32_t a_non_blocking = 0;
-  dt_memory_format a_memory_format = 0;
-  void *r_out;
-  dtl_arguments(&c);
-  a_input = dtl_tensor(&c, 1);
-  if (!dtl_absent(&c, 2)) a_device = dtl_read_device(&c, 2);
-  if (!dtl_absent(&c, 3)) a_non_blocking = dtl_bool(&c, 3);
-  if (!dtl_absent(&c, 4)) a_memory_format = dtl_enum_value(&c, 4, dtl_enum_memory_format);
-  r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_cuda(
-    a_input, a_device.type, a_device.index, a_non_blocking, a_memory_format, (dt_tensor **)r_out));
   return 1;
 }
 
@@ -1908,14 +1908,14 @@ static int fn_stream_query(lua_State *L) {
 }
 
 static int fn_tensor_record_stream(lua_State *L) {
-  static const char *const names[] = {"self", "stream", NULL};
+  static const char *const names[] = {"input", "stream", NULL};
   dtl_call c = {L, "record_stream", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_stream *a_stream = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_stream = (dt_stream *)dtl_handle(&c, 2, &dtl_kind_stream);
-  dtl_check(L, dt_tensor_record_stream(a_self, a_stream));
+  dtl_check(L, dt_tensor_record_stream(a_input, a_stream));
   return 0;
 }
 
@@ -2102,18 +2102,18 @@ static int fn_index_put(lua_State *L) {
 }
 
 static int fn_index_put_(lua_State *L) {
-  static const char *const names[] = {"self", "indices", "values", "accumulate", NULL};
+  static const char *const names[] = {"input", "indices", "values", "accumulate", NULL};
   dtl_call c = {L, "index_put_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dtl_tensors a_indices = {NULL, 0};
   dt_tensor *a_values = NULL;
   int32_t a_accumulate = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_indices = dtl_tensor_list(&c, 2, 1);
   a_values = dtl_tensor(&c, 3);
   if (!dtl_absent(&c, 4)) a_accumulate = dtl_bool(&c, 4);
-  dtl_check(L, dt_index_put_(a_self, a_indices.p, a_indices.n, a_values, a_accumulate));
+  dtl_check(L, dt_index_put_(a_input, a_indices.p, a_indices.n, a_values, a_accumulate));
   lua_pushvalue(L, 1);
   return 1;
 }
@@ -2156,20 +2156,20 @@ static int fn_index_add(lua_State *L) {
 }
 
 static int fn_index_add_(lua_State *L) {
-  static const char *const names[] = {"self", "dim", "index", "source", "alpha", NULL};
+  static const char *const names[] = {"input", "dim", "index", "source", "alpha", NULL};
   dtl_call c = {L, "index_add_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t a_dim = 0;
   dt_tensor *a_index = NULL;
   dt_tensor *a_source = NULL;
   dtl_number a_alpha = {DT_SCALAR_KIND_INT, 1, 0};
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_dim = dtl_int(&c, 2);
   a_index = dtl_tensor(&c, 3);
   a_source = dtl_tensor(&c, 4);
   if (!dtl_absent(&c, 5)) a_alpha = dtl_read_number(&c, 5);
-  dtl_check(L, dt_index_add_(a_self, a_dim, a_index, a_source, a_alpha.kind, a_alpha.i, a_alpha.f));
+  dtl_check(L, dt_index_add_(a_input, a_dim, a_index, a_source, a_alpha.kind, a_alpha.i, a_alpha.f));
   lua_pushvalue(L, 1);
   return 1;
 }
@@ -2213,19 +2213,19 @@ static int fn_scatter(lua_State *L) {
 }
 
 static int fn_scatter_(lua_State *L) {
-  static const char *const names[] = {"self", "dim", "index", "src", NULL};
+  static const char *const names[] = {"input", "dim", "index", "src", NULL};
   dtl_call c = {L, "scatter_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t a_dim = 0;
   dt_tensor *a_index = NULL;
   dtl_operand a_src = {NULL, {0, 0, 0}};
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_dim = dtl_int(&c, 2);
   a_index = dtl_tensor(&c, 3);
   a_src = dtl_read_operand(&c, 4);
   dtl_check(L, dt_scatter_(
-    a_self, a_dim, a_index, a_src.tensor, a_src.number.kind, a_src.number.i, a_src.number.f));
+    a_input, a_dim, a_index, a_src.tensor, a_src.number.kind, a_src.number.i, a_src.number.f));
   lua_pushvalue(L, 1);
   return 1;
 }
@@ -2249,18 +2249,18 @@ static int fn_scatter_add(lua_State *L) {
 }
 
 static int fn_scatter_add_(lua_State *L) {
-  static const char *const names[] = {"self", "dim", "index", "src", NULL};
+  static const char *const names[] = {"input", "dim", "index", "src", NULL};
   dtl_call c = {L, "scatter_add_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t a_dim = 0;
   dt_tensor *a_index = NULL;
   dt_tensor *a_src = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_dim = dtl_int(&c, 2);
   a_index = dtl_tensor(&c, 3);
   a_src = dtl_tensor(&c, 4);
-  dtl_check(L, dt_scatter_add_(a_self, a_dim, a_index, a_src));
+  dtl_check(L, dt_scatter_add_(a_input, a_dim, a_index, a_src));
   lua_pushvalue(L, 1);
   return 1;
 }
@@ -2910,15 +2910,15 @@ static int fn_nn_sequential(lua_State *L) {
   return 1;
 }
 
-static int fn_sequential_append(lua_State *L) {
+static int fn_module_append(lua_State *L) {
   static const char *const names[] = {"self", "child", NULL};
-  dtl_call c = {L, "sequential_append", names};
+  dtl_call c = {L, "append", names};
   dt_module *a_self = NULL;
   dt_module *a_child = NULL;
   dtl_arguments(&c);
   a_self = (dt_module *)dtl_handle(&c, 1, &dtl_kind_module);
   a_child = (dt_module *)dtl_handle(&c, 2, &dtl_kind_module);
-  dtl_check(L, dt_sequential_append(a_self, a_child));
+  dtl_check(L, dt_module_append(a_self, a_child));
   return 0;
 }
 
@@ -3447,7 +3447,7 @@ static int fn_optimizer_load_state_dict(lua_State *L) {
   return 0;
 }
 
-static int fn_step_lr(lua_State *L) {
+static int fn_optim_step_lr(lua_State *L) {
   static const char *const names[] = {"optimizer", "step_size", "gamma", NULL};
   dtl_call c = {L, "StepLR", names};
   dt_optimizer *a_optimizer = NULL;
@@ -3459,11 +3459,11 @@ static int fn_step_lr(lua_State *L) {
   a_step_size = dtl_int(&c, 2);
   if (!dtl_absent(&c, 3)) a_gamma = dtl_real(&c, 3);
   r_out = dtl_new(L, &dtl_kind_lr_scheduler);
-  dtl_check(L, dt_step_lr(a_optimizer, a_step_size, a_gamma, (dt_lr_scheduler **)r_out));
+  dtl_check(L, dt_optim_step_lr(a_optimizer, a_step_size, a_gamma, (dt_lr_scheduler **)r_out));
   return 1;
 }
 
-static int fn_cosine_annealing_lr(lua_State *L) {
+static int fn_optim_cosine_annealing_lr(lua_State *L) {
   static const char *const names[] = {"optimizer", "t_max", "eta_min", NULL};
   dtl_call c = {L, "CosineAnnealingLR", names};
   dt_optimizer *a_optimizer = NULL;
@@ -3475,7 +3475,8 @@ static int fn_cosine_annealing_lr(lua_State *L) {
   a_t_max = dtl_int(&c, 2);
   if (!dtl_absent(&c, 3)) a_eta_min = dtl_real(&c, 3);
   r_out = dtl_new(L, &dtl_kind_lr_scheduler);
-  dtl_check(L, dt_cosine_annealing_lr(a_optimizer, a_t_max, a_eta_min, (dt_lr_scheduler **)r_out));
+  dtl_check(L, dt_optim_cosine_annealing_lr(
+    a_optimizer, a_t_max, a_eta_min, (dt_lr_scheduler **)r_out));
   return 1;
 }
 
@@ -5253,67 +5254,67 @@ static int fn_bernoulli(lua_State *L) {
 }
 
 static int fn_uniform_(lua_State *L) {
-  static const char *const names[] = {"self", "low", "high", "generator", NULL};
+  static const char *const names[] = {"input", "low", "high", "generator", NULL};
   dtl_call c = {L, "uniform_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   double a_low = 0.0;
   double a_high = 1.0;
   dt_generator *a_generator = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   if (!dtl_absent(&c, 2)) a_low = dtl_real(&c, 2);
   if (!dtl_absent(&c, 3)) a_high = dtl_real(&c, 3);
   if (!dtl_absent(&c, 4)) a_generator = (dt_generator *)dtl_handle(&c, 4, &dtl_kind_generator);
-  dtl_check(L, dt_uniform_(a_self, a_low, a_high, a_generator));
+  dtl_check(L, dt_uniform_(a_input, a_low, a_high, a_generator));
   lua_pushvalue(L, 1);
   return 1;
 }
 
 static int fn_normal_(lua_State *L) {
-  static const char *const names[] = {"self", "mean", "std", "generator", NULL};
+  static const char *const names[] = {"input", "mean", "std", "generator", NULL};
   dtl_call c = {L, "normal_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   double a_mean = 0.0;
   double a_std = 1.0;
   dt_generator *a_generator = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   if (!dtl_absent(&c, 2)) a_mean = dtl_real(&c, 2);
   if (!dtl_absent(&c, 3)) a_std = dtl_real(&c, 3);
   if (!dtl_absent(&c, 4)) a_generator = (dt_generator *)dtl_handle(&c, 4, &dtl_kind_generator);
-  dtl_check(L, dt_normal_(a_self, a_mean, a_std, a_generator));
+  dtl_check(L, dt_normal_(a_input, a_mean, a_std, a_generator));
   lua_pushvalue(L, 1);
   return 1;
 }
 
 static int fn_bernoulli_(lua_State *L) {
-  static const char *const names[] = {"self", "p", "generator", NULL};
+  static const char *const names[] = {"input", "p", "generator", NULL};
   dtl_call c = {L, "bernoulli_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   double a_p = 0.5;
   dt_generator *a_generator = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   if (!dtl_absent(&c, 2)) a_p = dtl_real(&c, 2);
   if (!dtl_absent(&c, 3)) a_generator = (dt_generator *)dtl_handle(&c, 3, &dtl_kind_generator);
-  dtl_check(L, dt_bernoulli_(a_self, a_p, a_generator));
+  dtl_check(L, dt_bernoulli_(a_input, a_p, a_generator));
   lua_pushvalue(L, 1);
   return 1;
 }
 
 static int fn_random_(lua_State *L) {
-  static const char *const names[] = {"self", "low", "high", "generator", NULL};
+  static const char *const names[] = {"input", "low", "high", "generator", NULL};
   dtl_call c = {L, "random_", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t a_low = 0;
   int64_t a_high = 0;
   dt_generator *a_generator = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_low = dtl_int(&c, 2);
   a_high = dtl_int(&c, 3);
   if (!dtl_absent(&c, 4)) a_generator = (dt_generator *)dtl_handle(&c, 4, &dtl_kind_generator);
-  dtl_check(L, dt_random_(a_self, a_low, a_high, a_generator));
+  dtl_check(L, dt_random_(a_input, a_low, a_high, a_generator));
   lua_pushvalue(L, 1);
   return 1;
 }
@@ -5793,55 +5794,55 @@ static int fn_allclose(lua_State *L) {
 }
 
 static int fn_tensor_alias(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "tensor_alias", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   void *r_out;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_tensor_alias(a_self, (dt_tensor **)r_out));
+  dtl_check(L, dt_tensor_alias(a_input, (dt_tensor **)r_out));
   return 1;
 }
 
 static int fn_tensor_dim(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "dim", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_dim(a_self, &r_out));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_dim(a_input, &r_out));
   lua_pushinteger(L, (lua_Integer)r_out);
   return 1;
 }
 
 static int fn_tensor_size(lua_State *L) {
-  static const char *const names[] = {"self", "dim", NULL};
+  static const char *const names[] = {"input", "dim", NULL};
   dtl_call c = {L, "size", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t a_dim = 0;
   int64_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_dim = dtl_int(&c, 2);
-  dtl_check(L, dt_tensor_size(a_self, a_dim, &r_out));
+  dtl_check(L, dt_tensor_size(a_input, a_dim, &r_out));
   lua_pushinteger(L, (lua_Integer)r_out);
   return 1;
 }
 
 static int fn_tensor_shape(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "shape", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t r_values[16];
   int64_t r_n = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_shape(a_self, r_values, 16, &r_n));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_shape(a_input, r_values, 16, &r_n));
   if (r_n > 16) {
     int64_t *values = (int64_t *)lua_newuserdata(L, (size_t)r_n * sizeof *values);
-    dtl_check(L, dt_tensor_shape(a_self, values, r_n, &r_n));
+    dtl_check(L, dt_tensor_shape(a_input, values, r_n, &r_n));
     dtl_push_ints(L, values, r_n);
     return 1;
   }
@@ -5850,17 +5851,17 @@ static int fn_tensor_shape(lua_State *L) {
 }
 
 static int fn_tensor_stride(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "stride", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t r_values[16];
   int64_t r_n = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_stride(a_self, r_values, 16, &r_n));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_stride(a_input, r_values, 16, &r_n));
   if (r_n > 16) {
     int64_t *values = (int64_t *)lua_newuserdata(L, (size_t)r_n * sizeof *values);
-    dtl_check(L, dt_tensor_stride(a_self, values, r_n, &r_n));
+    dtl_check(L, dt_tensor_stride(a_input, values, r_n, &r_n));
     dtl_push_ints(L, values, r_n);
     return 1;
   }
@@ -5869,302 +5870,279 @@ static int fn_tensor_stride(lua_State *L) {
 }
 
 static int fn_tensor_numel(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "numel", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_numel(a_self, &r_out));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_numel(a_input, &r_out));
   lua_pushinteger(L, (lua_Integer)r_out);
   return 1;
 }
 
 static int fn_tensor_storage_offset(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "storage_offset", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_storage_offset(a_self, &r_out));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_storage_offset(a_input, &r_out));
   lua_pushinteger(L, (lua_Integer)r_out);
   return 1;
 }
 
 static int fn_tensor_element_size(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "element_size", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   int64_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_element_size(a_self, &r_out));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_element_size(a_input, &r_out));
   lua_pushinteger(L, (lua_Integer)r_out);
   return 1;
 }
 
 static int fn_tensor_dtype(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "dtype", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_dtype r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_dtype(a_self, &r_out));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_dtype(a_input, &r_out));
   dtl_push_enum(L, r_out, dtl_enum_dtype);
   return 1;
 }
 
 static int fn_tensor_device(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "device", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_device_type r_out_type = 0;
   int64_t r_out_index = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_device(a_self, &r_out_type, &r_out_index));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_device(a_input, &r_out_type, &r_out_index));
   dtl_push_device(L, r_out_type, r_out_index);
   return 1;
 }
 
 static int fn_tensor_is_contiguous(lua_State *L) {
-  static const char *const names[] = {"self", "memory_format", NULL};
+  static const char *const names[] = {"input", "memory_format", NULL};
   dtl_call c = {L, "is_contiguous", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_memory_format a_memory_format = DT_MEMORY_FORMAT_CONTIGUOUS;
   int32_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   if (!dtl_absent(&c, 2)) a_memory_format = dtl_enum_value(&c, 2, dtl_enum_memory_format);
-  dtl_check(L, dt_tensor_is_contiguous(a_self, a_memory_format, &r_out));
+  dtl_check(L, dt_tensor_is_contiguous(a_input, a_memory_format, &r_out));
   lua_pushboolean(L, r_out);
   return 1;
 }
 
 static int fn_tensor_data_ptr(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
+  static const char *const names[] = {"input", NULL};
   dtl_call c = {L, "data_ptr", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   void *r_out = NULL;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_data_ptr(a_self, &r_out));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_data_ptr(a_input, &r_out));
   lua_pushlightuserdata(L, r_out);
   return 1;
 }
 
 static int fn_tensor_is_set_to(lua_State *L) {
-  static const char *const names[] = {"self", "other", NULL};
+  static const char *const names[] = {"input", "other", NULL};
   dtl_call c = {L, "is_set_to", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_tensor *a_other = NULL;
   int32_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_other = dtl_tensor(&c, 2);
-  dtl_check(L, dt_tensor_is_set_to(a_self, a_other, &r_out));
+  dtl_check(L, dt_tensor_is_set_to(a_input, a_other, &r_out));
   lua_pushboolean(L, r_out);
   return 1;
 }
 
 static int fn_tensor_is_same(lua_State *L) {
-  static const char *const names[] = {"self", "other", NULL};
+  static const char *const names[] = {"input", "other", NULL};
   dtl_call c = {L, "is_same", names};
-  dt_tensor *a_self = NULL;
+  dt_tensor *a_input = NULL;
   dt_tensor *a_other = NULL;
   int32_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
+  a_input = dtl_tensor(&c, 1);
   a_other = dtl_tensor(&c, 2);
-  dtl_check(L, dt_tensor_is_same(a_self, a_other, &r_out));
+  dtl_check(L, dt_tensor_is_same(a_input, a_other, &r_out));
   lua_pushboolean(L, r_out);
   return 1;
 }
 
 static int fn_tensor_base(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "base", names};
-  dt_tensor *a_self = NULL;
-  void *r_out;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_tensor_base(a_self, (dt_tensor **)r_out));
-  dtl_nil_if_empty(L);
-  return 1;
-}
-
-static int fn_tensor_version(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "version", names};
-  dt_tensor *a_self = NULL;
-  int64_t r_out = 0;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_version(a_self, &r_out));
-  lua_pushinteger(L, (lua_Integer)r_out);
-  return 1;
-}
-
-static int fn_tensor_item(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "item", names};
-  dt_tensor *a_self = NULL;
-  dt_scalar_kind r_out_kind = 0;
-  int64_t r_out_i = 0;
-  double r_out_f = 0;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_item(a_self, &r_out_kind, &r_out_i, &r_out_f));
-  dtl_push_number(L, r_out_kind, r_out_i, r_out_f);
-  return 1;
-}
-
-static int fn_tensor_to_string(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "to_string", names};
-  dt_tensor *a_self = NULL;
-  void *r_out;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  r_out = dtl_new(L, &dtl_kind_bytes);
-  dtl_check(L, dt_tensor_to_string(a_self, (dt_bytes **)r_out));
-  dtl_take_bytes(L);
-  return 1;
-}
-
-static int fn_tensor_requires_grad(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "requires_grad", names};
-  dt_tensor *a_self = NULL;
-  int32_t r_out = 0;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_requires_grad(a_self, &r_out));
-  lua_pushboolean(L, r_out);
-  return 1;
-}
-
-static int fn_requires_grad_(lua_State *L) {
-  static const char *const names[] = {"self", "requires_grad", NULL};
-  dtl_call c = {L, "requires_grad_", names};
-  dt_tensor *a_self = NULL;
-  int32_t a_requires_grad = 1;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  if (!dtl_absent(&c, 2)) a_requires_grad = dtl_bool(&c, 2);
-  dtl_check(L, dt_requires_grad_(a_self, a_requires_grad));
-  lua_pushvalue(L, 1);
-  return 1;
-}
-
-static int fn_tensor_is_leaf(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "is_leaf", names};
-  dt_tensor *a_self = NULL;
-  int32_t r_out = 0;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_is_leaf(a_self, &r_out));
-  lua_pushboolean(L, r_out);
-  return 1;
-}
-
-static int fn_tensor_grad(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "grad", names};
-  dt_tensor *a_self = NULL;
-  void *r_out;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_tensor_grad(a_self, (dt_tensor **)r_out));
-  dtl_nil_if_empty(L);
-  return 1;
-}
-
-static int fn_tensor_set_grad(lua_State *L) {
-  static const char *const names[] = {"self", "grad", NULL};
-  dtl_call c = {L, "set_grad", names};
-  dt_tensor *a_self = NULL;
-  dt_tensor *a_grad = NULL;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  if (!dtl_absent(&c, 2)) a_grad = dtl_tensor(&c, 2);
-  dtl_check(L, dt_tensor_set_grad(a_self, a_grad));
-  return 0;
-}
-
-static int fn_tensor_retain_grad(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "retain_grad", names};
-  dt_tensor *a_self = NULL;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_tensor_retain_grad(a_self));
-  return 0;
-}
-
-static int fn_tensor_grad_fn_name(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "grad_fn_name", names};
-  dt_tensor *a_self = NULL;
-  void *r_out;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  r_out = dtl_new(L, &dtl_kind_bytes);
-  dtl_check(L, dt_tensor_grad_fn_name(a_self, (dt_bytes **)r_out));
-  dtl_take_bytes(L);
-  return 1;
-}
-
-static int fn_tensor_data(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "data", names};
-  dt_tensor *a_self = NULL;
-  void *r_out;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_tensor_data(a_self, (dt_tensor **)r_out));
-  return 1;
-}
-
-static int fn_tensor_set_data(lua_State *L) {
-  static const char *const names[] = {"self", "data", NULL};
-  dtl_call c = {L, "set_data", names};
-  dt_tensor *a_self = NULL;
-  dt_tensor *a_data = NULL;
-  dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  a_data = dtl_tensor(&c, 2);
-  dtl_check(L, dt_tensor_set_data(a_self, a_data));
-  return 0;
-}
-
-static int fn_detach(lua_State *L) {
   static const char *const names[] = {"input", NULL};
-  dtl_call c = {L, "detach", names};
+  dtl_call c = {L, "base", names};
   dt_tensor *a_input = NULL;
   void *r_out;
   dtl_arguments(&c);
   a_input = dtl_tensor(&c, 1);
   r_out = dtl_new(L, &dtl_kind_tensor);
-  dtl_check(L, dt_detach(a_input, (dt_tensor **)r_out));
+  dtl_check(L, dt_tensor_base(a_input, (dt_tensor **)r_out));
+  dtl_nil_if_empty(L);
   return 1;
 }
 
-static int fn_detach_(lua_State *L) {
-  static const char *const names[] = {"self", NULL};
-  dtl_call c = {L, "detach_", names};
-  dt_tensor *a_self = NULL;
+static int fn_tensor_version(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "version", names};
+  dt_tensor *a_input = NULL;
+  int64_t r_out = 0;
   dtl_arguments(&c);
-  a_self = dtl_tensor(&c, 1);
-  dtl_check(L, dt_detach_(a_self));
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_version(a_input, &r_out));
+  lua_pushinteger(L, (lua_Integer)r_out);
+  return 1;
+}
+
+static int fn_tensor_item(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "item", names};
+  dt_tensor *a_input = NULL;
+  dt_scalar_kind r_out_kind = 0;
+  int64_t r_out_i = 0;
+  double r_out_f = 0;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_item(a_input, &r_out_kind, &r_out_i, &r_out_f));
+  dtl_push_number(L, r_out_kind, r_out_i, r_out_f);
+  return 1;
+}
+
+static int fn_tensor_to_string(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "to_string", names};
+  dt_tensor *a_input = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_bytes);
+  dtl_check(L, dt_tensor_to_string(a_input, (dt_bytes **)r_out));
+  dtl_take_bytes(L);
+  return 1;
+}
+
+static int fn_tensor_requires_grad(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "requires_grad", names};
+  dt_tensor *a_input = NULL;
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_requires_grad(a_input, &r_out));
+  lua_pushboolean(L, r_out);
+  return 1;
+}
+
+static int fn_tensor_requires_grad_(lua_State *L) {
+  static const char *const names[] = {"input", "requires_grad", NULL};
+  dtl_call c = {L, "requires_grad_", names};
+  dt_tensor *a_input = NULL;
+  int32_t a_requires_grad = 1;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_requires_grad = dtl_bool(&c, 2);
+  dtl_check(L, dt_tensor_requires_grad_(a_input, a_requires_grad));
   lua_pushvalue(L, 1);
   return 1;
+}
+
+static int fn_tensor_is_leaf(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "is_leaf", names};
+  dt_tensor *a_input = NULL;
+  int32_t r_out = 0;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_is_leaf(a_input, &r_out));
+  lua_pushboolean(L, r_out);
+  return 1;
+}
+
+static int fn_tensor_grad(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "grad", names};
+  dt_tensor *a_input = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_tensor_grad(a_input, (dt_tensor **)r_out));
+  dtl_nil_if_empty(L);
+  return 1;
+}
+
+static int fn_tensor_set_grad(lua_State *L) {
+  static const char *const names[] = {"input", "grad", NULL};
+  dtl_call c = {L, "set_grad", names};
+  dt_tensor *a_input = NULL;
+  dt_tensor *a_grad = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  if (!dtl_absent(&c, 2)) a_grad = dtl_tensor(&c, 2);
+  dtl_check(L, dt_tensor_set_grad(a_input, a_grad));
+  return 0;
+}
+
+static int fn_tensor_retain_grad(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "retain_grad", names};
+  dt_tensor *a_input = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_tensor_retain_grad(a_input));
+  return 0;
+}
+
+static int fn_tensor_grad_fn_name(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "grad_fn_name", names};
+  dt_tensor *a_input = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_bytes);
+  dtl_check(L, dt_tensor_grad_fn_name(a_input, (dt_bytes **)r_out));
+  dtl_take_bytes(L);
+  return 1;
+}
+
+static int fn_tensor_data(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "data", names};
+  dt_tensor *a_input = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_tensor_data(a_input, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_tensor_set_data(lua_State *L) {
+  static const char *const names[] = {"input", "data", NULL};
+  dtl_call c = {L, "set_data", names};
+  dt_tensor *a_input = NULL;
+  dt_tensor *a_data = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_data = dtl_tensor(&c, 2);
+  dtl_check(L, dt_tensor_set_data(a_input, a_data));
+  return 0;
 }
 
 static int fn_build_info(lua_State *L) {
@@ -6417,6 +6395,29 @@ static int fn_view(lua_State *L) {
   a_size = dtl_int_list(&c, 2, 0);
   r_out = dtl_new(L, &dtl_kind_tensor);
   dtl_check(L, dt_view(a_input, a_size.p, a_size.n, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_detach(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "detach", names};
+  dt_tensor *a_input = NULL;
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_detach(a_input, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_detach_(lua_State *L) {
+  static const char *const names[] = {"input", NULL};
+  dtl_call c = {L, "detach_", names};
+  dt_tensor *a_input = NULL;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  dtl_check(L, dt_detach_(a_input));
+  lua_pushvalue(L, 1);
   return 1;
 }
 
@@ -6939,7 +6940,7 @@ static const luaL_Reg methods_module[] = {
     {"register_parameter", fn_module_register_parameter},
     {"register_buffer", fn_module_register_buffer},
     {"register_module", fn_module_register_module},
-    {"sequential_append", fn_sequential_append},
+    {"append", fn_module_append},
     {NULL, NULL}};
 
 static const luaL_Reg properties_module[] = {
@@ -6989,7 +6990,7 @@ static int choose_tensor_min(lua_State *L) {
 }
 
 static const luaL_Reg methods_tensor[] = {
-    {"backward", fn_backward},
+    {"backward", fn_tensor_backward},
     {"register_hook", fn_tensor_register_hook},
     {"new_empty", fn_new_empty},
     {"new_zeros", fn_new_zeros},
@@ -6997,14 +6998,14 @@ static const luaL_Reg methods_tensor[] = {
     {"new_full", fn_new_full},
     {"clone", fn_clone},
     {"to", fn_to},
+    {"cpu", fn_cpu},
+    {"cuda", fn_cuda},
     {"contiguous", fn_contiguous},
     {"copy_", fn_copy_},
     {"fill_", fn_fill_},
     {"zero_", fn_zero_},
     {"pin_memory", fn_tensor_pin_memory},
     {"is_pinned", fn_tensor_is_pinned},
-    {"cpu", fn_cpu},
-    {"cuda", fn_cuda},
     {"record_stream", fn_tensor_record_stream},
     {"index", fn_index},
     {"index_put", fn_index_put},
@@ -7168,14 +7169,14 @@ static const luaL_Reg methods_tensor[] = {
     {"version", fn_tensor_version},
     {"item", fn_tensor_item},
     {"to_string", fn_tensor_to_string},
-    {"requires_grad_", fn_requires_grad_},
+    {"requires_grad_", fn_tensor_requires_grad_},
     {"set_grad", fn_tensor_set_grad},
     {"retain_grad", fn_tensor_retain_grad},
     {"grad_fn_name", fn_tensor_grad_fn_name},
     {"set_data", fn_tensor_set_data},
+    {"view", fn_view},
     {"detach", fn_detach},
     {"detach_", fn_detach_},
-    {"view", fn_view},
     {"view_as", fn_view_as},
     {"reshape", fn_reshape},
     {"reshape_as", fn_reshape_as},
@@ -7509,7 +7510,6 @@ static const luaL_Reg functions_torch[] = {
     {"isclose", fn_isclose},
     {"allclose", fn_allclose},
     {"tensor_alias", fn_tensor_alias},
-    {"detach", fn_detach},
     {"build_info", fn_build_info},
     {"tensor_list_new", fn_tensor_list_new},
     {"is_grad_enabled", fn_is_grad_enabled},
@@ -7528,6 +7528,8 @@ static const luaL_Reg functions_torch[] = {
     {"remove_memory_hook", fn_remove_memory_hook},
     {"empty_cache", fn_empty_cache},
     {"synchronize", fn_synchronize},
+    {"detach", fn_detach},
+    {"detach_", fn_detach_},
     {"reshape", fn_reshape},
     {"flatten", fn_flatten},
     {"unflatten", fn_unflatten},
@@ -7552,7 +7554,7 @@ static const luaL_Reg functions_torch[] = {
     {NULL, NULL}};
 
 static const luaL_Reg functions_utils_data[] = {
-    {"TensorDataset", fn_tensor_dataset},
+    {"TensorDataset", fn_dataset_new},
     {"DataLoader", fn_data_loader_new},
     {"read_idx", fn_read_idx},
     {NULL, NULL}};
@@ -7597,8 +7599,8 @@ static const luaL_Reg functions_optim[] = {
     {NULL, NULL}};
 
 static const luaL_Reg functions_optim_lr_scheduler[] = {
-    {"StepLR", fn_step_lr},
-    {"CosineAnnealingLR", fn_cosine_annealing_lr},
+    {"StepLR", fn_optim_step_lr},
+    {"CosineAnnealingLR", fn_optim_cosine_annealing_lr},
     {NULL, NULL}};
 
 static const luaL_Reg functions_nn_utils[] = {

@@ -382,8 +382,8 @@ static int64_t py_nn_bce_with_logits_loss(int64_t weight, int32_t reduction, int
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_backward(int64_t self, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
-  return dt_backward((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
+static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
+  return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
 static int32_t py_autograd_backward(const int64_t *tensors, int64_t tensors_n, const int64_t *grad_tensors, int64_t grad_tensors_n, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
@@ -396,9 +396,9 @@ static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_register_hook(int64_t self, int64_t hook) {
+static int64_t py_tensor_register_hook(int64_t input, int64_t hook) {
   dt_hook *out = NULL;
-  (void)!dt_tensor_register_hook((dt_tensor *)(intptr_t)self, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
+  (void)!dt_tensor_register_hook((dt_tensor *)(intptr_t)input, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -484,27 +484,27 @@ static int64_t py_full_like(int64_t input, int32_t fill_value_kind, int64_t fill
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty(int64_t self, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_empty(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_empty((dt_tensor *)(intptr_t)self, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_empty((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_zeros(int64_t self, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_zeros(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_zeros((dt_tensor *)(intptr_t)self, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_zeros((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_ones(int64_t self, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_ones(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_ones((dt_tensor *)(intptr_t)self, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_ones((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_full(int64_t self, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_full(int64_t input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_full((dt_tensor *)(intptr_t)self, size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_full((dt_tensor *)(intptr_t)input, size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -532,27 +532,39 @@ static int64_t py_to(int64_t input, int32_t device_type, int64_t device_index, i
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_cpu(int64_t input, int32_t memory_format) {
+  dt_tensor *out = NULL;
+  (void)!dt_cpu((dt_tensor *)(intptr_t)input, memory_format, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, int32_t non_blocking, int32_t memory_format) {
+  dt_tensor *out = NULL;
+  (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_contiguous(int64_t input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_copy_(int64_t self, int64_t src, int32_t non_blocking) {
-  return dt_copy_((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)src, non_blocking);
+static int32_t py_copy_(int64_t input, int64_t src, int32_t non_blocking) {
+  return dt_copy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, non_blocking);
 }
 
-static int32_t py_fill_(int64_t self, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
-  return dt_fill_((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
+static int32_t py_fill_(int64_t input, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+  return dt_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int32_t py_zero_(int64_t self) {
-  return dt_zero_((dt_tensor *)(intptr_t)self);
+static int32_t py_zero_(int64_t input) {
+  return dt_zero_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_tensor_dataset(const int64_t *tensors, int64_t tensors_n) {
+static int64_t py_dataset_new(const int64_t *tensors, int64_t tensors_n) {
   dt_dataset *out = NULL;
-  (void)!dt_tensor_dataset((dt_tensor *const *)tensors, tensors_n, &out);
+  (void)!dt_dataset_new((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -711,27 +723,15 @@ static int32_t py_get_tf32(int64_t *out) {
   return status;
 }
 
-static int64_t py_tensor_pin_memory(int64_t self) {
+static int64_t py_tensor_pin_memory(int64_t input) {
   dt_tensor *out = NULL;
-  (void)!dt_tensor_pin_memory((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_pin_memory((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_pinned(int64_t self) {
+static int32_t py_tensor_is_pinned(int64_t input) {
   int32_t out = 0;
-  return dt_tensor_is_pinned((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
-}
-
-static int64_t py_cpu(int64_t input, int32_t memory_format) {
-  dt_tensor *out = NULL;
-  (void)!dt_cpu((dt_tensor *)(intptr_t)input, memory_format, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, int32_t non_blocking, int32_t memory_format) {
-  dt_tensor *out = NULL;
-  (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
-  return (int64_t)(intptr_t)out;
+  return dt_tensor_is_pinned((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
 static int64_t py_stream_new(int32_t device_type, int64_t device_index, int64_t priority) {
@@ -784,8 +784,8 @@ static int32_t py_stream_query(int64_t self) {
   return dt_stream_query((dt_stream *)(intptr_t)self, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_record_stream(int64_t self, int64_t stream) {
-  return dt_tensor_record_stream((dt_tensor *)(intptr_t)self, (dt_stream *)(intptr_t)stream);
+static int32_t py_tensor_record_stream(int64_t input, int64_t stream) {
+  return dt_tensor_record_stream((dt_tensor *)(intptr_t)input, (dt_stream *)(intptr_t)stream);
 }
 
 static int64_t py_event_new(int32_t device_type, int64_t device_index, int32_t timing) {
@@ -863,8 +863,8 @@ static int64_t py_index_put(int64_t input, const int64_t *indices, int64_t indic
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_put_(int64_t self, const int64_t *indices, int64_t indices_n, int64_t values, int32_t accumulate) {
-  return dt_index_put_((dt_tensor *)(intptr_t)self, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
+static int32_t py_index_put_(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, int32_t accumulate) {
+  return dt_index_put_((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
 }
 
 static int64_t py_index_select(int64_t input, int64_t dim, int64_t index) {
@@ -879,8 +879,8 @@ static int64_t py_index_add(int64_t input, int64_t dim, int64_t index, int64_t s
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_add_(int64_t self, int64_t dim, int64_t index, int64_t source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
-  return dt_index_add_((dt_tensor *)(intptr_t)self, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
+static int32_t py_index_add_(int64_t input, int64_t dim, int64_t index, int64_t source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_index_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
 }
 
 static int64_t py_gather(int64_t input, int64_t dim, int64_t index, int32_t sparse_grad) {
@@ -895,8 +895,8 @@ static int64_t py_scatter(int64_t input, int64_t dim, int64_t index, int64_t src
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_(int64_t self, int64_t dim, int64_t index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
-  return dt_scatter_((dt_tensor *)(intptr_t)self, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f);
+static int32_t py_scatter_(int64_t input, int64_t dim, int64_t index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
+  return dt_scatter_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f);
 }
 
 static int64_t py_scatter_add(int64_t input, int64_t dim, int64_t index, int64_t src) {
@@ -905,8 +905,8 @@ static int64_t py_scatter_add(int64_t input, int64_t dim, int64_t index, int64_t
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_add_(int64_t self, int64_t dim, int64_t index, int64_t src) {
-  return dt_scatter_add_((dt_tensor *)(intptr_t)self, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
+static int32_t py_scatter_add_(int64_t input, int64_t dim, int64_t index, int64_t src) {
+  return dt_scatter_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
 }
 
 static int64_t py_masked_select(int64_t input, int64_t mask) {
@@ -1146,8 +1146,8 @@ static int64_t py_nn_sequential(void) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sequential_append(int64_t self, int64_t child) {
-  return dt_sequential_append((dt_module *)(intptr_t)self, (dt_module *)(intptr_t)child);
+static int32_t py_module_append(int64_t self, int64_t child) {
+  return dt_module_append((dt_module *)(intptr_t)self, (dt_module *)(intptr_t)child);
 }
 
 static int64_t py_linear(int64_t input, int64_t weight, int64_t bias) {
@@ -1319,15 +1319,15 @@ static int32_t py_optimizer_load_state_dict(int64_t self, const char *const *nam
   return dt_optimizer_load_state_dict((dt_optimizer *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n);
 }
 
-static int64_t py_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
+static int64_t py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
   dt_lr_scheduler *out = NULL;
-  (void)!dt_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
+  (void)!dt_optim_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
+static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
   dt_lr_scheduler *out = NULL;
-  (void)!dt_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
+  (void)!dt_optim_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1955,20 +1955,20 @@ static int64_t py_bernoulli(int64_t input, int64_t generator) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_uniform_(int64_t self, double low, double high, int64_t generator) {
-  return dt_uniform_((dt_tensor *)(intptr_t)self, low, high, (dt_generator *)(intptr_t)generator);
+static int32_t py_uniform_(int64_t input, double low, double high, int64_t generator) {
+  return dt_uniform_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_normal_(int64_t self, double mean, double std, int64_t generator) {
-  return dt_normal_((dt_tensor *)(intptr_t)self, mean, std, (dt_generator *)(intptr_t)generator);
+static int32_t py_normal_(int64_t input, double mean, double std, int64_t generator) {
+  return dt_normal_((dt_tensor *)(intptr_t)input, mean, std, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_bernoulli_(int64_t self, double p, int64_t generator) {
-  return dt_bernoulli_((dt_tensor *)(intptr_t)self, p, (dt_generator *)(intptr_t)generator);
+static int32_t py_bernoulli_(int64_t input, double p, int64_t generator) {
+  return dt_bernoulli_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_random_(int64_t self, int64_t low, int64_t high, int64_t generator) {
-  return dt_random_((dt_tensor *)(intptr_t)self, low, high, (dt_generator *)(intptr_t)generator);
+static int32_t py_random_(int64_t input, int64_t low, int64_t high, int64_t generator) {
+  return dt_random_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
 static int32_t py_manual_seed(int64_t seed) {
@@ -2148,164 +2148,154 @@ static int32_t py_allclose(int64_t input, int64_t other, double rtol, double ato
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_alias(int64_t self) {
+static int64_t py_tensor_alias(int64_t input) {
   dt_tensor *out = NULL;
-  (void)!dt_tensor_alias((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_alias((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_dim(int64_t self) {
+static int64_t py_tensor_dim(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_dim((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_dim((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_size(int64_t self, int64_t dim) {
+static int64_t py_tensor_size(int64_t input, int64_t dim) {
   int64_t out = 0;
-  if (dt_tensor_size((dt_tensor *)(intptr_t)self, dim, &out)) return INT64_MIN;
+  if (dt_tensor_size((dt_tensor *)(intptr_t)input, dim, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_shape(int64_t self, int64_t *out, int64_t capacity) {
+static int64_t py_tensor_shape(int64_t input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
-  return dt_tensor_shape((dt_tensor *)(intptr_t)self, out, capacity, &count) ? -1 : count;
+  return dt_tensor_shape((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_stride(int64_t self, int64_t *out, int64_t capacity) {
+static int64_t py_tensor_stride(int64_t input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
-  return dt_tensor_stride((dt_tensor *)(intptr_t)self, out, capacity, &count) ? -1 : count;
+  return dt_tensor_stride((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_numel(int64_t self) {
+static int64_t py_tensor_numel(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_numel((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_numel((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_storage_offset(int64_t self) {
+static int64_t py_tensor_storage_offset(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_storage_offset((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_storage_offset((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_element_size(int64_t self) {
+static int64_t py_tensor_element_size(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_element_size((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_element_size((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_dtype(int64_t self) {
+static int32_t py_tensor_dtype(int64_t input) {
   int32_t out = 0;
-  (void)!dt_tensor_dtype((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_dtype((dt_tensor *)(intptr_t)input, &out);
   return out;
 }
 
-static int64_t py_tensor_device(int64_t self) {
+static int64_t py_tensor_device(int64_t input) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_tensor_device((dt_tensor *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_tensor_device((dt_tensor *)(intptr_t)input, &type, &index) ? 0 : (int64_t)type << 32 | index;
 }
 
-static int32_t py_tensor_is_contiguous(int64_t self, int32_t memory_format) {
+static int32_t py_tensor_is_contiguous(int64_t input, int32_t memory_format) {
   int32_t out = 0;
-  return dt_tensor_is_contiguous((dt_tensor *)(intptr_t)self, memory_format, &out) ? -1 : out;
+  return dt_tensor_is_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_data_ptr(int64_t self) {
+static int64_t py_tensor_data_ptr(int64_t input) {
   void *out = NULL;
-  return dt_tensor_data_ptr((dt_tensor *)(intptr_t)self, &out) ? -1 : (int64_t)(intptr_t)out;
+  return dt_tensor_data_ptr((dt_tensor *)(intptr_t)input, &out) ? -1 : (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_set_to(int64_t self, int64_t other) {
+static int32_t py_tensor_is_set_to(int64_t input, int64_t other) {
   int32_t out = 0;
-  return dt_tensor_is_set_to((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
+  return dt_tensor_is_set_to((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_is_same(int64_t self, int64_t other) {
+static int32_t py_tensor_is_same(int64_t input, int64_t other) {
   int32_t out = 0;
-  return dt_tensor_is_same((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
+  return dt_tensor_is_same((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_base(int64_t self) {
+static int64_t py_tensor_base(int64_t input) {
   dt_tensor *out = NULL;
-  if (dt_tensor_base((dt_tensor *)(intptr_t)self, &out)) return 1;
+  if (dt_tensor_base((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_version(int64_t self) {
+static int64_t py_tensor_version(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_version((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_version((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_item(int64_t self, py_scalar *out) {
-  return dt_tensor_item((dt_tensor *)(intptr_t)self, &out->kind, &out->i, &out->f);
+static int32_t py_tensor_item(int64_t input, py_scalar *out) {
+  return dt_tensor_item((dt_tensor *)(intptr_t)input, &out->kind, &out->i, &out->f);
 }
 
-static int64_t py_tensor_to_string(int64_t self) {
+static int64_t py_tensor_to_string(int64_t input) {
   dt_bytes *out = NULL;
-  (void)!dt_tensor_to_string((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_to_string((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_requires_grad(int64_t self) {
+static int32_t py_tensor_requires_grad(int64_t input) {
   int32_t out = 0;
-  return dt_tensor_requires_grad((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
+  return dt_tensor_requires_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int32_t py_requires_grad_(int64_t self, int32_t requires_grad) {
-  return dt_requires_grad_((dt_tensor *)(intptr_t)self, requires_grad);
+static int32_t py_tensor_requires_grad_(int64_t input, int32_t requires_grad) {
+  return dt_tensor_requires_grad_((dt_tensor *)(intptr_t)input, requires_grad);
 }
 
-static int32_t py_tensor_is_leaf(int64_t self) {
+static int32_t py_tensor_is_leaf(int64_t input) {
   int32_t out = 0;
-  return dt_tensor_is_leaf((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
+  return dt_tensor_is_leaf((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_grad(int64_t self) {
+static int64_t py_tensor_grad(int64_t input) {
   dt_tensor *out = NULL;
-  if (dt_tensor_grad((dt_tensor *)(intptr_t)self, &out)) return 1;
+  if (dt_tensor_grad((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_grad(int64_t self, int64_t grad) {
-  return dt_tensor_set_grad((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)grad);
+static int32_t py_tensor_set_grad(int64_t input, int64_t grad) {
+  return dt_tensor_set_grad((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)grad);
 }
 
-static int32_t py_tensor_retain_grad(int64_t self) {
-  return dt_tensor_retain_grad((dt_tensor *)(intptr_t)self);
+static int32_t py_tensor_retain_grad(int64_t input) {
+  return dt_tensor_retain_grad((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_tensor_grad_fn_name(int64_t self) {
+static int64_t py_tensor_grad_fn_name(int64_t input) {
   dt_bytes *out = NULL;
-  (void)!dt_tensor_grad_fn_name((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_grad_fn_name((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_data(int64_t self) {
+static int64_t py_tensor_data(int64_t input) {
   dt_tensor *out = NULL;
-  (void)!dt_tensor_data((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_data((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_data(int64_t self, int64_t data) {
-  return dt_tensor_set_data((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)data);
-}
-
-static int64_t py_detach(int64_t input) {
-  dt_tensor *out = NULL;
-  (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int32_t py_detach_(int64_t self) {
-  return dt_detach_((dt_tensor *)(intptr_t)self);
+static int32_t py_tensor_set_data(int64_t input, int64_t data) {
+  return dt_tensor_set_data((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)data);
 }
 
 static int64_t py_build_info(void) {
@@ -2429,6 +2419,16 @@ static int64_t py_view(int64_t input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_view((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_detach(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_detach_(int64_t input) {
+  return dt_detach_((dt_tensor *)(intptr_t)input);
 }
 
 static int64_t py_view_as(int64_t input, int64_t other) {

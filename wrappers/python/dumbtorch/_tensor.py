@@ -143,7 +143,7 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        _ops.requires_grad_(self, value)
+        _ops.tensor_requires_grad_(self, value)
 
     @property
     def grad(self) -> Tensor | None:
@@ -396,7 +396,7 @@ def _rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
     """A copy of a leaf with its type, requires_grad, gradient and attributes."""
     out = adopt(kind, lib.py_tensor_alias(copy._h))
     if original.requires_grad:
-        _ops.requires_grad_(out)
+        _ops.tensor_requires_grad_(out)
     grad = original.grad
     if grad is not None:
         _ops.tensor_set_grad(out, _ops.clone(grad))
