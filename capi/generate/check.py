@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .core_ops import families
 from .model import (
     ARGUMENT_KINDS,
@@ -76,6 +78,8 @@ def _levels(where: str, since: int, parts: tuple[Argument, ...], schema: Schema)
         "callback": schema.callbacks,
     }
     for a in parts:
+        if a.since:
+            raise SchemaError(f"{where}: '{a.name}': only fields of options can come later")
         if a.kind.name and tables[a.kind.base][a.kind.name].since > since:
             raise SchemaError(f"{where}: '{a.name}': {a.kind.name} comes later than level {since}")
 
@@ -85,7 +89,7 @@ def _field(where: str, o: Options, field: Argument, schema: Schema) -> None:
         raise SchemaError(f"{where}: '{field.name}' needs a default")
     if field.since < o.since:
         raise SchemaError(f"{where}: '{field.name}' cannot be older than its struct")
-    _levels(f"{where}: '{field.name}'", field.since, (field,), schema)
+    _levels(f"{where}: '{field.name}'", field.since, (replace(field, since=0),), schema)
     if field.since > o.since and field.kind.optional and field.default is not None:
         # An older program's struct holds 0 there, which would mean "absent" instead of the default.
         raise SchemaError(f"{where}: '{field.name}': a later optional field's default is none")

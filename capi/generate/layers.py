@@ -129,7 +129,10 @@ def optional(layer: Layer) -> tuple[Argument, ...]:
 
 
 def _options(layer: Layer) -> Options | None:
-    fields = tuple(dataclasses.replace(a, keyword_only=False) for a in optional(layer))
+    fields = tuple(
+        dataclasses.replace(a, keyword_only=False, since=a.since or layer.since)
+        for a in optional(layer)
+    )
     doc = f"Named arguments of dt_nn_{layer.snake}."
     name = "nn_" + layer.snake
     return Options(name, doc, fields, layer.since, layer.name) if fields else None

@@ -66,7 +66,7 @@ class Argument:
     # None, bool, int, float, str or list. The default of an enum is the value's name.
     default: object = None
     keyword_only: bool = False  # after `*` in the signature
-    since: int = 1  # of an options struct's field: the API level that added it
+    since: int = 0  # of an options struct's field: the API level that added it
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,9 @@ def _parse_options(schema, names, stem, file, name, row) -> None:
     _refuse_unknown(row, {"doc", "fields", "args", "since"})
     fields = tuple(signature.parse_argument(text, names) for text in row["fields"])
     fields = _document(fields, row.get("args", {}), file.get("args", {}))
-    options = Options(name, row.get("doc", ""), fields, row.get("since", 1))
+    since = row.get("since", 1)
+    fields = tuple(dataclasses.replace(a, since=a.since or since) for a in fields)
+    options = Options(name, row.get("doc", ""), fields, since)
     _add(schema.options, name, options)
 
 

@@ -87,7 +87,7 @@ def parse_argument(text: str, names: Names, keyword_only: bool = False) -> Argum
         has_default=default is not None,
         default=value,
         keyword_only=keyword_only,
-        since=int(since or 1),
+        since=int(since or 0),
     )
 
 
