@@ -103,6 +103,8 @@ class C(Language):
             return cabi.enum_constant(
                 kind.name, value["enum"] if isinstance(value, dict) else value
             )
+        if kind.base == "str":
+            return json.dumps(value)
         if kind.list:
             return _c_list(kind, value if isinstance(value, list) else [value])
         number = (
@@ -200,6 +202,8 @@ class Cpp(Language):
         if a.kind.base == "enum":
             name = value["enum"] if isinstance(value, dict) else value
             return "dt::" + cpp_kinds.literal(Argument(a.name, a.kind, default=name))
+        if isinstance(value, str):
+            return json.dumps(value)
         if isinstance(value, list):
             kind = {"i64": "Ints", "f64": "Reals", "bool": "Flags"}[a.kind.base]
             return f"dt::{kind}({{{', '.join(map(json.dumps, value))}}})"

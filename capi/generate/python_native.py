@@ -154,7 +154,7 @@ def _result(f: Function):
             return "int32_t", [], ["  int32_t out = 0;"], ["&out"], after
         case "device":
             before = ["  dt_device_type type = 0;", "  int64_t index = 0;"]
-            after = ["  return {call} ? 0 : (int64_t)type << 32 | index;"]
+            after = ["  return {call} ? 0 : (int64_t)type << 32 | (uint32_t)index;"]
             return "int64_t", [], before, ["&type", "&index"], after
         case "pointer":
             after = ["  return {call} ? -1 : (int64_t)(intptr_t)out;"]

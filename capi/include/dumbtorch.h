@@ -1438,6 +1438,13 @@ DT_MUST_CHECK DT_API dt_status dt_cuda_current_device(int64_t *out) DT_NOEXCEPT;
  * @throws RuntimeError: there is no such device. */
 DT_MUST_CHECK DT_API dt_status dt_cuda_set_device(int64_t index) DT_NOEXCEPT;
 
+/** The device that a text names.
+ * @param text "cpu", "cuda" or "cuda:1".
+ * @return The device; one without a number has the index -1, which stands for CUDA's current one.
+ * @throws RuntimeError: the text is no device. */
+DT_MUST_CHECK DT_API dt_status dt_device_from_text(
+    const char *text, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
+
 /** The maker's name of a device: "NVIDIA H200".
  * @param device The device. */
 DT_MUST_CHECK DT_API dt_status dt_device_name(
@@ -1779,6 +1786,31 @@ DT_MUST_CHECK DT_API dt_status dt_triu(
  * @param diagonal The first diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
 DT_MUST_CHECK DT_API dt_status dt_triu_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT;
+
+/** input[index] of Python.
+ * @param input The input tensor.
+ * @param index As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+ * @param tensors Integer or bool tensors, for the places marked ?, in their order. PyTorch's
+ *   default: [].
+ * @return A view, unless there are tensors.
+ * @throws ValueError: the text is no index, or does not ask for all tensors.
+ * @throws IndexError: a place is out of range, or there are too many. */
+DT_MUST_CHECK DT_API dt_status dt_at(
+    dt_tensor *input, const char *index, dt_tensor *const *tensors, int64_t tensors_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** input[index] = value of Python.
+ * @param input The tensor that is written. Written.
+ * @param index As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+ * @param value What to write; it broadcasts.
+ * @param tensors Integer or bool tensors, for the places marked ?, in their order. PyTorch's
+ *   default: [].
+ * @throws ValueError: the text is no index, or does not ask for all tensors.
+ * @throws IndexError: a place is out of range, or there are too many.
+ * @throws RuntimeError: the value does not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_set_at(
+    dt_tensor *input, const char *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor *const *tensors, int64_t tensors_n) DT_NOEXCEPT;
 
 /* ---- linalg */
 

@@ -40,6 +40,17 @@ dt_status dt_cuda_set_device(int64_t index) noexcept {
   });
 }
 
+dt_status dt_device_from_text(
+    const char *text, dt_device_type *out_type, int64_t *out_index) noexcept {
+  clear_all(out_type, out_index);
+  return guard("device_from_text", [&] {
+    const std::string text_ = string(text, "text");
+    need(out_type, "out_type");
+    need(out_index, "out_index");
+    put(out_type, out_index, device_from_text(text_));
+  });
+}
+
 dt_status dt_device_name(
     dt_device_type device_type, int64_t device_index, dt_bytes **out) noexcept {
   clear_all(out);

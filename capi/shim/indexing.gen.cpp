@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "capi/shim/subscript.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/overwrite.h"
 
@@ -213,5 +214,30 @@ dt_status dt_triu_(dt_tensor *input, int64_t diagonal) noexcept {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto diagonal_ = diagonal;
     overwrite(input_, triu(input_, diagonal_));
+  });
+}
+
+dt_status dt_at(
+    dt_tensor *input, const char *index, dt_tensor *const *tensors, int64_t tensors_n,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("at", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const std::string index_ = string(index, "index");
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    need(out, "out");
+    put(out, at(input_, index_, tensors_));
+  });
+}
+
+dt_status dt_set_at(
+    dt_tensor *input, const char *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor *const *tensors, int64_t tensors_n) noexcept {
+  return guard("set_at", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const std::string index_ = string(index, "index");
+    const Operand value_ = operand(value, value_kind, value_i, value_f, "value");
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    set_at(input_, index_, value_, tensors_);
   });
 }

@@ -13,6 +13,12 @@ static void test_cuda_current_device(void) {
   EXPECT(TYPE_ERROR, "cuda_current_device", dt_cuda_current_device(NULL));
 }
 
+static void test_device_from_text(void) {
+  EXPECT(TYPE_ERROR, "device_from_text", dt_device_from_text(NULL, &out.i32[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "device_from_text", dt_device_from_text("text", NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "device_from_text", dt_device_from_text("text", &out.i32[0], NULL));
+}
+
 static void test_device_name(void) {
   EXPECT(VALUE_ERROR, "device_name", dt_device_name(99, 0, (dt_bytes **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "device_name", dt_device_name(DT_DEVICE_TYPE_CPU, -1, (dt_bytes **)&out.pointer[0]));
@@ -256,6 +262,7 @@ int main(void) {
   test_cuda_device_count();
   test_cuda_reason();
   test_cuda_current_device();
+  test_device_from_text();
   test_device_name();
   test_device_capability();
   test_get_device_properties();

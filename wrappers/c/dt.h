@@ -1864,6 +1864,16 @@ static inline dt_status T_cuda_set_device(int64_t index) {
   return T_status();
 }
 
+/** T_device_from_text(text: str)
+ * The device that a text names. The device; one without a number has the index -1, which stands
+ * for CUDA's current one. */
+static inline T_Device T_device_from_text(const char *text) {
+  T_Device result = {0, 0};
+  if (T_stopped_()) return result;
+  T_check(dt_device_from_text(text, &result.type, &result.index));
+  return result;
+}
+
 /** T_device_name(device: device)
  * The maker's name of a device: "NVIDIA H200". */
 static inline dt_bytes *T_device_name(T_Device device) {
@@ -2586,6 +2596,47 @@ static inline dt_tensor *T_do_triu_(dt_tensor *input, const T_triu__options *opt
 #define T_triu__with_(input, ...) \
   T_OPTIONS_(triu_, \
     T_do_triu_(input, &T_triu__o), __VA_ARGS__)
+
+/** T_at(input: tensor, index: str, .tensors: tensor[] = [])
+ * input[index] of Python. A view, unless there are tensors. */
+typedef struct {
+  T_Tensors tensors;
+} T_at_options;
+static inline T_at_options T_at_defaults(void) {
+  T_at_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_at(dt_tensor *input, const char *index, const T_at_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_at(input, index, options->tensors.p, options->tensors.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_at(...) T_at_with_(__VA_ARGS__, )
+#define T_at_with_(input, index, ...) \
+  T_OPTIONS_(at, \
+    T_do_at(input, index, &T_at_o), __VA_ARGS__)
+
+/** T_set_at(input: tensor, index: str, value: operand, .tensors: tensor[] = [])
+ * input[index] = value of Python. */
+typedef struct {
+  T_Tensors tensors;
+} T_set_at_options;
+static inline T_set_at_options T_set_at_defaults(void) {
+  T_set_at_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_set_at(
+    dt_tensor *input, const char *index, T_Operand value, const T_set_at_options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_set_at(
+    input, index, value.tensor, value.number.kind, value.number.i, value.number.f,
+    options->tensors.p, options->tensors.n)) ? input : NULL;
+}
+#define T_set_at(...) T_set_at_with_(__VA_ARGS__, )
+#define T_set_at_with_(input, index, value, ...) \
+  T_OPTIONS_(set_at, \
+    T_do_set_at(input, index, T_OP(value), &T_set_at_o), __VA_ARGS__)
 
 /** T_matmul(input: tensor, other: tensor)
  * Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast. */

@@ -3701,6 +3701,15 @@ inline void cuda_set_device(int64_t index) {
   detail::check(dt_cuda_set_device(index));
 }
 
+// The device that a text names. The device; one without a number has the index -1, which stands for
+// CUDA's current one.
+inline Device device_from_text(const std::string& text) {
+  dt_device_type out_type = 0;
+  int64_t out_index = 0;
+  detail::check(dt_device_from_text(text.c_str(), &out_type, &out_index));
+  return Device(static_cast<DeviceType>(out_type), out_index);
+}
+
 // The maker's name of a device: "NVIDIA H200".
 inline std::string device_name(Device device) {
   dt_bytes* out = nullptr;
@@ -3869,6 +3878,23 @@ inline Tensor tril(const Tensor& input, int64_t diagonal = 0) {
 
 inline Tensor triu(const Tensor& input, int64_t diagonal = 0) {
   return input.triu(diagonal);
+}
+
+// input[index] of Python. A view, unless there are tensors.
+inline Tensor at(const Tensor& input, const std::string& index, const TensorRefs& tensors = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_at(input.handle(), index.c_str(), tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// input[index] = value of Python.
+inline const Tensor& set_at(
+    const Tensor& input, const std::string& index, const Operand& value,
+    const TensorRefs& tensors = {}) {
+  detail::check(dt_set_at(
+    input.handle(), index.c_str(), value.tensor(), value.number().kind(), value.number().i(),
+    value.number().f(), tensors.data(), tensors.size()));
+  return input;
 }
 
 inline Tensor matmul(const Tensor& input, const Tensor& other) {

@@ -1668,6 +1668,19 @@ static int fn_cuda_set_device(lua_State *L) {
   return 0;
 }
 
+static int fn_device_from_text(lua_State *L) {
+  static const char *const names[] = {"text", NULL};
+  dtl_call c = {L, "device_from_text", names};
+  const char *a_text = NULL;
+  dt_device_type r_out_type = 0;
+  int64_t r_out_index = 0;
+  dtl_arguments(&c);
+  a_text = dtl_string(&c, 1);
+  dtl_check(L, dt_device_from_text(a_text, &r_out_type, &r_out_index));
+  dtl_push_device(L, r_out_type, r_out_index);
+  return 1;
+}
+
 static int fn_device_name(lua_State *L) {
   static const char *const names[] = {"device", NULL};
   dtl_call c = {L, "device_name", names};
@@ -2355,6 +2368,41 @@ static int fn_triu_(lua_State *L) {
   a_input = dtl_tensor(&c, 1);
   if (!dtl_absent(&c, 2)) a_diagonal = dtl_int(&c, 2);
   dtl_check(L, dt_triu_(a_input, a_diagonal));
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
+static int fn_at(lua_State *L) {
+  static const char *const names[] = {"input", "index", "tensors", NULL};
+  dtl_call c = {L, "at", names};
+  dt_tensor *a_input = NULL;
+  const char *a_index = NULL;
+  dtl_tensors a_tensors = {NULL, 0};
+  void *r_out;
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_index = dtl_string(&c, 2);
+  if (!dtl_absent(&c, 3)) a_tensors = dtl_tensor_list(&c, 3, 0);
+  r_out = dtl_new(L, &dtl_kind_tensor);
+  dtl_check(L, dt_at(a_input, a_index, a_tensors.p, a_tensors.n, (dt_tensor **)r_out));
+  return 1;
+}
+
+static int fn_set_at(lua_State *L) {
+  static const char *const names[] = {"input", "index", "value", "tensors", NULL};
+  dtl_call c = {L, "set_at", names};
+  dt_tensor *a_input = NULL;
+  const char *a_index = NULL;
+  dtl_operand a_value = {NULL, {0, 0, 0}};
+  dtl_tensors a_tensors = {NULL, 0};
+  dtl_arguments(&c);
+  a_input = dtl_tensor(&c, 1);
+  a_index = dtl_string(&c, 2);
+  a_value = dtl_read_operand(&c, 3);
+  if (!dtl_absent(&c, 4)) a_tensors = dtl_tensor_list(&c, 4, 0);
+  dtl_check(L, dt_set_at(
+    a_input, a_index, a_value.tensor, a_value.number.kind, a_value.number.i, a_value.number.f,
+    a_tensors.p, a_tensors.n));
   lua_pushvalue(L, 1);
   return 1;
 }
@@ -7384,6 +7432,7 @@ static const luaL_Reg functions_torch[] = {
     {"cuda_reason", fn_cuda_reason},
     {"cuda_current_device", fn_cuda_current_device},
     {"cuda_set_device", fn_cuda_set_device},
+    {"device_from_text", fn_device_from_text},
     {"device_name", fn_device_name},
     {"device_capability", fn_device_capability},
     {"get_device_properties", fn_get_device_properties},
@@ -7409,6 +7458,8 @@ static const luaL_Reg functions_torch[] = {
     {"nonzero", fn_nonzero},
     {"tril", fn_tril},
     {"triu", fn_triu},
+    {"at", fn_at},
+    {"set_at", fn_set_at},
     {"matmul", fn_matmul},
     {"mm", fn_mm},
     {"bmm", fn_bmm},

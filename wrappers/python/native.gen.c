@@ -663,6 +663,12 @@ static int32_t py_cuda_set_device(int64_t index) {
   return dt_cuda_set_device(index);
 }
 
+static int64_t py_device_from_text(const char *text) {
+  dt_device_type type = 0;
+  int64_t index = 0;
+  return dt_device_from_text(text, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
+}
+
 static int64_t py_device_name(int32_t device_type, int64_t device_index) {
   dt_bytes *out = NULL;
   (void)!dt_device_name(device_type, device_index, &out);
@@ -761,7 +767,7 @@ static int64_t py_default_stream(int32_t device_type, int64_t device_index) {
 static int64_t py_stream_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_stream_device((dt_stream *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_stream_device((dt_stream *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int64_t py_stream_native(int64_t self) {
@@ -797,7 +803,7 @@ static int64_t py_event_new(int32_t device_type, int64_t device_index, int32_t t
 static int64_t py_event_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_event_device((dt_event *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_event_device((dt_event *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int32_t py_event_record(int64_t self, int64_t stream) {
@@ -945,6 +951,16 @@ static int64_t py_triu(int64_t input, int64_t diagonal) {
 
 static int32_t py_triu_(int64_t input, int64_t diagonal) {
   return dt_triu_((dt_tensor *)(intptr_t)input, diagonal);
+}
+
+static int64_t py_at(int64_t input, const char *index, const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_set_at(int64_t input, const char *index, int64_t value, int32_t value_kind, int64_t value_i, double value_f, const int64_t *tensors, int64_t tensors_n) {
+  return dt_set_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, (dt_tensor *const *)tensors, tensors_n);
 }
 
 static int64_t py_matmul(int64_t input, int64_t other) {
@@ -1990,7 +2006,7 @@ static int64_t py_generator_new(int32_t device_type, int64_t device_index) {
 static int64_t py_generator_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_generator_device((dt_generator *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_generator_device((dt_generator *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int32_t py_generator_manual_seed(int64_t self, int64_t seed) {
@@ -2208,7 +2224,7 @@ static int32_t py_tensor_dtype(int64_t input) {
 static int64_t py_tensor_device(int64_t input) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_tensor_device((dt_tensor *)(intptr_t)input, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_tensor_device((dt_tensor *)(intptr_t)input, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int32_t py_tensor_is_contiguous(int64_t input, int32_t memory_format) {
@@ -2361,7 +2377,7 @@ static int32_t py_set_default_dtype(int32_t d) {
 static int64_t py_get_default_device(void) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_get_default_device(&type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_get_default_device(&type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int32_t py_set_default_device(int32_t device_type, int64_t device_index) {

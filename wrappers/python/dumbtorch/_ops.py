@@ -1375,6 +1375,23 @@ def cuda_set_device(index):
         raise fail()
 
 
+def device_from_text(text):
+    """The device that a text names.
+
+    Args:
+        text: "cpu", "cuda" or "cuda:1".
+
+    Returns:
+        The device; one without a number has the index -1, which stands for CUDA's current
+        one.
+    """
+    try:
+        out = lib.py_device_from_text(c_string(text))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "device_from_text", "text:str", text) from None
+    return device_from(out)
+
+
 def device_name(device):
     """The maker's name of a device: "NVIDIA H200".
 
@@ -1911,6 +1928,43 @@ def triu_(input, diagonal=0):
         status = lib.py_triu_(input._h, diagonal)
     except BAD_ARGUMENTS as error:
         raise complain(error, "triu_", "input:tensor diagonal:i64", input, diagonal) from None
+    if status:
+        raise fail()
+    return input
+
+
+def at(input, index, tensors=()):
+    """input[index] of Python.
+
+    Args:
+        index: As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+        tensors: Integer or bool tensors, for the places marked ?, in their order.
+
+    Returns:
+        A view, unless there are tensors.
+    """
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_at(input._h, c_string(index), tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "at", "input:tensor index:str tensors:tensor[]", input, index, tensors) from None
+    return wrap(out)
+
+
+def set_at(input, index, value, tensors=()):
+    """input[index] = value of Python.
+
+    Args:
+        index: As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+        value: What to write; it broadcasts.
+        tensors: Integer or bool tensors, for the places marked ?, in their order.
+    """
+    try:
+        value_h, value_kind, value_i, value_f = read_operand(value)
+        tensors_c = handle_list(tensors)
+        status = lib.py_set_at(input._h, c_string(index), value_h, value_kind, value_i, value_f, tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_at", "input:tensor index:str value:operand tensors:tensor[]", input, index, value, tensors) from None
     if status:
         raise fail()
     return input
