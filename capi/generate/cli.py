@@ -26,6 +26,7 @@ from . import (
     reference,
     schema,
     shim,
+    table,
 )
 from .model import SchemaError
 from .text import GENERATED
@@ -47,9 +48,8 @@ LIBRARY = (
     python.generate,
     python_layers.generate,
     python_stubs.generate,
-    lua.generate,
 )
-LANGUAGES = (c.generate, cpp.generate, conformance.generate)
+LANGUAGES = (c.generate, cpp.generate, table.generate, lua.generate, conformance.generate)
 
 
 def outputs(model) -> dict[str, str]:

@@ -1272,6 +1272,31 @@ DT_MUST_CHECK DT_API dt_status dt_from_bools(
     const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n,
     dt_device_type device_type, int64_t device_index, dt_tensor **out) DT_NOEXCEPT;
 
+/** Tensor of the given integers. torch.tensor of other languages.
+ * @param data The elements, row-major.
+ * @param size The shape; absent means 1-d. PyTorch's default: absent.
+ * @param dtype Element type; absent means int64. PyTorch's default: absent.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
+ * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: the shape does not have as many elements as data. */
+DT_MUST_CHECK DT_API dt_status dt_from_ints(
+    const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** A tensor's elements as integers. For many, dt_tensor_read is faster.
+ * @param input The tensor.
+ * @return All elements, row-major, rounded towards zero. */
+DT_MUST_CHECK DT_API dt_status dt_to_ints(
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
+
+/** A tensor's elements as real numbers. For many, dt_tensor_read is faster.
+ * @param input The tensor.
+ * @return All elements, row-major. */
+DT_MUST_CHECK DT_API dt_status dt_to_numbers(
+    dt_tensor *input, double *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
+
 /** A differentiable copy.
  * @param input The input tensor.
  * @param memory_format The order in memory; absent keeps the input's where it is dense. PyTorch's

@@ -5,6 +5,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
 #include "capi/shim/devices.h"
+#include "capi/shim/lists.h"
 #include "core/ops/creation.gen.h"
 
 using namespace dt;
@@ -287,6 +288,42 @@ dt_status dt_from_bools(
     const Device device_ = optional_device(device_type, device_index, "device");
     need(out, "out");
     put(out, dt::from_bools(data_, size_, device_));
+  });
+}
+
+dt_status dt_from_ints(
+    const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("from_ints", [&] {
+    const auto data_ = list(data, data_n, "data");
+    const auto size_ = optional_list(size, size_n, "size");
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool requires_grad_ = requires_grad != 0;
+    need(out, "out");
+    put(out, from_ints(data_, size_, dtype_, device_, requires_grad_));
+  });
+}
+
+dt_status dt_to_ints(
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) noexcept {
+  clear_all(out_n);
+  return guard("to_ints", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out_n, "out_n");
+    put(out, out_capacity, out_n, to_ints(input_));
+  });
+}
+
+dt_status dt_to_numbers(
+    dt_tensor *input, double *out, int64_t out_capacity, int64_t *out_n) noexcept {
+  clear_all(out_n);
+  return guard("to_numbers", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out_n, "out_n");
+    put(out, out_capacity, out_n, to_numbers(input_));
   });
 }
 

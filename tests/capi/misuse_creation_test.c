@@ -239,6 +239,39 @@ static void test_from_bools(void) {
   EXPECT(TYPE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
+static void test_from_ints(void) {
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(NULL, 2, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(NULL, -1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, -7, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
+static void test_to_ints(void) {
+  EXPECT(HANDLE, "to_ints", dt_to_ints((dt_tensor *)bad.released, out.i64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_ints", dt_to_ints((dt_tensor *)bad.garbage, out.i64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_ints", dt_to_ints((dt_tensor *)bad.foreign, out.i64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_ints", dt_to_ints(NULL, out.i64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_ints", dt_to_ints(good.tensor, NULL, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_ints", dt_to_ints(good.tensor, out.i64s, 4, NULL));
+  EXPECT(VALUE_ERROR, "to_ints", dt_to_ints(good.tensor, out.i64s, -1, &out.i64[0]));
+}
+
+static void test_to_numbers(void) {
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers((dt_tensor *)bad.released, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers((dt_tensor *)bad.garbage, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers((dt_tensor *)bad.foreign, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers(NULL, out.f64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_numbers", dt_to_numbers(good.tensor, NULL, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_numbers", dt_to_numbers(good.tensor, out.f64s, 4, NULL));
+}
+
 static void test_clone(void) {
   EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clone", dt_clone((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
@@ -345,6 +378,9 @@ int main(void) {
   test_new_full();
   test_from_numbers();
   test_from_bools();
+  test_from_ints();
+  test_to_ints();
+  test_to_numbers();
   test_clone();
   test_to();
   test_cpu();

@@ -1508,6 +1508,60 @@ static inline dt_tensor *T_do_from_bools(T_Flags data, const T_from_bools_option
   T_OPTIONS_(from_bools, \
     T_do_from_bools(data, &T_from_bools_o), __VA_ARGS__)
 
+/** T_from_ints(data: i64[], .size: i64[]? = absent, .dtype: dtype? = absent, .device: device? =
+ *     absent, .requires_grad: bool = false)
+ * Tensor of the given integers. torch.tensor of other languages. */
+typedef struct {
+  T_Dims size;
+  dt_dtype dtype;
+  T_Device device;
+  int requires_grad;
+} T_from_ints_options;
+static inline T_from_ints_options T_from_ints_defaults(void) {
+  T_from_ints_options options = {{NULL, 0}, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_from_ints(T_Dims data, const T_from_ints_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_from_ints(
+    data.p, data.n, options->size.p, options->size.n, options->dtype, options->device.type,
+    options->device.index, options->requires_grad, &result));
+  return T_own_tensor_(result);
+}
+#define T_from_ints(...) T_from_ints_with_(__VA_ARGS__, )
+#define T_from_ints_with_(data, ...) \
+  T_OPTIONS_(from_ints, \
+    T_do_from_ints(data, &T_from_ints_o), __VA_ARGS__)
+
+/** T_to_ints(input: tensor)
+ * A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-major,
+ * rounded towards zero. */
+static inline T_Sizes T_to_ints(dt_tensor *input) {
+  T_Sizes result = {0, {0}};
+  if (T_stopped_()) return result;
+  T_check(dt_to_ints(input, result.v, T_MAX_SIZES, &result.n));
+  if (result.n > T_MAX_SIZES) {
+    T_fail_(DT_STATUS_RUNTIME_ERROR, "to_ints: more numbers than fit");
+    result.n = 0;
+  }
+  return result;
+}
+
+/** T_to_numbers(input: tensor)
+ * A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements, row-
+ * major. */
+static inline T_Doubles T_to_numbers(dt_tensor *input) {
+  T_Doubles result = {0, {0}};
+  if (T_stopped_()) return result;
+  T_check(dt_to_numbers(input, result.v, T_MAX_SIZES, &result.n));
+  if (result.n > T_MAX_SIZES) {
+    T_fail_(DT_STATUS_RUNTIME_ERROR, "to_numbers: more numbers than fit");
+    result.n = 0;
+  }
+  return result;
+}
+
 /** T_clone(input: tensor, .memory_format: memory_format? = absent)
  * A differentiable copy. */
 typedef struct {

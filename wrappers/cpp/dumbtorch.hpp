@@ -3631,6 +3631,33 @@ inline Tensor from_bools(
   return Tensor(out);
 }
 
+// Tensor of the given integers. torch.tensor of other languages.
+inline Tensor from_ints(
+    const Ints& data, const Ints& size = std::nullopt, std::optional<DType> dtype = std::nullopt,
+    std::optional<Device> device = std::nullopt, bool requires_grad = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_from_ints(
+    data.data(), data.size(), size.data(), size.size(), detail::number(dtype),
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    requires_grad, &out));
+  return Tensor(out);
+}
+
+// A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-major,
+// rounded towards zero.
+inline std::vector<int64_t> to_ints(const Tensor& input) {
+  return detail::numbers<int64_t>([&](int64_t* values, int64_t capacity, int64_t* n) {
+    return dt_to_ints(input.handle(), values, capacity, n);
+  });
+}
+
+// A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements, row-major.
+inline std::vector<double> to_numbers(const Tensor& input) {
+  return detail::numbers<double>([&](double* values, int64_t capacity, int64_t* n) {
+    return dt_to_numbers(input.handle(), values, capacity, n);
+  });
+}
+
 inline Tensor clone(const Tensor& input, std::optional<MemoryFormat> memory_format = std::nullopt) {
   return input.clone(memory_format);
 }

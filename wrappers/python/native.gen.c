@@ -520,6 +520,22 @@ static int64_t py_from_bools(const int32_t *data, int64_t data_n, const int64_t 
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+  dt_tensor *out = NULL;
+  (void)!dt_from_ints(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_to_ints(int64_t input, int64_t *out, int64_t capacity) {
+  int64_t count = 0;
+  return dt_to_ints((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
+}
+
+static int64_t py_to_numbers(int64_t input, double *out, int64_t capacity) {
+  int64_t count = 0;
+  return dt_to_numbers((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
+}
+
 static int64_t py_clone(int64_t input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_clone((dt_tensor *)(intptr_t)input, memory_format, &out);

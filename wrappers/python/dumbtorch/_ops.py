@@ -1092,6 +1092,57 @@ def from_bools(data, size=None, *, device=None):
     return wrap(out)
 
 
+def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
+    """Tensor of the given integers. torch.tensor of other languages.
+
+    Args:
+        data: The elements, row-major.
+        size: The shape; absent means 1-d.
+        dtype: Element type; absent means int64.
+        device: Where; absent means the default device, or the input's.
+        requires_grad: Whether backward shall find the gradient of the result.
+    """
+    try:
+        data_c = shape_list(data)
+        size_c, size_c_n = optional_ints(size, 0)
+        device_type, device_index = device_parts(device)
+        out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, DTYPE[dtype], device_type, device_index, requires_grad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "from_ints", "data:i64[] size:i64[]? dtype:enum? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
+    return wrap(out)
+
+
+def to_ints(input):
+    """A tensor's elements as integers. For many, dt_tensor_read is faster.
+
+    Returns:
+        All elements, row-major, rounded towards zero.
+    """
+    try:
+        out = ffi_new(INT64_16)
+        count = lib.py_to_ints(input._h, out, 16)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "to_ints", "input:tensor", input) from None
+    return take_numbers(out, count)
+
+
+def to_numbers(input):
+    """A tensor's elements as real numbers. For many, dt_tensor_read is faster.
+
+    Returns:
+        All elements, row-major.
+    """
+    try:
+        out = ffi_new(FLOAT64_16)
+        count = lib.py_to_numbers(input._h, out, 16)
+        if count > 16:
+            out = ffi_new(FLOAT64_ARRAY, count)
+            count = lib.py_to_numbers(input._h, out, count)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "to_numbers", "input:tensor", input) from None
+    return take_numbers(out, count)
+
+
 def clone(input, *, memory_format=None):
     """A differentiable copy.
 
