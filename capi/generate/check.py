@@ -18,6 +18,9 @@ from .model import (
 )
 
 
+_WAITS = ("", "device", "file", "thread")
+
+
 def check(schema: Schema) -> None:
     for f in schema.functions.values():
         where = f"{f.file}.toml: [fn.{f.name}]"
@@ -30,6 +33,10 @@ def check(schema: Schema) -> None:
             raise SchemaError(f"{where}: an in-place function's first argument is 'tensor!'")
         if f.method:
             _method_name(where, f, schema)
+        if f.view not in ("", "always", "sometimes") or f.blocks not in _WAITS:
+            raise SchemaError(f"{where}: view is always or sometimes, blocks one of {_WAITS}")
+        if set(f.runs) - set(schema.callbacks):
+            raise SchemaError(f"{where}: runs names callbacks")
         if len(f.results) > 1 and any(not r.name for r in f.results):
             raise SchemaError(f"{where}: several results need names")
     for o in schema.options.values():

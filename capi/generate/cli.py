@@ -13,6 +13,7 @@ from . import (
     conformance,
     core_ops,
     cpp,
+    describe,
     header,
     kernels,
     lua,
@@ -49,7 +50,14 @@ LIBRARY = (
     python_layers.generate,
     python_stubs.generate,
 )
-LANGUAGES = (c.generate, cpp.generate, table.generate, lua.generate, conformance.generate)
+LANGUAGES = (
+    c.generate,
+    cpp.generate,
+    table.generate,
+    lua.generate,
+    describe.generate,
+    conformance.generate,
+)
 
 
 def outputs(model) -> dict[str, str]:

@@ -121,6 +121,7 @@ class Callback:
     args: tuple[Argument, ...]
     results: tuple[Argument, ...]
     since: int = 1
+    during: bool = False  # it runs only during the call that takes it, not later
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,9 @@ class Function:
     elementwise: Elementwise | None = None
     errors: tuple[str, ...] = ()
     layer: str = ""  # the layer that it constructs
+    view: str = ""  # whether its results share the first argument's memory: always, sometimes
+    blocks: str = ""  # what it waits for: a device's work, a file, a thread of the library
+    runs: tuple[str, ...] = ()  # callbacks of earlier calls that it may run
 
     @property
     def c_name(self) -> str:

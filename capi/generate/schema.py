@@ -38,7 +38,7 @@ _TABLES = {
 }
 _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
-    "public", "header", "core", "errors",
+    "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
     "mixed_bool_error", "counts_bools", "flat",
 }  # fmt: skip
@@ -131,10 +131,11 @@ def _parse_options(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_callback(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "sig", "args", "since"})
+    _refuse_unknown(row, {"doc", "sig", "args", "since", "during"})
     args, results, _ = signature.parse_signature(row["sig"], names)
     args = _document(args, row.get("args", {}), file.get("args", {}))
-    callback = Callback(name, row.get("doc", ""), args, results, row.get("since", 1))
+    since, during = row.get("since", 1), row.get("during", False)
+    callback = Callback(name, row.get("doc", ""), args, results, since, during)
     _add(schema.callbacks, name, callback)
 
 
@@ -178,6 +179,9 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         core=row.get("core", ""),
         elementwise=_elementwise(row, args) if "y" in row else None,
         errors=tuple(row.get("errors", ())),
+        view=row.get("view", ""),
+        blocks=row.get("blocks", ""),
+        runs=tuple(row.get("runs", ())),
     )
     _add(schema.functions, name, function)
     if row.get("inplace"):
