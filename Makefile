@@ -1,12 +1,14 @@
 # `make` lists what can be done. Everything it needs is installed on the way (scripts/setup.sh);
 # nothing is written outside this folder but Debian packages.
 #   TORCH=0     leave PyTorch out: tests against it are skipped and counted
-#   CUDA=1      install the CUDA compiler into .venv, where no toolkit is, to build the plugin
+#   CUDA=1      build the CUDA plugin on a machine without a GPU too; where no toolkit is, its
+#               compiler is installed into .venv
 #   DATA=dir    a folder with the four IDX files (plain or .gz) for the demo
 #   DEVICE=cuda where the demo trains (default: cpu)
 #   PYTHON=...  the Python (3.11 or newer) that .venv is made with
 #   PREFIX=dir  where `make install` puts the library (default /usr/local)
-#   ARGS=...    passed on to the demo, the tests (pytest), the benchmarks or the mutation check
+#   ARGS=...    passed on to the demo, the tests (pytest), the benchmarks, the random programs or
+#               the mutation check
 TORCH ?= 1
 PREFIX ?= /usr/local
 ARGS ?=
@@ -14,7 +16,7 @@ PY := $(CURDIR)/.venv/bin/python
 TEST_LEVEL := $(if $(filter 0,$(TORCH)),test,torch)
 # CI is set by build servers: there, a warning is an error.
 CMAKE_FLAGS := -G Ninja -DDT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(PY) \
-  -DDT_WERROR=$(if $(CI),ON,OFF)
+  -DDT_WERROR=$(if $(CI),ON,OFF) $(if $(filter 1,$(CUDA)),-DDT_CUDA=ON)
 
 # The caches of ccache, pip, fontconfig, Matplotlib and CUDA's driver stay in this folder, where
 # `make clean` leaves them, unless the environment names other places.
@@ -25,7 +27,7 @@ CUDA_CACHE_PATH ?= $(XDG_CACHE_HOME)/cuda
 export TORCH DATA DEVICE PYTHON CUDA XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
-.PHONY: gpu mutate generate wheel install clean distclean
+.PHONY: gpu programs mutate generate wheel install clean distclean
 
 # What is missing is installed, and asked for, all at once and before anything is built.
 .NOTPARALLEL:
@@ -39,6 +41,7 @@ help:
 	@echo "make sanitize  the C and C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan      the same under ThreadSanitizer"
 	@echo "make gpu       on a machine with a GPU: build, tests and benchmarks (scripts/gpu.sh)"
+	@echo "make programs  random programs in dumbtorch and PyTorch, as long as one likes (ARGS=--help)"
 	@echo "make mutate    corrupt formulas one at a time: the tests must notice"
 	@echo "make generate  rewrite the generated files from capi/schema"
 	@echo "make wheel     the Python package as one file, in dist/ (pip install . works too)"
@@ -94,6 +97,9 @@ tsan: setup-tests
 
 gpu:
 	@scripts/gpu.sh $(ARGS)
+
+programs: setup-tests build
+	@cd tests/python && $(PY) -m programs $(ARGS)
 
 mutate: setup-tests build
 	@$(PY) tests/mutate.py $(ARGS)

@@ -13,7 +13,7 @@ option(DT_INSTALL "Make the install rules" ${DT_IS_TOP_LEVEL})
 set(DT_KERNEL_OPTIMIZATION "" CACHE STRING
     "Replaces the optimisation flags of the CPU kernels, for instance -O1 to compile them quickly")
 set(DT_CUDA AUTO CACHE STRING
-    "Build the CUDA plugin: ON, OFF, or AUTO for where nvcc is found")
+    "Build the CUDA plugin: ON, OFF, or AUTO for where a GPU and nvcc are found")
 set_property(CACHE DT_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(DT_CUDA_TARGETS "" CACHE STRING
     "Replaces nvcc's -gencode flags, for instance -arch=native to compile quickly for one machine")

@@ -83,9 +83,13 @@ enum {
   DT_FLAG_TF32_CONV = 2    /* torch.backends.cudnn.allow_tf32, on by default */
 };
 
-/* What a product does to each element of its result before it is stored. The numbers equal the
- * public enum `dt_activation`. */
-enum { DT_ACTIVATE_NONE = 0, DT_ACTIVATE_RELU = 1, DT_ACTIVATE_SIGMOID = 2, DT_ACTIVATE_TANH = 3 };
+/* What a product does to each element of its result before it is stored. */
+enum {
+  DT_ACTIVATE_NONE = 0,
+#define DT_ACTIVATION(NAME, number) DT_ACTIVATE_##NAME = number,
+#include "activation.def"
+#undef DT_ACTIVATION
+};
 
 /* What a kernel runs on. On the CPU it lends the thread pool. `parallel` calls body(context, tile,
  * worker) once for each tile in [0, tiles), from several threads, and returns when all are done;

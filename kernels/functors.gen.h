@@ -268,7 +268,7 @@ struct square_backward {
   }
 };
 
-// reciprocal: T(1) / input
+// reciprocal: 1 / input
 struct reciprocal {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -388,7 +388,7 @@ struct sigmoid_backward {
   }
 };
 
-// relu: where(lt(input, T(0)), T(0), input)
+// relu: 0 if input < 0 else input
 struct relu {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -408,7 +408,7 @@ struct relu_backward {
   }
 };
 
-// leaky_relu: where(gt(input, T(0)), input, input * negative_slope)
+// leaky_relu: input if input > 0 else input * negative_slope
 struct leaky_relu {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -430,7 +430,7 @@ struct leaky_relu_backward {
   }
 };
 
-// elu: where(gt(input, T(0)), input, alpha * expm1(input))
+// elu: input if input > 0 else alpha * expm1(input)
 struct elu {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -452,7 +452,7 @@ struct elu_backward {
   }
 };
 
-// softplus: where(gt(input * beta, threshold), input, log1p(exp(input * beta)) / beta)
+// softplus: input if input * beta > threshold else log1p(exp(input * beta)) / beta
 struct softplus {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -517,7 +517,7 @@ struct silu_backward {
   }
 };
 
-// gelu_erf: T(0.5) * input * (T(1) + erf(input * T(0.7071067811865476)))
+// gelu_erf: 0.5 * input * (1 + erf(input * 0.7071067811865476))
 struct gelu_erf {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -539,7 +539,7 @@ struct gelu_erf_backward {
   }
 };
 
-// gelu_tanh: T(0.5) * input * (T(1) + tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input)))
+// gelu_tanh: 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input * input * input)))
 struct gelu_tanh {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -886,7 +886,7 @@ struct power_minus_half_backward {
   }
 };
 
-// power_minus_one: T(1) / input
+// power_minus_one: 1 / input
 struct power_minus_one {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -952,7 +952,7 @@ struct minimum_backward {
   }
 };
 
-// eq: eq(input, other)
+// eq: input == other
 struct eq {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -962,7 +962,7 @@ struct eq {
   }
 };
 
-// ne: ne(input, other)
+// ne: input != other
 struct ne {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -972,7 +972,7 @@ struct ne {
   }
 };
 
-// lt: lt(input, other)
+// lt: input < other
 struct lt {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -982,7 +982,7 @@ struct lt {
   }
 };
 
-// le: le(input, other)
+// le: input <= other
 struct le {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -992,7 +992,7 @@ struct le {
   }
 };
 
-// gt: gt(input, other)
+// gt: input > other
 struct gt {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -1002,7 +1002,7 @@ struct gt {
   }
 };
 
-// ge: ge(input, other)
+// ge: input >= other
 struct ge {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -1012,7 +1012,7 @@ struct ge {
   }
 };
 
-// isnan: ne(input, input)
+// isnan: input != input
 struct isnan {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -1042,13 +1042,13 @@ struct isfinite {
   }
 };
 
-// logical_not: !input
+// logical_not: not input
 struct logical_not {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 1;
   static constexpr bool bool_out = true;
   template <class T> static DT_FN bool y(const T*, bool input) {
-    return !input;
+    return math::logical_not(input);
   }
 };
 
@@ -1112,6 +1112,26 @@ struct bitwise_xor {
   }
 };
 
+// bitwise_left_shift: left_shift(input, other)
+struct bitwise_left_shift {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::left_shift(input, other);
+  }
+};
+
+// bitwise_right_shift: right_shift(input, other)
+struct bitwise_right_shift {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::right_shift(input, other);
+  }
+};
+
 // bitwise_complement: ~input
 struct bitwise_complement {
   static constexpr int n_in = 1, n_out = 1;
@@ -1122,13 +1142,13 @@ struct bitwise_complement {
   }
 };
 
-// where: condition ? input : other
+// where: input if condition else other
 struct where {
   static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 1;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, bool condition, T input, T other) {
-    return condition ? input : other;
+    return math::where(condition, input, other);
   }
 };
 
@@ -1145,13 +1165,13 @@ struct where_backward {
   }
 };
 
-// fill_where: mask ? value : input
+// fill_where: value if mask else input
 struct fill_where {
   static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 2;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, bool mask, T value) {
-    return mask ? value : input;
+    return math::where(mask, value, input);
   }
 };
 
@@ -1221,7 +1241,7 @@ struct squared_error_slope_backward {
   }
 };
 
-// binary_cross_entropy_element: (target - T(1)) * maximum(log1p(-input), T(-100)) - target * maximum(log(input), T(-100))
+// binary_cross_entropy_element: (target - 1) * maximum(log1p(-input), -100) - target * maximum(log(input), -100)
 struct binary_cross_entropy_element {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -1244,7 +1264,7 @@ struct binary_cross_entropy_element_backward {
   }
 };
 
-// binary_cross_entropy_with_logits_element: (T(1) - target) * input - (T(1) + (pos_weight - T(1)) * target) * logsigmoid(input)
+// binary_cross_entropy_with_logits_element: (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
 struct binary_cross_entropy_with_logits_element {
   static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -1378,18 +1398,20 @@ struct binary_cross_entropy_with_logits_element_backward {
   X(bitwise_and, INT, 101) \
   X(bitwise_or, INT, 102) \
   X(bitwise_xor, INT, 103) \
-  X(bitwise_complement, INT, 104) \
-  X(where, NUM, 105) \
-  X(where_backward, FLOAT, 106) \
-  X(fill_where, NUM, 107) \
-  X(fill_where_backward, FLOAT, 108) \
-  X(squared_error, FLOAT, 109) \
-  X(squared_error_backward, FLOAT, 110) \
-  X(squared_error_slope, FLOAT, 111) \
-  X(squared_error_slope_backward, FLOAT, 112) \
-  X(binary_cross_entropy_element, FLOAT, 113) \
-  X(binary_cross_entropy_element_backward, FLOAT, 114) \
-  X(binary_cross_entropy_with_logits_element, FLOAT, 115) \
-  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 116)
+  X(bitwise_left_shift, INT, 104) \
+  X(bitwise_right_shift, INT, 105) \
+  X(bitwise_complement, INT, 106) \
+  X(where, NUM, 107) \
+  X(where_backward, FLOAT, 108) \
+  X(fill_where, NUM, 109) \
+  X(fill_where_backward, FLOAT, 110) \
+  X(squared_error, FLOAT, 111) \
+  X(squared_error_backward, FLOAT, 112) \
+  X(squared_error_slope, FLOAT, 113) \
+  X(squared_error_slope_backward, FLOAT, 114) \
+  X(binary_cross_entropy_element, FLOAT, 115) \
+  X(binary_cross_entropy_element_backward, FLOAT, 116) \
+  X(binary_cross_entropy_with_logits_element, FLOAT, 117) \
+  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 118)
 
 // clang-format on

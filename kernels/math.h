@@ -209,6 +209,20 @@ DT_MATH T int_pow(T x, T exponent) {
   return T(result);
 }
 
+// By less than no bits, or by all of them, nothing is left but the sign.
+template <class T, class Unsigned>
+DT_MATH T int_left_shift(T x, T n) {
+  constexpr T kBits = T(8 * sizeof(T));
+  const bool in_range = (n >= 0) & (n < kBits);
+  return in_range ? T(Unsigned(x) << (in_range ? n : T(0))) : T(0);
+}
+
+template <class T>
+DT_MATH T int_right_shift(T x, T n) {
+  constexpr T kBits = T(8 * sizeof(T));
+  return x >> ((n >= 0) & (n < kBits) ? n : kBits - 1);
+}
+
 DT_MATH int32_t div_trunc(int32_t a, int32_t b) {
   return int_div_trunc(a, b);
 }
@@ -226,6 +240,18 @@ DT_MATH int32_t modulo(int32_t a, int32_t b) {
 }
 DT_MATH int64_t modulo(int64_t a, int64_t b) {
   return int_modulo(a, b);
+}
+DT_MATH int32_t left_shift(int32_t x, int32_t n) {
+  return int_left_shift<int32_t, uint32_t>(x, n);
+}
+DT_MATH int64_t left_shift(int64_t x, int64_t n) {
+  return int_left_shift<int64_t, uint64_t>(x, n);
+}
+DT_MATH int32_t right_shift(int32_t x, int32_t n) {
+  return int_right_shift(x, n);
+}
+DT_MATH int64_t right_shift(int64_t x, int64_t n) {
+  return int_right_shift(x, n);
 }
 DT_MATH int32_t pow(int32_t x, int32_t e) {
   return int_pow<int32_t, uint32_t>(x, e);

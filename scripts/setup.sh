@@ -5,7 +5,7 @@
 # question about the machine, not about a package, so a machine that has its tools from elsewhere is
 # left alone; nothing is done twice.
 #   PYTHON=...   the interpreter for .venv (default: the first python3 that is new enough)
-#   CUDA=1       also puts the CUDA compiler into .venv (about 270 MB), for the plugin
+#   CUDA=1       where there is no nvcc, also puts it into .venv (about 270 MB), for the plugin
 set -eu
 level=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -116,6 +116,7 @@ install_requirements() {
 
 install_cuda() {
   if [ "${CUDA:-0}" != 1 ]; then return; fi
+  if command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; then return; fi
   stamp=$venv/setup-cuda.stamp
   if cmp -s "$root/requirements/cuda.txt" "$stamp"; then return; fi
   echo "setup: installing requirements/cuda.txt into .venv"

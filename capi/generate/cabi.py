@@ -33,6 +33,7 @@ _PLAIN = {
     "f64": "double",
     "bool": "int32_t",
     "str": "const char *",
+    "path": "const char *",
     "enum": "{}",
     "options": "const {} *",
     "pointer": "void *",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import ast
 
-from . import coretypes, text
-from .model import Argument, Elementwise, Function, Schema, SchemaError, identifiers
+from . import coretypes, expr, text
+from .formula import Tensors
+from .model import Argument, Elementwise, Function, Schema, SchemaError
 
 _HEADER = f"// {text.GENERATED}\n"
 
 
 def generate(schema: Schema) -> dict[str, str]:
     return {
-        "core/ops/enums.h": enums(schema),
+        "core/base/enums.h": enums(schema),
+        "core/tensor/callbacks.h": callbacks(schema),
         "core/ops/options.h": options(schema),
         "core/ops/ops.h": _HEADER + _OPS + _includes(families(schema)) + "\n",
         **{declared_in(family): declarations(schema, family) for family in families(schema)},
@@ -33,6 +35,21 @@ def enums(schema: Schema) -> str:
         parts.append(f"  {text.constant('default')} = 0,")
         parts += [f"  {text.constant(v.name)} = {v.number},  // {v.doc}" for v in e.values]
         parts.append("};\n")
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+_ENUMS_INTRO = """\
+// Choices that ops offer; kDefault: not given.
+#pragma once
+
+#include <cstdint>
+
+namespace dt {
+"""
+
+
+def callbacks(schema: Schema) -> str:
+    parts = [_HEADER + _CALLBACKS_INTRO]
     for c in schema.callbacks.values():
         results = [coretypes.result_type(schema, r.kind) for r in c.results]
         result = "void" if not results else results[0]
@@ -44,8 +61,8 @@ def enums(schema: Schema) -> str:
     return "\n".join([*parts, "}  // namespace dt\n"])
 
 
-_ENUMS_INTRO = """\
-// Choices that ops offer (kDefault: not given) and the functions of the user's that they call.
+_CALLBACKS_INTRO = """\
+// Functions of the user's that the library calls.
 #pragma once
 
 #include <functional>
@@ -90,7 +107,8 @@ _OPTIONS_INTRO = """\
 #include <string>
 #include <vector>
 
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 @HEADERS@
 
 namespace dt {
@@ -149,7 +167,8 @@ _DECLARATIONS_INTRO = """\
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 
@@ -170,7 +189,39 @@ def pointwise(schema: Schema) -> str:
         twin = schema.functions.get(f.name + "_")
         if twin and twin.elementwise:
             parts.append(_definition(schema, twin))
+    parts.append(_activation_row(schema))
     return "\n".join([*(p for p in parts if p), "}  // namespace dt\n"])
+
+
+def _activation_row(schema: Schema) -> str:
+    """The rows that the values of the enum `activation` are named after, and the nodes that end with them."""
+    names = [v.name for v in schema.enums["activation"].values]
+    choose = lambda result: "\n".join(  # noqa: E731
+        f"    case Activation::{text.constant(n)}:\n      return {result(n)};" for n in names
+    )
+    rows, nodes = choose(text.constant), choose(lambda n: f'"Linear{text.camel(n)}Backward0"')
+    return _ACTIVATIONS.replace("@ROWS@", rows).replace("@NODES@", nodes)
+
+
+_ACTIVATIONS = """\
+const PointwiseRow& activation_row(Activation activation) {
+  switch (activation) {
+@ROWS@
+    case Activation::kDefault:
+      break;
+  }
+  fail(Code::kInternal, "there is no activation");
+}
+
+const char* linear_node_name(Activation activation) {
+  switch (activation) {
+@NODES@
+    case Activation::kDefault:
+      break;
+  }
+  return "LinearBackward0";
+}
+"""
 
 
 _POINTWISE_INTRO = """\
@@ -201,7 +252,7 @@ def _gradient_function(f: Function) -> str:
     e = f.elementwise
     if not e.grad:
         return ""
-    words = set(identifiers(" ".join([*e.grad.values(), *e.let.values()])))
+    words = {n for text in (*e.grad.values(), *e.let.values()) for n in expr.names(text)}
     names = ["const Tensor& grad = g.grad;"] if "grad" in words else []
     names += [
         f"const Tensor& {a.name} = g.input[{i}];" for i, a in enumerate(e.inputs) if a.name in words
@@ -225,12 +276,16 @@ def _gradient_body(e: Elementwise) -> list[str]:
             continue
         formula = e.grad[a.name]
         let = e.parts_of(formula)
+        tensors = Tensors()
+        result = tensors.print(formula)
         if not let:
-            lines.append(f"  if (g.wants[{i}]) g.out[{i}] = {formula};")
+            lines.append(f"  if (g.wants[{i}]) g.out[{i}] = {result};")
             continue
         lines.append(f"  if (g.wants[{i}]) {{")
-        lines += [f"    const Tensor {name} = {value};" for name, value in let.items()]
-        lines += [f"    g.out[{i}] = {formula};", "  }"]
+        lines += [
+            f"    const Tensor {name} = {tensors.print(value)};" for name, value in let.items()
+        ]
+        lines += [f"    g.out[{i}] = {result};", "  }"]
     return lines
 
 
@@ -277,18 +332,27 @@ def _bool_error(e: Elementwise) -> list[str]:
 
 def _passes(e: Elementwise, a: Argument) -> int:
     """1 if the gradient is grad itself, 2 + k if it is grad times attribute k, else 0."""
-    formula = e.grad.get(a.name, "")
-    if formula == "grad":
-        return 1
-    factor = re.fullmatch(r"grad \* conj\((\w+)\)", formula)
+    if a.name not in e.grad:
+        return 0
     attributes = [x.name for x in e.attributes]
-    return 2 + attributes.index(factor[1]) if factor and factor[1] in attributes else 0
+    match expr.parse(e.grad[a.name]):
+        case ast.Name(id="grad"):
+            return 1
+        case ast.BinOp(
+            left=ast.Name(id="grad"),
+            op=ast.Mult(),
+            right=ast.Call(func=ast.Name(id="conj"), args=[ast.Name(id=factor)]),
+        ) if factor in attributes:
+            return 2 + attributes.index(factor)
+    return 0
 
 
 def _reads(e: Elementwise, a: Argument) -> int:
     """What the gradient of an input needs: a bit for each input, and kReadsResult."""
-    formula = e.grad.get(a.name, "")
-    words = set(identifiers(" ".join([formula, *e.parts_of(formula).values()])))
+    if a.name not in e.grad:
+        return 0
+    formula = e.grad[a.name]
+    words = {n for text in (formula, *e.parts_of(formula).values()) for n in expr.names(text)}
     bits = sum(1 << i for i, x in enumerate(e.inputs) if x.name in words)
     return bits | (8 if "result" in words else 0)
 

@@ -33,6 +33,7 @@ _PARAMETER = {
     "str?": "const std::optional<std::string>&",
     "str[]": "const std::vector<std::string>&",
     "str[]?": "const std::optional<std::vector<std::string>>&",
+    "path": "const std::string&",
     "bytes": "Bytes",
     "enum": "{name}",
     "enum?": "{name}",  # kDefault = absent

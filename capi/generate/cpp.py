@@ -44,10 +44,10 @@ _BOTTOM = """\
 _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "mod": "%", "eq": "==", "ne": "!=",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^",
-    "neg": "-", "invert": "~",
+    "lshift": "<<", "rshift": ">>", "neg": "-", "invert": "~",
     "abs": "", "pow": "", "floordiv": "", "matmul": "", "rsub": "", "call": "",
 }  # fmt: skip
-_INPLACE = {"add", "sub", "mul", "truediv", "mod", "and", "or", "xor"}
+_INPLACE = {"add", "sub", "mul", "truediv", "mod", "and", "or", "xor", "lshift", "rshift"}
 
 # A number on the left: the function that does it with the tensor first.
 _REFLECTED = {

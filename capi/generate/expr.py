@@ -1,17 +1,21 @@
-"""The expressions of layer rows: a few forms of Python's syntax, printed for each language.
+"""The expressions of the schema: a few forms of Python's syntax. Elementwise rows (formula.py), layers and
+optimizers are written in them; each says which forms it has.
 
-Allowed are names, numbers, strings, true/false/none, + - * / // %, comparisons, `and or not`,
-`a if c else b`, `x is none`, calls, subscripts and lists."""
+Those of layers are names, numbers, strings, true/false/none, + - * / // %, comparisons, `and or not`,
+`a if c else b`, `x is none`, calls, subscripts and lists; `Printer` says them in each language."""
 
 from __future__ import annotations
 
 import ast
-
-from .model import SchemaError
+import functools
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Mod: "%"}
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _WORDS = ("true", "false", "none")
+
+
+class SchemaError(Exception):
+    """The schema says something that cannot be expressed. The message names the row."""
 
 
 def parse(text: str) -> ast.expr:
@@ -21,12 +25,13 @@ def parse(text: str) -> ast.expr:
         raise SchemaError(f"'{text}' is not an expression") from None
 
 
-def names(text: str) -> list[str]:
+@functools.cache
+def names(text: str) -> tuple[str, ...]:
     """The variables that an expression mentions, in order; functions do not count."""
     tree = parse(text)
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     found = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called]
-    return [n for n in dict.fromkeys(found) if n not in _WORDS]
+    return tuple(n for n in dict.fromkeys(found) if n not in _WORDS)
 
 
 def calls(text: str) -> list[str]:

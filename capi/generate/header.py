@@ -23,7 +23,8 @@ _TOP = f"""\
  *   failure.
  * - A handle that comes out of a call belongs to the caller, who gives it back once with
  *   dt_KIND_release(), from any thread. Arguments are never taken over. NULL, released or foreign
- *   handles are errors, never undefined behaviour.
+ *   handles are errors, never undefined behaviour. A release never fails and leaves the last error
+ *   alone; of a handle that is not good it tells the log (dt_set_log).
  * - Kinds: truth values are int32_t. A list is a pointer and a count. A scalar is (kind, i, f): i
  *   holds bools and integers, f real numbers. An operand is a tensor, or NULL and a scalar. A device
  *   is (type, index).
@@ -35,9 +36,17 @@ _TOP = f"""\
  * - A callback is (function, user_data, drop). user_data belongs to the library from the call on,
  *   also if the call fails; drop(user_data) runs once when it is no longer needed. Both run only on
  *   threads that are inside a call of this API. A callback's handles belong to the library; what it
- *   gives back is new. It returns 0, or what dt_error_set() returns.
+ *   gives back is new. It returns 0, or what dt_error_set() returns. Both may call this API, and
+ *   must return: to leave them by longjmp, by an exception or by ending the thread is undefined. A
+ *   memory hook runs in the middle of an allocation: it may release handles and make small calls,
+ *   but not use what the failing call works on.
  * - Any function may be called from any thread. Concurrent reads of one tensor are fine; writing one
- *   (arguments marked "written") needs the caller's own lock.
+ *   (arguments marked "written") needs the caller's own lock. A signal handler may call nothing: it
+ *   sets a flag that the program looks at between calls, or that a progress callback returns.
+ * - Calls work until the process is gone: from atexit handlers, destructors of static objects, in
+ *   the child of a fork (CUDA excepted), and from destructors of pthread keys, as long as the system
+ *   goes through the keys again (PTHREAD_DESTRUCTOR_ITERATIONS times); after that they are errors.
+ *   The library stays in memory after dlclose.
  */
 #ifndef DUMBTORCH_H
 #define DUMBTORCH_H
@@ -165,16 +174,21 @@ def _enums(schema: Schema):
 def _handles(schema: Schema):
     for h in schema.handles.values():
         release = (
-            f"/** Gives a handle back. NULL is fine; a released one is reported by "
-            f"dt_error_message(). */\nDT_API void dt_{h.name}_release(dt_{h.name} *handle) DT_NOEXCEPT;"
+            f"/** Gives a handle back. NULL is fine; a released one is a warning in the log. "
+            f"*/\nDT_API void dt_{h.name}_release(dt_{h.name} *handle) DT_NOEXCEPT;"
         )
         text = f"{_comment([h.doc])}\ntypedef struct dt_{h.name} dt_{h.name};\n{release}\n"
         yield gated(text, h.since)
 
 
+_MUST_RETURN = (
+    "It must return: leaving it by longjmp, by an exception or by ending the thread is undefined."
+)
+
+
 def _callbacks(schema: Schema):
     for c in schema.callbacks.values():
-        lines = [c.doc] + [f"@param {a.name} {a.doc}" for a in c.args]
+        lines = [f"{c.doc} {_MUST_RETURN}"] + [f"@param {a.name} {a.doc}" for a in c.args]
         yield gated(f"{_comment(lines)}\n{_wrap(cabi.callback_typedef(c))}\n", c.since)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 
-from .model import Argument, Function, Kernel, Schema, identifiers
-from .text import GENERATED
+from . import expr
+from .formula import Scalars
+from .model import Argument, Function, Kernel, Schema, SchemaError
+from .text import GENERATED, camel
 
 BANNER = f"// {GENERATED}\n"
 # Compute classes as the list macro names them. "bool" rows take and give bools: one type is enough.
@@ -20,6 +21,8 @@ def generate(schema: Schema) -> dict[str, str]:
         ),
         "kernels/pointwise.def": ops("that are elementwise", pointwise_rows(schema)),
         "kernels/functors.gen.h": functors(schema),
+        "kernels/activation.gen.h": activations(schema),
+        "kernels/activation.def": activation_numbers(schema),
     }
 
 
@@ -115,25 +118,120 @@ def _struct(name, comment, inputs, bools, bool_out, attributes, formulas) -> str
 
 
 def _member(member, formula, let, inputs, bools, bool_out, attributes: tuple[Argument, ...]) -> str:
-    words = set(identifiers(_scalar(" ".join([formula, *let.values()]))))
+    words = {n for text in (formula, *let.values()) for n in _read(text)}
     # A parameter that a formula does not use stays unnamed, so that no warning needs silencing.
     parameters = [f"const T* {'p' if any(a.name in words for a in attributes) else ''}".rstrip()]
     parameters += [
         f"{'bool' if n in bools else 'T'}{' ' + n if n in words else ''}" for n in inputs
     ]
     body = [f"    const T {a.name} = p[{i}];" for i, a in enumerate(attributes) if a.name in words]
-    body += [f"    const T {n} = {_scalar(v)};" for n, v in let.items()]
-    body.append(f"    return {_scalar(formula)};")
+    scalars = Scalars()
+    body += [f"    const T {n} = {scalars.print(v)};" for n, v in let.items()]
+    body.append(f"    return {scalars.print(formula)};")
     result = "bool" if bool_out else "T"
     head = f"  template <class T> static DT_FN {result} {member}({', '.join(parameters)}) {{"
     return "\n".join([head, *body, "  }"])
 
 
-def _scalar(formula: str) -> str:
-    """The scalar reading of a formula. Functions are qualified: inside `struct abs`, plain `abs(x)`
-    would name the struct."""
-    formula = re.sub(r"zeros_like\(\w+\)", "T(0)", formula)
-    return re.sub(r"\b(?!T\b)([A-Za-z_]\w*)(?=\()", r"math::\1", formula)
+def _read(formula: str) -> tuple[str, ...]:
+    """What the scalar reading of a formula reads: not what it only takes the shape of."""
+    return () if formula == "zeros_like(grad)" else expr.names(formula)
+
+
+# ---- activations that products apply
+
+
+def activations(schema: Schema) -> str:
+    """The rows that the values of the enum `activation` are named after, in a header of their own: a new elementwise
+    row must not make products compile again."""
+    values = schema.enums["activation"].values
+    parts = [BANNER + _ACTIVATIONS_INTRO, *(_activation(schema.functions[v.name]) for v in values)]
+    cases = [
+        f"    case DT_ACTIVATE_{v.name.upper()}:\n      return f({camel(v.name)}());"
+        for v in values
+    ]
+    parts.append(_WITH_ACTIVATION.replace("@CASES@", "\n".join(cases)))
+    return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+def activation_numbers(schema: Schema) -> str:
+    rows = [
+        f"DT_ACTIVATION({v.name.upper()}, {v.number})" for v in schema.enums["activation"].values
+    ]
+    return "\n".join(
+        [
+            f"/* {GENERATED}",
+            " * What a product may do last, with the numbers of the public enum `dt_activation`. */",
+            *rows,
+            "",
+        ]
+    )
+
+
+_ACTIVATIONS_INTRO = """\
+// The functions that a product may apply to its result (DT_ACTIVATE_ in abi.h), for the kernels of every backend: the
+// formulas of the schema's rows. Their derivatives follow from the result, so nothing else has to be kept.
+#pragma once
+
+#include "kernels/abi.h"
+#include "kernels/math.h"
+
+namespace dt {
+"""
+
+
+_WITH_ACTIVATION = """\
+// Calls f(Relu()) for DT_ACTIVATE_RELU and so on, and f(Unchanged()) for DT_ACTIVATE_NONE. A loop chooses once, in
+// front of it, so that it becomes vector code.
+struct Unchanged {
+  template <class T>
+  static DT_FN T y(T x) {
+    return x;
+  }
+  template <class T>
+  static DT_FN T gradient(T grad, T) {
+    return grad;
+  }
+};
+template <class F>
+DT_FN auto with_activation(int64_t activation, F f) {
+  switch (activation) {
+@CASES@
+    default:
+      return f(Unchanged());
+  }
+}
+
+template <class T>
+DT_FN T activate(int64_t activation, T x) {
+  return with_activation(activation, [x](auto f) { return f.y(x); });
+}
+
+// The gradient of the function's argument, from that of its result and the result itself.
+template <class T>
+DT_FN T activation_gradient(int64_t activation, T grad, T result) {
+  return with_activation(activation, [=](auto f) { return f.gradient(grad, result); });
+}
+"""
+
+
+def _activation(f: Function) -> str:
+    e, scalars = f.elementwise, Scalars()
+    (x,) = e.inputs
+    if e.saved != ("result",) or e.attributes or e.let:
+        raise SchemaError(f"{f.name}: the derivative of an activation follows from its result")
+    return f"""\
+struct {camel(f.name)} {{
+  template <class T>
+  static DT_FN T y(T {x.name}) {{
+    return {scalars.print(e.y)};
+  }}
+  template <class T>
+  static DT_FN T gradient(T grad, T result) {{
+    return {scalars.print(e.grad[x.name])};
+  }}
+}};
+"""
 
 
 def _row_macro(schema: Schema) -> str:

@@ -104,7 +104,7 @@ def _good(schema: Schema, a: Argument) -> list[str]:
             return ["1"]
         case "str" if kind.list:
             return ["good.strs", "1"]
-        case "str":
+        case "str" | "path":
             return ['"text"']
         case "bytes":
             return ["good.i64s", "8"]
@@ -155,7 +155,7 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
             return [(values, "VALUE_ERROR") for values in lists]
         case "bytes":
             return [(["NULL", "2"], "VALUE_ERROR"), (["good.i64s", "-7"], "VALUE_ERROR")]
-        case "str":
+        case "str" | "path":
             return [] if kind.optional else [(["NULL"], "TYPE_ERROR")]
         case "enum":
             cases = [(["99"], "VALUE_ERROR"), (["-1"], "VALUE_ERROR")]

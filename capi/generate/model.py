@@ -6,8 +6,10 @@ and complete, so a language module never looks at TOML.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+
+from . import expr
+from .expr import SchemaError as SchemaError
 
 # Every kind of argument that may cross the C API; `Kind.key` is one of these. A generator module
 # holds one table with these keys and raises KeyError for a kind it forgot: nothing is skipped.
@@ -17,7 +19,7 @@ ARGUMENT_KINDS = (
     "i64", "i64?", "i64[]", "i64[]?",
     "f64", "f64?", "f64[]", "f64[]?",
     "bool", "bool?", "bool[]",
-    "str", "str?", "str[]", "str[]?", "bytes",
+    "str", "str?", "str[]", "str[]?", "path", "bytes",
     "enum", "enum?", "device", "device?",
     "handle", "handle?", "options", "callback", "callback?",
 )  # fmt: skip
@@ -40,7 +42,7 @@ FIELD_KINDS = (
 class Kind:
     """The type of an argument, result or field."""
 
-    base: str  # tensor operand scalar i64 f64 bool str bytes pointer device enum handle options callback
+    base: str  # tensor operand scalar i64 f64 bool str path bytes pointer device enum handle options callback
     name: str = ""  # which enum, handle, options struct or callback
     list: bool = False
     optional: bool = False  # the argument may be absent
@@ -84,7 +86,7 @@ class Enum:
     name: str
     doc: str
     values: tuple[EnumValue, ...]
-    core: str = ""  # the hand-written C++ enum, e.g. "DType"; otherwise core/ops/enums.h has it
+    core: str = ""  # the hand-written C++ enum, e.g. "DType"; otherwise core/base/enums.h has it
     zero: str = ""  # "OK" for dt_status alone: the name of 0
     reserved: tuple[int, ...] = ()  # numbers that no value has yet, or has any more
     since: int = 1
@@ -129,7 +131,7 @@ class Elementwise:
     """The formulas of a row that generates its own kernel."""
 
     compute: str  # float | num | int | bool: which compute types the kernel has
-    y: str  # scalar C++ over argument names
+    y: str  # a formula over argument names (formula.py)
     inputs: tuple[Argument, ...]  # tensors and operands, in signature order
     attributes: tuple[Argument, ...]  # scalars, in signature order
     bools: tuple[str, ...]  # inputs that are loaded as bool
@@ -152,16 +154,16 @@ class Elementwise:
     @property
     def saved(self) -> tuple[str, ...]:
         """Inputs that the gradient formulas mention, in signature order, then `result` if they do."""
-        words = set(identifiers(" ".join([*self.grad.values(), *self.let.values()])))
+        words = {n for text in (*self.grad.values(), *self.let.values()) for n in expr.names(text)}
         names = [a.name for a in self.inputs if a.name in words]
         return tuple(names + (["result"] if "result" in words else []))
 
     def parts_of(self, formula: str) -> dict[str, str]:
         """The `let` parts that a formula needs, themselves or by way of others, in order."""
-        words = set(identifiers(formula))
+        words = set(expr.names(formula))
         for name in reversed(self.let):  # a part may use those before it
             if name in words:
-                words |= set(identifiers(self.let[name]))
+                words |= set(expr.names(self.let[name]))
         return {name: value for name, value in self.let.items() if name in words}
 
 
@@ -290,12 +292,3 @@ class Schema:
 
     def methods(self, handle: str) -> list[Function]:
         return [f for f in self.public if f.method == handle]
-
-
-def identifiers(text: str) -> list[str]:
-    """The C++ names in a formula; members (after a dot) do not count."""
-    return re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
-
-
-class SchemaError(Exception):
-    """The schema says something that cannot be expressed. The message names the row."""

@@ -31,6 +31,7 @@ from ._runtime import (
     Handle,
     borrow,
     borrow_list,
+    c_path,
     c_string,
     c_strings,
     complain,
@@ -312,6 +313,8 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
         case "str[]?":
             convert = f"{c} = NULL if {n} is None else c_strings({n})"
             return [convert], [c, f"-1 if {n} is None else len({c})"]
+        case "path":
+            return [], [f"c_path({n})"]
         case "bytes":
             return [f"{c} = ffi.from_buffer({n})"], [c, f"len({c})"]
         case "enum" | "enum?":
@@ -327,7 +330,7 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
 # PyTorch takes a number for their first operand too: torch.add(2, x).
 _NUMBER_FIRST = {
     "add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder",
-    "bitwise_and", "bitwise_or", "bitwise_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
 }  # fmt: skip
 
 

@@ -228,7 +228,8 @@ def callback(c: Callback) -> _Callback:
         passed.append(f"&{r.name}_handle" if handle else r.name)
     name = f"py_on_{c.name}"
     head = f"static dt_status on_{c.name}({', '.join(cabi.callback_parameters(c))}) {{"
-    call = f"  const int32_t status = {name}({', '.join(passed)});"
+    before += ["  dt_status status = 0;", "  if (!python_runs()) return python_has_ended();"]
+    call = f"  CALL_PYTHON(status = {name}({', '.join(passed)}));"
     adapter = "\n".join([head, *before, call, *after, "  return status;", "}\n"])
     prototype = f"int32_t {name}({', '.join(taken)})"
     return _Callback(f'extern "Python" {prototype};', f"static {prototype};\n{adapter}")

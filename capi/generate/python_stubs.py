@@ -18,6 +18,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "python" / 
 _HEAD = f"# {GENERATED}\n"
 _TYPING = """\
 import builtins
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ _TYPES = {
     "f64": "builtins.float",
     "bool": "builtins.bool",
     "str": "str",
+    "path": "str | builtins.bytes | os.PathLike[Any]",
     "bytes": "bytes",
     "pointer": "builtins.int",
     "device": "device | str | builtins.int",
@@ -192,7 +194,9 @@ def _tensor(schema: Schema) -> str:
     return "\n".join(lines) + "\n"
 
 
-_BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
+_BOTH = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"
+)  # fmt: skip
 _OPERATORS = [
     *_BOTH,
     *(f"r{name}" for name in _BOTH),

@@ -138,7 +138,7 @@ def _field(a: Argument) -> str:
 def _kind(a: Argument) -> str:
     words = {
         "tensor": "tensor", "operand": "tensor or number", "scalar": "number", "i64": "int",
-        "f64": "float", "bool": "bool", "str": "str", "callback": "function",
+        "f64": "float", "bool": "bool", "str": "str", "path": "path", "callback": "function",
     }  # fmt: skip
     word = words.get(a.kind.base, a.kind.name or a.kind.base)
     if a.kind.list:

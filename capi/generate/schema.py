@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 import tomllib
 
-from . import layers, signature
+from . import formula, layers, signature
 from .model import (
     Argument,
     Callback,
@@ -216,6 +216,13 @@ def _elementwise(row: dict, args) -> Elementwise:
     unknown = (set(bools) | set(row.get("grad", {}))) - {a.name for a in inputs}
     if unknown:
         raise SchemaError(f"'{unknown.pop()}' is no input")
+    names = {a.name for a in args}
+    formula.check(row["y"], names)
+    lets = row.get("let", {})
+    for n, part in enumerate(lets.values()):
+        formula.check(part, names | {"grad", "result", *list(lets)[:n]})
+    for gradient in row.get("grad", {}).values():
+        formula.check(gradient, names | {"grad", "result", *lets})
     if row["class"] not in ("float", "num", "int", "bool"):
         raise SchemaError(f"class '{row['class']}' is not float, num, int or bool")
     return Elementwise(

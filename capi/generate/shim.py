@@ -299,7 +299,7 @@ def _argument(schema: Schema, a: Argument) -> str:
             return f"const bool {n}_ = {n} != 0;"
         case "i64" | "f64":
             return f"const auto {n}_ = {n};"
-        case "str":
+        case "str" | "path":
             return f"const std::string {n}_ = string({n}, {name});"
         case "str?":
             return f"const auto {n}_ = optional_string({n});"

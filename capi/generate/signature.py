@@ -12,7 +12,9 @@ _KIND = re.compile(r"([\w.]+)([?!]?)(?:\[(\d*)\])?(\??)")
 _ARGUMENT = re.compile(
     r"(\w+)\s*:\s*([\w.]+[?!]?(?:\[\d*\])?\??)(?:\s*=\s*(.+?))?(?:\s+since\s+(\d+))?", re.DOTALL
 )
-_PLAIN = {"tensor", "operand", "scalar", "i64", "f64", "bool", "str", "bytes", "pointer", "device"}
+_PLAIN = {
+    "tensor", "operand", "scalar", "i64", "f64", "bool", "str", "path", "bytes", "pointer", "device",
+}  # fmt: skip
 
 
 class Names:

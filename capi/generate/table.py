@@ -128,7 +128,7 @@ class _Table:
 
     @staticmethod
     def item(kind: Kind, name: str, required: bool, cell: int, of: str | None = None) -> str:
-        word = f"DTT_{kind.base.upper()}"
+        word = "DTT_STR" if kind.base == "path" else f"DTT_{kind.base.upper()}"
         if kind.base == "enum":
             shown = {"dtype": "dtt_dtypes", "device_type": "dtt_device_types"}
             of = "&" + shown.get(kind.name, f"enum_{kind.name}")

@@ -10,7 +10,8 @@
  *   failure.
  * - A handle that comes out of a call belongs to the caller, who gives it back once with
  *   dt_KIND_release(), from any thread. Arguments are never taken over. NULL, released or foreign
- *   handles are errors, never undefined behaviour.
+ *   handles are errors, never undefined behaviour. A release never fails and leaves the last error
+ *   alone; of a handle that is not good it tells the log (dt_set_log).
  * - Kinds: truth values are int32_t. A list is a pointer and a count. A scalar is (kind, i, f): i
  *   holds bools and integers, f real numbers. An operand is a tensor, or NULL and a scalar. A device
  *   is (type, index).
@@ -22,9 +23,17 @@
  * - A callback is (function, user_data, drop). user_data belongs to the library from the call on,
  *   also if the call fails; drop(user_data) runs once when it is no longer needed. Both run only on
  *   threads that are inside a call of this API. A callback's handles belong to the library; what it
- *   gives back is new. It returns 0, or what dt_error_set() returns.
+ *   gives back is new. It returns 0, or what dt_error_set() returns. Both may call this API, and
+ *   must return: to leave them by longjmp, by an exception or by ending the thread is undefined. A
+ *   memory hook runs in the middle of an allocation: it may release handles and make small calls,
+ *   but not use what the failing call works on.
  * - Any function may be called from any thread. Concurrent reads of one tensor are fine; writing one
- *   (arguments marked "written") needs the caller's own lock.
+ *   (arguments marked "written") needs the caller's own lock. A signal handler may call nothing: it
+ *   sets a flag that the program looks at between calls, or that a progress callback returns.
+ * - Calls work until the process is gone: from atexit handlers, destructors of static objects, in
+ *   the child of a fork (CUDA excepted), and from destructors of pthread keys, as long as the system
+ *   goes through the keys again (PTHREAD_DESTRUCTOR_ITERATIONS times); after that they are errors.
+ *   The library stays in memory after dlclose.
  */
 #ifndef DUMBTORCH_H
 #define DUMBTORCH_H
@@ -182,101 +191,106 @@ enum {
 
 /** A dataset: a row of each of some tensors per item. */
 typedef struct dt_dataset dt_dataset;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_dataset_release(dt_dataset *handle) DT_NOEXCEPT;
 
 /** Serves a dataset in batches. */
 typedef struct dt_data_loader dt_data_loader;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_data_loader_release(dt_data_loader *handle) DT_NOEXCEPT;
 
 /** A device's queue of work. On the CPU work is done when a call returns, and a stream is always
  * empty. */
 typedef struct dt_stream dt_stream;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_stream_release(dt_stream *handle) DT_NOEXCEPT;
 
 /** A mark in a stream. */
 typedef struct dt_event dt_event;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_event_release(dt_event *handle) DT_NOEXCEPT;
 
 /** A recorded run of work on a GPU, launched again as a whole. */
 typedef struct dt_graph dt_graph;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_graph_release(dt_graph *handle) DT_NOEXCEPT;
 
 /** A module: parameters, buffers, children and a forward. Several handles may hold one module. */
 typedef struct dt_module dt_module;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_module_release(dt_module *handle) DT_NOEXCEPT;
 
 /** An optimizer: groups of parameters with their settings and state. */
 typedef struct dt_optimizer dt_optimizer;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_optimizer_release(dt_optimizer *handle) DT_NOEXCEPT;
 
 /** A schedule that changes an optimizer's learning rates. */
 typedef struct dt_lr_scheduler dt_lr_scheduler;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_lr_scheduler_release(dt_lr_scheduler *handle) DT_NOEXCEPT;
 
 /** A tensor. Several handles, and views, may look at one storage. */
 typedef struct dt_tensor dt_tensor;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_tensor_release(dt_tensor *handle) DT_NOEXCEPT;
 
 /** A list of tensors that a function gave back; entries may be absent. */
 typedef struct dt_tensor_list dt_tensor_list;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_tensor_list_release(dt_tensor_list *handle) DT_NOEXCEPT;
 
 /** Text or bytes that a function gave back. */
 typedef struct dt_bytes dt_bytes;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_bytes_release(dt_bytes *handle) DT_NOEXCEPT;
 
 /** A list of strings that a function gave back. */
 typedef struct dt_string_list dt_string_list;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_string_list_release(dt_string_list *handle) DT_NOEXCEPT;
 
 /** A source of random numbers: a seed and an offset. */
 typedef struct dt_generator dt_generator;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_generator_release(dt_generator *handle) DT_NOEXCEPT;
 
-/** Grad mode, default dtype, device and generator, and the last error: what is in force on a thread. */
+/** Grad mode, default dtype, default device, streams, own default generators and the last error:
+ * what is in force on a thread. */
 typedef struct dt_context dt_context;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_context_release(dt_context *handle) DT_NOEXCEPT;
 
 /** A registered hook; it does not keep the tensor alive. Releasing the handle leaves the hook in
  * place; hook_remove takes it off. */
 typedef struct dt_hook dt_hook;
-/** Gives a handle back. NULL is fine; a released one is reported by dt_error_message(). */
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_hook_release(dt_hook *handle) DT_NOEXCEPT;
 
 /* ---- callbacks */
 
-/** Called with a tensor's gradient; may give back another one that takes its place.
+/** Called with a tensor's gradient; may give back another one that takes its place. It must return:
+ * leaving it by longjmp, by an exception or by ending the thread is undefined.
  * @param grad The gradient. */
 typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor **out);
 
 /** The backward of a user's function: gives back one gradient per input, absent where there is none.
+ * It must return: leaving it by longjmp, by an exception or by ending the thread is undefined.
  * @param grads The gradient of each output; absent ones are zero.
  * @param saved The tensors that were saved, attached to the graph. */
 typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out);
 
 /** Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
- * whether that makes another try worth while. It may release handles and make small calls; it must
- * not use what the failing call works on.
+ * whether that makes another try worth while. It may release handles and make small calls, but not
+ * use what the failing call works on; a call in it that needs memory in vain fails at once. It must
+ * return: leaving it by longjmp, by an exception or by ending the thread is undefined.
  * @param bytes How many bytes could not be had. */
 typedef dt_status (*dt_memory_hook)(void *user_data, int64_t bytes, int32_t *out);
 
 /** Called while a long piece of work goes on. If it gives true, the work stops and the call fails
- * with DT_STATUS_CANCELLED.
+ * with DT_STATUS_CANCELLED. It must return: leaving it by longjmp, by an exception or by ending the
+ * thread is undefined.
  * @param done How many bytes have been moved.
  * @param total How many there are. */
 typedef dt_status (*dt_progress)(void *user_data, int64_t done, int64_t total, int32_t *stop);
@@ -719,7 +733,7 @@ DT_API const char *dt_version(void) DT_NOEXCEPT;
 DT_API dt_status dt_error_code(void) DT_NOEXCEPT;
 
 /** The text of the last call of this thread that failed. It is valid until the next failing call of
- * the thread. */
+ * the thread; releases never fail, and what drops and log functions do in between leaves it alone. */
 DT_API const char *dt_error_message(void) DT_NOEXCEPT;
 
 /** Reports an error from inside a callback: returns the code, which the callback returns in turn.
@@ -740,17 +754,18 @@ DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
  * it keeps the last error. */
 DT_API int32_t dt_tensor_sole_owner(dt_tensor *input, int64_t *node) DT_NOEXCEPT;
 
-/** A new context with the defaults: grad mode on, float32, cpu. */
+/** A new context with the defaults: grad mode on, float32, cpu, the process's default generators. */
 DT_MUST_CHECK DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT;
 
 /** Makes next (NULL: the thread's own) the calling thread's context and gives back the one that was
- * in force (NULL: the thread's own). A binding whose tasks move between threads calls it when a
- * task starts and stops. */
+ * in force (NULL: the thread's own, which never leaves its thread). A context can be in force on
+ * one thread at a time: DT_STATUS_RUNTIME_ERROR if it is on another one. A binding whose tasks move
+ * between threads makes a context for each and calls this when a task starts and stops. */
 DT_MUST_CHECK DT_API dt_status dt_context_swap(dt_context *next, dt_context **out) DT_NOEXCEPT;
 
-/** Sends log messages to fn, on whichever thread is inside a dt call. NULL, the start, discards
- * them: the library never prints. drop, if not NULL, gets user_data when it is no longer needed,
- * also if the call fails. */
+/** Sends log messages to fn, on whichever thread is inside a dt call; fn must return, as callbacks
+ * must. NULL, the start, discards them: the library never prints. drop, if not NULL, gets user_data
+ * when it is no longer needed, also if the call fails. */
 DT_MUST_CHECK DT_API dt_status dt_set_log(void (*fn)(void *user_data, dt_log_level level, const char
     *message), void *user_data, dt_drop drop) DT_NOEXCEPT;
 
@@ -3084,6 +3099,39 @@ DT_MUST_CHECK DT_API dt_status dt_bitwise_xor_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
     double other_f) DT_NOEXCEPT;
 
+/** input * 2^other of integers; 0 where other is negative or not less than the number of bits.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_bitwise_left_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `bitwise_left_shift`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_bitwise_left_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than the
+ * number of bits.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_bitwise_right_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `bitwise_right_shift`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_bitwise_right_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
 /** Bitwise complement of integers; logical not of bools.
  * @param input The input tensor.
  * @throws NotImplementedError: the operand is floating-point. */
@@ -3261,14 +3309,25 @@ DT_MUST_CHECK DT_API dt_status dt_bernoulli_(
 DT_MUST_CHECK DT_API dt_status dt_random_(
     dt_tensor *input, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT;
 
-/** Seeds the default generator of every device.
+/** Seeds the default generators of all devices: the process's, or the context's own after
+ * set_own_generators.
  * @param seed Any number. */
 DT_MUST_CHECK DT_API dt_status dt_manual_seed(int64_t seed) DT_NOEXCEPT;
 
-/** The generator that is used on a device when none is given.
+/** The generator that is used on a device when none is given: the process's, or the context's own
+ * after set_own_generators.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */
 DT_MUST_CHECK DT_API dt_status dt_default_generator(
     dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT;
+
+/** Gives this context (a thread's, unless another is swapped in) default generators of its own, one
+ * for each device, with an unpredictable seed until manual_seed. Without, all threads draw from the
+ * process's: what one of them gets depends on how many the others took.
+ * @param mode Own ones, or the process's again. */
+DT_MUST_CHECK DT_API dt_status dt_set_own_generators(int32_t mode) DT_NOEXCEPT;
+
+/** Whether this context has default generators of its own. */
+DT_MUST_CHECK DT_API dt_status dt_has_own_generators(int32_t *out) DT_NOEXCEPT;
 
 /** A new generator, seeded with a fixed number.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */

@@ -12,7 +12,7 @@
 #include "core/runtime/build_info.h"
 #include "core/runtime/context.h"
 #include "core/runtime/pool.h"
-#include "core/tensor/print.h"
+#include "core/ops/print.h"
 
 namespace dt::capi {
 

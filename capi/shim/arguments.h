@@ -9,7 +9,7 @@
 #include "capi/shim/handles.h"
 #include "core/base/bytes.h"
 #include "core/base/span.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt::capi {

@@ -38,6 +38,7 @@ void run_drops() noexcept {
   drops_pending.store(false, std::memory_order_relaxed);
   // Drops run in the order in which they were queued.
   DroppedLater* d = reversed(waiting.exchange(nullptr, std::memory_order_acquire));
+  const KeepError keep;
   while (d) {
     DroppedLater* next = d->next;
     d->drop(d->data);

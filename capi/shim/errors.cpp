@@ -14,6 +14,14 @@ void set_error(Code code, std::string message) {
   ++error.serial;
 }
 
+// Errors of a thread that has no context to keep them in.
+Code lasting_code() noexcept {
+  return has_thread_ended() ? Code::kRuntimeError : Code::kOutOfMemory;
+}
+const char* lasting_message() noexcept {
+  return has_thread_ended() ? "the thread has ended" : "out of memory";
+}
+
 // The rule: a message is "function: sentence". Sentences do not name their function; one that does
 // has come through a call of the same function further in.
 dt_status record(const char* function, Code code, const char* message) noexcept {
@@ -21,9 +29,10 @@ dt_status record(const char* function, Code code, const char* message) noexcept 
     const std::string name = std::string(function) + ": ", text = message;
     set_error(code, text.compare(0, name.size(), name) == 0 ? text : name + text);
   } catch (...) {
+    code = lasting_code();
     // No memory for the words. These fit into the string itself.
     try {
-      set_error(code = Code::kOutOfMemory, "out of memory");
+      set_error(code, lasting_message());
     } catch (...) {
     }
   }
@@ -46,25 +55,27 @@ dt_status record_exception(const char* function) noexcept {
   }
 }
 
+KeepError::KeepError() noexcept : context_(Ref<Context>::share(find_context())) {
+  if (context_) std::swap(error_, context_->error);
+}
+
+KeepError::~KeepError() {
+  if (context_) std::swap(error_, context_->error);
+}
+
 }  // namespace dt::capi
 
 using namespace dt;
 using namespace dt::capi;
 
 dt_status dt_error_code(void) noexcept {
-  try {
-    return static_cast<dt_status>(context().error.code);
-  } catch (...) {
-    return DT_STATUS_OUT_OF_MEMORY;
-  }
+  const Context* c = find_context();
+  return static_cast<dt_status>(c ? c->error.code : lasting_code());
 }
 
 const char* dt_error_message(void) noexcept {
-  try {
-    return context().error.message.c_str();
-  } catch (...) {
-    return "out of memory";
-  }
+  const Context* c = find_context();
+  return c ? c->error.message.c_str() : lasting_message();
 }
 
 dt_status dt_error_set(dt_status code, const char* message) noexcept {
@@ -74,14 +85,11 @@ dt_status dt_error_set(dt_status code, const char* message) noexcept {
   try {
     set_error(kept, message ? message : "");
   } catch (...) {
-    return DT_STATUS_OUT_OF_MEMORY;
+    return static_cast<dt_status>(lasting_code());
   }
   return static_cast<dt_status>(kept);
 }
 
 void dt_error_clear(void) noexcept {
-  try {
-    context().error = LastError();
-  } catch (...) {
-  }
+  if (Context* c = find_context()) c->error = LastError();
 }

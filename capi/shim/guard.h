@@ -6,12 +6,27 @@
 
 #include "dumbtorch.h"
 #include "core/base/error.h"
+#include "core/runtime/context.h"
 
 namespace dt::capi {
 
 // Makes the exception that is being handled the thread's last error. `function` is the C name
 // without dt_.
 dt_status record_exception(const char* function) noexcept;
+
+// While it lives, code of the caller's runs that has no call to fail: a drop, a log function. What
+// goes wrong there is nobody's error, and leaves the thread's last one as it was.
+class KeepError {
+ public:
+  KeepError() noexcept;
+  ~KeepError();
+  KeepError(const KeepError&) = delete;
+  KeepError& operator=(const KeepError&) = delete;
+
+ private:
+  const Ref<Context> context_;
+  LastError error_;
+};
 
 // User data whose last user is gone, waiting for a thread on which drop may run.
 extern std::atomic<bool> drops_pending;

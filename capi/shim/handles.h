@@ -185,8 +185,8 @@ C* make_handle(typename HandleKind<C>::Object object) {
   return reinterpret_cast<C*>(publish_slot(*slot, index, HandleKind<C>::number));
 }
 
-// Runs the drops that wait, after reporting a handle that was not good: the body of
-// dt_KIND_release.
+// The end of dt_KIND_release: runs the drops that wait. A handle that was not good is a warning in
+// the log, not an error, which would take the place of the one that the caller is about to read.
 void finish_release(const char* function, bool good, uint64_t handle, uint32_t kind) noexcept;
 
 template <class C>

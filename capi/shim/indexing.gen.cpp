@@ -6,7 +6,6 @@
 #include "capi/shim/types.gen.h"
 #include "capi/shim/subscript.h"
 #include "core/ops/indexing.gen.h"
-#include "core/ops/overwrite.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -195,7 +194,7 @@ dt_status dt_tril_(dt_tensor *input, int64_t diagonal) noexcept {
   return guard("tril_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto diagonal_ = diagonal;
-    overwrite(input_, tril(input_, diagonal_));
+    dt::tril_(input_, diagonal_);
   });
 }
 
@@ -213,7 +212,7 @@ dt_status dt_triu_(dt_tensor *input, int64_t diagonal) noexcept {
   return guard("triu_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto diagonal_ = diagonal;
-    overwrite(input_, triu(input_, diagonal_));
+    dt::triu_(input_, diagonal_);
   });
 }
 

@@ -2,12 +2,13 @@
 // results.
 #include <cstring>
 #include <mutex>
+#include <optional>
 
 #include "capi/shim/arguments.h"
 #include "capi/shim/callbacks.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/results.h"
-#include "core/autograd/node.h"
+#include "core/autograd/accumulate.h"
 #include "core/runtime/context.h"
 #include "core/runtime/log.h"
 
@@ -38,8 +39,9 @@ int32_t dt_tensor_sole_owner(dt_tensor* input, int64_t* node) noexcept {
     const Ref<TensorImpl>& tensor = (*pin).ref();
     std::lock_guard<SpinLock> lock(tensor->autograd.lock);
     const Node* made_by = tensor->autograd.node;
+    const Node* hooked = made_by ? made_by : tensor->autograd.accumulator;  // it has the hooks
     if (node && made_by) *node = static_cast<int64_t>(made_by->seq);
-    return tensor->use_count() == 1 && (!made_by || made_by->use_count() == 1);
+    return tensor->use_count() == 1 && (!hooked || hooked->use_count() == 1);
   } catch (...) {
     return 0;
   }
@@ -61,9 +63,10 @@ dt_status dt_context_swap(dt_context* next, dt_context** out) noexcept {
     const OptionalPin<dt_context> next_pin(next, "next");
     need(out, "out");
     // The handle first: a swap that cannot be undone must not happen.
-    Owned<dt_context> before(Ref<Context>::share(&context()));
+    std::optional<Owned<dt_context>> before;
+    if (const Ref<Context> current = swapped_context()) before.emplace(current);
     swap_context(*next_pin);
-    *out = before.detach();
+    if (before) *out = before->detach();
   });
 }
 
@@ -77,6 +80,7 @@ struct LogTarget {
 };
 
 void pass_on(void* target, LogLevel level, const char* message) {
+  const KeepError keep;
   const auto* t = static_cast<LogTarget*>(target);
   t->fn(t->data.get(), static_cast<dt_log_level>(level), message);
 }

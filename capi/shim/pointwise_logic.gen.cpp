@@ -28,7 +28,7 @@ dt_status dt_eq_(
   return guard("eq_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, eq(input_, other_));
+    overwrite_compared(input_, other_, eq(input_, other_));
   });
 }
 
@@ -50,7 +50,7 @@ dt_status dt_ne_(
   return guard("ne_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, ne(input_, other_));
+    overwrite_compared(input_, other_, ne(input_, other_));
   });
 }
 
@@ -72,7 +72,7 @@ dt_status dt_lt_(
   return guard("lt_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, lt(input_, other_));
+    overwrite_compared(input_, other_, lt(input_, other_));
   });
 }
 
@@ -94,7 +94,7 @@ dt_status dt_le_(
   return guard("le_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, le(input_, other_));
+    overwrite_compared(input_, other_, le(input_, other_));
   });
 }
 
@@ -116,7 +116,7 @@ dt_status dt_gt_(
   return guard("gt_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, gt(input_, other_));
+    overwrite_compared(input_, other_, gt(input_, other_));
   });
 }
 
@@ -138,7 +138,7 @@ dt_status dt_ge_(
   return guard("ge_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
-    overwrite(input_, ge(input_, other_));
+    overwrite_compared(input_, other_, ge(input_, other_));
   });
 }
 
@@ -302,6 +302,50 @@ dt_status dt_bitwise_xor_(
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
     dt::bitwise_xor_(input_, other_);
+  });
+}
+
+dt_status dt_bitwise_left_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bitwise_left_shift", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    need(out, "out");
+    put(out, dt::bitwise_left_shift(input_, other_));
+  });
+}
+
+dt_status dt_bitwise_left_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("bitwise_left_shift_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    dt::bitwise_left_shift_(input_, other_);
+  });
+}
+
+dt_status dt_bitwise_right_shift(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bitwise_right_shift", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    need(out, "out");
+    put(out, dt::bitwise_right_shift(input_, other_));
+  });
+}
+
+dt_status dt_bitwise_right_shift_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) noexcept {
+  return guard("bitwise_right_shift_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Operand other_ = operand(other, other_kind, other_i, other_f, "other");
+    dt::bitwise_right_shift_(input_, other_);
   });
 }
 

@@ -195,6 +195,21 @@ dt_status dt_default_generator(
   });
 }
 
+dt_status dt_set_own_generators(int32_t mode) noexcept {
+  return guard("set_own_generators", [&] {
+    const bool mode_ = mode != 0;
+    dt::set_own_generators(mode_);
+  });
+}
+
+dt_status dt_has_own_generators(int32_t *out) noexcept {
+  clear_all(out);
+  return guard("has_own_generators", [&] {
+    need(out, "out");
+    put(out, dt::has_own_generators());
+  });
+}
+
 dt_status dt_generator_new(
     dt_device_type device_type, int64_t device_index, dt_generator **out) noexcept {
   clear_all(out);

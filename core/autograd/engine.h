@@ -21,10 +21,4 @@ void run_backward(TensorList outputs, TensorList grads, TensorList inputs, Backw
 std::vector<Tensor> run_grad(TensorList outputs, TensorList inputs, TensorList grads,
                              BackwardOptions options, bool allow_unused);
 
-// The sum of x over what broadcasting from `sizes` had repeated.
-Tensor sum_to(const Tensor& x, const Dims& sizes);
-
-// a + b, into a's memory when nobody else can see it and no graph is built.
-Tensor add_gradients(Tensor a, const Tensor& b);
-
 }  // namespace dt

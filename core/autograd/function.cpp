@@ -2,7 +2,6 @@
 
 #include "core/autograd/inplace.h"
 #include "core/autograd/view.h"
-#include "core/ops/copy.h"
 
 namespace dt {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/enums.h"
+#include "core/tensor/callbacks.h"
 
 namespace dt {
 

@@ -6,7 +6,6 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/record.h"
-#include "core/ops/copy.h"
 
 namespace dt {
 

@@ -1,6 +1,7 @@
 // User functions that see, and may replace, a gradient on its way through the engine.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,27 +25,33 @@ struct HookCell {
 };
 
 struct HookEntry {
-  int32_t output;  // of which output of the node; 0 for leaves
+  int32_t output;  // of which output of the node
   bool last;       // runs after all others: retain_grad keeps what they made of the gradient
   std::shared_ptr<HookCell> cell;
 };
 
-// Hooks on a leaf live with the tensor, hooks on another tensor with the node that made it: the
-// tensor may be gone when its gradient comes by.
 struct HookList {
   SpinLock lock;
   std::vector<HookEntry> entries;
 };
 
-// Lets retain_grad's hook find its tensor, or find that it is gone. The hook is on the node that is
-// the tensor's history, and follows it to another one.
-struct RetainCell {
-  SpinLock lock;
-  TensorImpl* tensor;
-  std::weak_ptr<HookCell> hook;
+// The hooks of a node. Few have any; any thread may add the first.
+class Hooks {
+ public:
+  Hooks() = default;
+  ~Hooks() { delete get(); }
+  Hooks(const Hooks&) = delete;
+  Hooks& operator=(const Hooks&) = delete;
+
+  HookList* get() const { return list_.load(std::memory_order_acquire); }  // null: none so far
+  HookList& make();
+
+ private:
+  std::atomic<HookList*> list_{nullptr};
 };
 
-// After x's history was replaced: retain_grad's hook goes to the new one.
+// Hooks live with the node that the gradient arrives at: the tensor may be gone when it does.
+// retain_grad's follows the tensor: after x's history was replaced, it goes to the new one.
 void move_retain_hook(const Tensor& x);
 
 // Adds a hook to a tensor that requires grad.

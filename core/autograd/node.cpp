@@ -1,7 +1,8 @@
 #include "core/autograd/node.h"
 
+#include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
-#include "core/ops/creation.gen.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
 
@@ -14,25 +15,20 @@ void Node::connect(TensorList inputs) {
   connect(static_cast<int>(inputs.size()), [&](int i) { return gradient_edge(inputs[i]); });
 }
 
-void destroy_node(Node* node) {
-  Node::destroy(node);
-}
-
 // Deleting a node drops its edges and saved tensors, which may drop further nodes: these are queued
 // and deleted by the outermost call, so that a graph a million nodes deep needs no deep stack.
 void Node::destroy(Node* node) {
-  __attribute__((tls_model("initial-exec"))) thread_local Node* dead = nullptr;
-  __attribute__((tls_model("initial-exec"))) thread_local bool draining = false;
-  node->next_dead_ = dead;
-  dead = node;
-  if (draining) return;
-  draining = true;
-  while (dead) {
-    Node* n = dead;
-    dead = n->next_dead_;
+  Thread& thread = this_thread;
+  node->next_dead_ = thread.dead_nodes;
+  thread.dead_nodes = node;
+  if (thread.is_freeing_nodes) return;
+  thread.is_freeing_nodes = true;
+  while (thread.dead_nodes) {
+    Node* n = thread.dead_nodes;
+    thread.dead_nodes = n->next_dead_;
     delete n;
   }
-  draining = false;
+  thread.is_freeing_nodes = false;
 }
 
 bool needs_graph(TensorList inputs) {
@@ -66,20 +62,14 @@ void set_history(const Tensor& y, const Ref<Node>& node, int output_index) {
   move_retain_hook(y);
 }
 
-// Zeros like the input that an edge leads to.
-static Tensor zeros_at(const Edge& edge) {
-  const OutputInfo input =
-      edge.leaf ? OutputInfo(Tensor(edge.leaf)) : edge.node->outputs[edge.index];
-  return zeros(input.sizes, input.dtype, input.device);
-}
-
 // `gradient` with a place in the graph: its derivative is zero by what the `n` edges lead to.
 template <class EdgeOf>
 static Tensor flat(const Tensor& gradient, int n, EdgeOf edge_of) {
   auto backward = [](BackwardCall& b) {
     if (b.wants(0)) b.results[0] = b.grad();
     for (int i = 1; i < b.node->edges.size(); ++i) {
-      if (b.wants(i)) b.results[i] = zeros_at(b.node->edges[i]);
+      const Edge& input = b.node->edges[i];
+      if (b.wants(i)) b.results[i] = make_zeros(input.node->outputs[input.index]);
     }
   };
   auto node = Ref<Node>::adopt(new FunctionNode<decltype(backward)>("FlatBackward0", backward));
@@ -91,6 +81,11 @@ static Tensor flat(const Tensor& gradient, int n, EdgeOf edge_of) {
   return y;
 }
 
+Tensor alias(const Tensor& x) {
+  return record("AliasBackward0", x.detach(), {x},
+                [](BackwardCall& b) { b.results[0] = b.grad(); });
+}
+
 Tensor BackwardCall::flat_in_inputs(const Tensor& gradient) const {
   if (!create_graph) return gradient;
   return flat(gradient, node->edges.size(), [this](int i) { return node->edges[i]; });
@@ -98,7 +93,7 @@ Tensor BackwardCall::flat_in_inputs(const Tensor& gradient) const {
 
 Tensor BackwardCall::flat_in_result(const Tensor& gradient) const {
   if (!create_graph) return gradient;
-  return flat(gradient, 1, [this](int) { return Edge{Ref<Node>::share(node), {}, 0}; });
+  return flat(gradient, 1, [this](int) { return Edge{Ref<Node>::share(node), 0}; });
 }
 
 void fail_released() {

@@ -8,7 +8,6 @@
 #include "core/autograd/hooks.h"
 #include "core/base/ref.h"
 #include "core/base/small_list.h"
-#include "core/runtime/allocator.h"
 #include "core/runtime/stream.h"
 #include "core/tensor/tensor.h"
 
@@ -16,22 +15,18 @@ namespace dt {
 
 struct BackwardCall;
 
-// Where the gradient of one input goes: to output `index` of `node`, or into a leaf tensor, or
-// nowhere.
+// Where the gradient of one input goes: to output `index` of `node`, or nowhere.
 struct Edge {
   Ref<Node> node;
-  Ref<TensorImpl> leaf;
   int32_t index = 0;
 
-  bool defined() const { return node || leaf; }
+  bool defined() const { return static_cast<bool>(node); }
 };
 
 // The edge along which the gradient of `x` flows. Undefined if x takes no part in a graph.
 Edge gradient_edge(const Tensor& x);
 
-// What a gradient must look like when it arrives: the engine casts, sums and moves it to
-// this, which undoes promotion, broadcasting and copies between devices for every formula in one
-// place.
+// What a gradient must look like when it arrives: see conform() in gradients.h.
 struct OutputInfo {
   Dims sizes;
   DType dtype = DType::FLOAT32;
@@ -65,7 +60,7 @@ class Node : public RefCounted, public Pooled {
   static void destroy(Node* node);
 
   const char* const name;  // "MulBackward0"
-  uint64_t seq = 0;        // larger than those of the nodes that the edges lead to
+  uint64_t seq = 0;        // larger than those that the edges lead to; 0: a leaf has none
   SmallList<Edge, 3> edges;
   SmallList<OutputInfo, 1> outputs;
   Hooks hooks;                       // on the gradients of the outputs
@@ -76,8 +71,7 @@ class Node : public RefCounted, public Pooled {
   Node* next_dead_ = nullptr;
 };
 
-// The gradient 1 of an output of one element.
-Tensor make_seed(const OutputInfo& output);
+Tensor make_seed(const OutputInfo& output);  // gradients.h
 
 // One call of Node::backward: gradients of the outputs come in, gradients of the inputs go out.
 struct BackwardCall {

@@ -59,4 +59,7 @@ Tensor record(const char* name, const Tensor& y, TensorList inputs, Backward bac
   return y;
 }
 
+// The same elements as a node of their own in the graph: gradients can be taken with respect to it.
+Tensor alias(const Tensor& x);
+
 }  // namespace dt

@@ -1,7 +1,6 @@
 #include "core/autograd/saved.h"
 
 #include "core/autograd/record.h"
-#include "core/ops/checks.h"
 #include "core/runtime/context.h"
 
 namespace dt {

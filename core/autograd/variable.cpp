@@ -2,12 +2,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/autograd/engine.h"
+#include "core/autograd/accumulate.h"
 #include "core/autograd/hooks.h"
 #include "core/autograd/record.h"
 #include "core/autograd/view.h"
-#include "core/ops/creation.gen.h"
-#include "core/ops/pointwise.gen.h"
 
 namespace dt {
 namespace {
@@ -30,8 +28,8 @@ void refresh_view(TensorImpl* x) {
   for (TensorImpl* v = x; is_stale(v); v = v->autograd.view->parent.get()) chain.push_back(v);
   for (; !chain.empty(); chain.pop_back()) {
     ViewInfo& view = *chain.back()->autograd.view;
+    view.seen_rebase = rebased;  // first: recording looks at the view again
     if (is_in_graph(view.parent->autograd)) record_view_of(chain.back(), Tensor(view.parent));
-    view.seen_rebase = rebased;
   }
 }
 
@@ -53,36 +51,50 @@ std::vector<HookEntry> copy_entries(HookList& list) {
 std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
   auto cell = std::make_shared<HookCell>();
   cell->hook = std::make_shared<GradHook>(std::move(hook));
-  Autograd& a = x.impl()->autograd;
-  Guard guard(a.lock);
-  if (a.node) {
-    insert_entry(a.node->hooks.make(), {a.output_index, last, cell});
-  } else {
-    insert_entry(a.hooks.make(), {0, last, cell});
-  }
+  const Edge edge = gradient_edge(x);
+  insert_entry(edge.node->hooks.make(), {edge.index, last, cell});
   return cell;
 }
 
-// What retain_grad's hook does. The destructor of the tensor takes the cell's lock, so as long as
-// it is held, the tensor is there.
-void retain(RetainCell& cell, const Tensor& grad) {
-  Tensor before;  // freed after the locks are given back
-  Guard guard(cell.lock);
-  if (!cell.tensor) return;
-  Autograd& a = cell.tensor->autograd;
-  {
-    Guard tensor_guard(a.lock);
-    before = Tensor(Ref<TensorImpl>::share(a.grad));
-  }
-  // A copy: the gradient goes on to others, and may be an expanded one that nobody can write to.
-  Tensor sum = before.defined() ? add(before, grad) : clone(grad);
-  Ref<TensorImpl> next = sum.ref(), old;
-  Guard tensor_guard(a.lock);
-  old = Ref<TensorImpl>::adopt(a.grad);
-  a.grad = next.detach();
+// retain_grad keeps the gradient after all other hooks have seen it.
+void add_retain_hook(const Tensor& x) {
+  const auto hook = [slot = grad_slot(x)](const Tensor& grad) {
+    slot->add_copy(grad);
+    return Tensor();
+  };
+  x.impl()->autograd.retain_hook = insert_hook(x, hook, true);
 }
 
 }  // namespace
+
+Autograd::Autograd() = default;
+
+Autograd::~Autograd() {
+  Ref<Node>::adopt(node);
+  Ref<Node>::adopt(accumulator);
+  Ref<GradSlot>::adopt(slot);
+}
+
+// A view holds the tensor it was made from, and a tensor its gradient. Long chains of either are
+// freed link by link, not by recursion.
+void TensorImpl::destroy(TensorImpl* impl) {
+  TensorImpl* dead = impl;
+  const auto drop = [&dead](Ref<TensorImpl> x) {
+    if (!x || x->use_count() > 1) return;
+    x->next_dead = dead;
+    dead = x.detach();
+  };
+  while (dead) {
+    TensorImpl* x = dead;
+    dead = x->next_dead;
+    if (GradSlot* slot = x->autograd.slot; slot && slot->use_count() == 1) drop(slot->take());
+    if (ViewInfo* view = x->autograd.view.get()) {
+      view->base = nullptr;  // no view: freeing it goes no deeper
+      drop(std::move(view->parent));
+    }
+    delete x;
+  }
+}
 
 bool Tensor::requires_grad() const {
   Autograd& a = impl_->autograd;
@@ -100,6 +112,7 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
            "computed variable in a "
            "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   a.requires_grad = value && !a.node;
+  if (a.accumulator) a.accumulator->set_frozen(!value);
   return *this;
 }
 
@@ -115,8 +128,9 @@ Ref<Node> Tensor::grad_fn() const {
 }
 
 Tensor Tensor::grad() const {
-  Guard guard(impl_->autograd.lock);
-  return Tensor(Ref<TensorImpl>::share(impl_->autograd.grad));
+  Autograd& a = impl_->autograd;
+  Guard guard(a.lock);
+  return a.slot ? a.slot->get() : Tensor();
 }
 
 void Tensor::set_grad(const Tensor& grad) const {
@@ -127,14 +141,8 @@ void Tensor::set_grad(const Tensor& grad) const {
     DT_CHECK(grad.device() == device(), kRuntimeError,
              "assigned grad has data located on a different device");
   }
-  Ref<TensorImpl> old = grad.ref();
-  {
-    Guard guard(impl_->autograd.lock);
-    TensorImpl* before = impl_->autograd.grad;
-    impl_->autograd.grad = old.detach();
-    old = Ref<TensorImpl>::adopt(before);
-  }
-}  // the old gradient is freed outside the lock
+  grad_slot(*this)->set(grad);
+}
 
 Tensor Tensor::detach() const {
   return make_alias(*this, sizes(), strides(), offset());
@@ -179,40 +187,33 @@ void Tensor::set_data(const Tensor& other) const {
   impl_->contiguous = other.impl_->contiguous;
   impl_->sizes = other.sizes();
   impl_->strides = other.strides();
+  if (impl_->autograd.accumulator) impl_->autograd.accumulator->look_at(*this);
 }
 
 void Tensor::retain_grad() const {
   DT_CHECK(requires_grad(), kRuntimeError,
            "can't retain_grad on Tensor that has requires_grad=False");
-  Autograd& a = impl_->autograd;
-  if (!a.node || a.retain_cell) return;  // leaves keep theirs anyway
-  a.retain_cell = std::make_shared<RetainCell>();
-  a.retain_cell->tensor = impl_.get();
-  move_retain_hook(*this);
+  const bool retains = !impl_->autograd.retain_hook.expired();
+  if (!is_leaf() && !retains) add_retain_hook(*this);  // leaves keep theirs anyway
 }
 
 void move_retain_hook(const Tensor& x) {
-  const std::shared_ptr<RetainCell> cell = x.impl()->autograd.retain_cell;
-  if (!cell) return;
-  if (const std::shared_ptr<HookCell> before = cell->hook.lock()) before->remove();
-  const auto hook = [cell](const Tensor& grad) {
-    retain(*cell, grad);
-    return Tensor();
-  };
-  cell->hook = insert_hook(x, hook, true);
+  const std::shared_ptr<HookCell> before = x.impl()->autograd.retain_hook.lock();
+  if (!before) return;
+  add_retain_hook(x);
+  before->remove();
 }
 
 Edge gradient_edge(const Tensor& x) {
   Edge edge;
   if (!x.defined() || !x.requires_grad()) return edge;
   Autograd& a = x.impl()->autograd;
-  Guard guard(a.lock);
-  if (a.node) {
+  {
+    Guard guard(a.lock);
     edge.node = Ref<Node>::share(a.node);
     edge.index = a.output_index;
-  } else {
-    edge.leaf = x.ref();
   }
+  if (!edge.node) edge = {accumulator_of(x), 0};
   return edge;
 }
 
@@ -231,10 +232,6 @@ void HookCell::remove() {
   std::shared_ptr<GradHook> removed;  // user data is dropped outside the lock
   Guard guard(lock);
   removed.swap(hook);
-}
-
-Hooks::~Hooks() {
-  delete get();
 }
 
 HookList& Hooks::make() {

@@ -35,7 +35,7 @@ struct ViewInfo {
   bool made_without_grad;  // it, or a view that it was made from
 };
 
-// Applies the recipe as a differentiable op.
+// Applies the recipe as a differentiable op (core/ops/view_recipes.cpp, as the next).
 Tensor apply_recipe(const ViewRecipe& recipe, const Tensor& x);
 // The gradient of apply_recipe: `grad` put back into a tensor of the input's sizes, differentiably.
 Tensor unapply_recipe(const ViewRecipe& recipe, const Tensor& grad, const Dims& input_sizes);

@@ -58,6 +58,46 @@ constexpr DType promote_types(DType a, DType b) {
   return info(a).bytes >= info(b).bytes ? a : b;
 }
 
+// What PyTorch's sentences call a dtype: "Float".
+inline const char* type_word(DType t) {
+  switch (t) {
+    case DType::FLOAT32:
+      return "Float";
+    case DType::FLOAT64:
+      return "Double";
+    case DType::INT64:
+      return "Long";
+    case DType::INT32:
+      return "Int";
+    case DType::UINT8:
+      return "Byte";
+    case DType::BOOL:
+      return "Bool";
+    default:
+      return "Undefined";
+  }
+}
+
+// And where they name the C++ type instead: "float".
+inline const char* c_type_word(DType t) {
+  switch (t) {
+    case DType::FLOAT32:
+      return "float";
+    case DType::FLOAT64:
+      return "double";
+    case DType::INT64:
+      return "long int";
+    case DType::INT32:
+      return "int";
+    case DType::UINT8:
+      return "unsigned char";
+    case DType::BOOL:
+      return "bool";
+    default:
+      return "undefined";
+  }
+}
+
 // Calls f with a value of the C++ type of `t`: visit(t, [&](auto zero) { using T = decltype(zero);
 // ... }).
 template <class F>

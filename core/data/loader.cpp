@@ -49,7 +49,7 @@ TensorDataset::TensorDataset(TensorList tensors) : tensors_(tensors.to_vector())
 std::vector<Tensor> TensorDataset::batch(const Tensor& indices) const {
   const GradMode no_grad(false);
   std::vector<Tensor> rows;
-  for (const Tensor& x : tensors_) rows.push_back(index_select(x, 0, indices));
+  for (const Tensor& x : tensors_) rows.push_back(index_select(x, 0, to(indices, x.device())));
   return rows;
 }
 
@@ -59,14 +59,14 @@ DataLoader::DataLoader(Ref<TensorDataset> dataset, const DataLoaderOptions& o)
       ahead_(std::max<int64_t>(1, o.num_workers * o.prefetch_factor)),
       shuffle_(o.shuffle),
       drop_last_(o.drop_last),
-      worker_count_(static_cast<int>(o.num_workers)) {
+      worker_count_(static_cast<int>(o.num_workers)),
+      generator_(o.generator) {
   DT_CHECK(o.batch_size > 0, kValueError,
            "batch_size should be a positive integer value, but got batch_size=", o.batch_size);
   DT_CHECK(o.num_workers >= 0 && o.num_workers <= 256, kValueError,
            "num_workers must be from 0 to 256, got ", o.num_workers);
   DT_CHECK(o.prefetch_factor > 0 && o.prefetch_factor <= 1024, kValueError,
            "prefetch_factor must be from 1 to 1024, got ", o.prefetch_factor);
-  generator_ = o.generator ? o.generator : default_generator();
 }
 
 DataLoader::~DataLoader() {
@@ -91,8 +91,8 @@ void DataLoader::start() {
 void DataLoader::begin_epoch() {
   stop_workers();
   const GradMode no_grad(false);
-  order_ = shuffle_ ? randperm(dataset_->size(), generator_)
-                    : arange(0, dataset_->size(), 1, DType::INT64);
+  order_ = shuffle_ ? randperm(dataset_->size(), generator_, DType::INT64, kCpu)
+                    : arange(0, dataset_->size(), 1, DType::INT64, kCpu);
   next_ = 0;
   running_ = true;
   start_workers();

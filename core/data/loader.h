@@ -57,7 +57,7 @@ class DataLoader : public RefCounted {
   const int64_t batch_size_, ahead_;
   const bool shuffle_, drop_last_;
   const int worker_count_;
-  Ref<Generator> generator_;
+  const Ref<Generator> generator_;  // null: the default one of whoever starts an epoch
 
   Tensor order_;  // of this epoch
   int64_t next_ = 0;

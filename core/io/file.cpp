@@ -1,13 +1,14 @@
 #include "core/io/file.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
-#include <vector>
+#include <random>
 
 #include "core/base/error.h"
 
@@ -19,25 +20,48 @@ namespace {
   fail(Code::kIo, "cannot ", what, " '", path, "': ", std::strerror(error));
 }
 
-std::string folder_of(const std::string& path) {
+struct Place {
+  std::string folder, name;
+};
+
+Place place_of(const std::string& path) {
   const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+  if (slash == std::string::npos) return {".", path};
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// The file that a chain of links leads to: a link is not replaced, what it stands for is.
-std::string behind_links(const std::string& path) {
-  char* real = realpath(path.c_str(), nullptr);
-  if (!real) return path;  // nothing is there yet
-  const std::string result = real;
-  std::free(real);
-  return result;
+// The file that a chain of links leads to, whether it exists yet or not: a link is not replaced,
+// what it stands for is.
+std::string behind_links(std::string path) {
+  constexpr int kMaxLinks = 40;  // the system's own limit; more is an error of whoever opens it
+  for (int i = 0; i < kMaxLinks; ++i) {
+    char target[PATH_MAX];
+    const ssize_t n = readlink(path.c_str(), target, sizeof target);
+    if (n <= 0) return path;
+    const std::string next(target, static_cast<size_t>(n));
+    path = next[0] == '/' ? next : place_of(path).folder + "/" + next;
+  }
+  return path;
+}
+
+// A new file beside `path`, under a name that says whose it is. -1 with errno if there can be none.
+int make_temporary(const std::string& path, std::string* temporary) {
+  const auto [folder, name] = place_of(path);
+  std::random_device random;
+  for (;;) {
+    char ending[16];
+    const int n = std::snprintf(ending, sizeof ending, ".tmp-%06x", random() & 0xffffffu);
+    *temporary = folder + "/" + name.substr(0, static_cast<size_t>(NAME_MAX - n)) + ending;
+    const int fd = open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
 }
 
 }  // namespace
 
 InputFile::InputFile(const std::string& path) : path_(path) {
-  fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe, which is refused below, must not be waited for.
+  fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) fail_io("open", path);
   struct stat info;
   if (fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -69,19 +93,12 @@ void InputFile::read(int64_t offset, void* to, int64_t n) {
 AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {
   struct stat old;
   const bool replaces = stat(path_.c_str(), &old) == 0;
+  if (!replaces && (errno != ENOENT || path.empty())) fail_io("write", path);
   DT_CHECK(!replaces || S_ISREG(old.st_mode), kIo, "cannot write '", path,
            "': ", S_ISDIR(old.st_mode) ? "it is a folder" : "it is not a regular file");
-  const std::string pattern = path_ + ".tmp-XXXXXX";
-  std::vector<char> name(pattern.begin(), pattern.end());
-  name.push_back('\0');
-  fd_ = mkostemp(name.data(), O_CLOEXEC);
+  fd_ = make_temporary(path_, &temporary_);
   if (fd_ < 0) fail_io("write", path);
-  temporary_ = name.data();
-  // mkostemp makes the file private; give it the permissions that an ordinary new file has, or
-  // those of the old one.
-  const mode_t mask = umask(0);
-  umask(mask);
-  fchmod(fd_, replaces ? old.st_mode & 07777 : 0666 & ~mask);
+  if (replaces) fchmod(fd_, old.st_mode & 07777);
 }
 
 AtomicFile::~AtomicFile() {
@@ -106,7 +123,7 @@ void AtomicFile::commit() {
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("write", path_);
   close(fd_);
   fd_ = -1;
-  const int folder = open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = open(place_of(path_).folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {  // so that the rename itself survives a power cut
     fsync(folder);
     close(folder);

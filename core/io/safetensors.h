@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {

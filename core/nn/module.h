@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {

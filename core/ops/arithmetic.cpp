@@ -3,7 +3,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/promotion.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/context.h"

@@ -11,46 +11,6 @@
 
 namespace dt {
 
-// What PyTorch's sentences call a dtype: "Float".
-inline const char* type_word(DType t) {
-  switch (t) {
-    case DType::FLOAT32:
-      return "Float";
-    case DType::FLOAT64:
-      return "Double";
-    case DType::INT64:
-      return "Long";
-    case DType::INT32:
-      return "Int";
-    case DType::UINT8:
-      return "Byte";
-    case DType::BOOL:
-      return "Bool";
-    default:
-      return "Undefined";
-  }
-}
-
-// And where they name the C++ type instead: "float".
-inline const char* c_type_word(DType t) {
-  switch (t) {
-    case DType::FLOAT32:
-      return "float";
-    case DType::FLOAT64:
-      return "double";
-    case DType::INT64:
-      return "long int";
-    case DType::INT32:
-      return "int";
-    case DType::UINT8:
-      return "unsigned char";
-    case DType::BOOL:
-      return "bool";
-    default:
-      return "undefined";
-  }
-}
-
 inline void check_floating(const Tensor& x, const char* kernel) {
   DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for '",
            type_word(x.dtype()), "'");

@@ -1,6 +1,6 @@
 #include "core/ops/copy.h"
 
-#include "core/autograd/engine.h"
+#include "core/autograd/gradients.h"
 #include "core/autograd/inplace.h"
 #include "core/autograd/view.h"
 #include "core/ops/checks.h"
@@ -9,6 +9,7 @@
 #include "core/runtime/graph.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/iteration_space.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -23,52 +24,7 @@ Tensor copy_as(const Tensor& x, DType dtype, Device device, const Dims& strides,
   return record(node_name, y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
 }
 
-// Between devices, x's bytes as they lie; y has x's sizes, strides and dtype. Between two GPUs, y's
-// begins when x's has made the bytes, and x's goes on, with other bytes there, when they are
-// copied.
-void transfer(const Tensor& y, const Tensor& x, bool non_blocking) {
-  const bool to_host = y.device() == kCpu, from_host = x.device() == kCpu;
-  const bool on_devices = !to_host && !from_host;
-  const Device device = to_host ? x.device() : y.device();
-  check_captured(x.device());
-  check_captured(y.device());
-  if (on_devices) wait_for_device(y.device(), x.device());
-  const bool wait = !on_devices && !non_blocking;
-  dt_fault fault = {};
-  check_device(accelerator(device).backend->copy(y.data(), to_host ? -1 : y.device().index,
-                                                 x.data(), from_host ? -1 : x.device().index,
-                                                 x.numel() * x.item_bytes(),
-                                                 current_native_stream(device), wait, &fault),
-               fault);
-  if (on_devices) wait_for_device(x.device(), y.device());
-}
-
-// Only dense bytes cross from one device to another: order, dtype and shape change on either side.
-void copy_across(const Tensor& y, const Tensor& x, bool non_blocking) {
-  const bool alike = x.sizes() == y.sizes() && is_dense(y.sizes(), y.strides());
-  const Dims strides = alike ? y.strides() : contiguous_strides(x.sizes());
-  Tensor source = x;
-  if (x.dtype() != y.dtype() || x.strides() != strides) {
-    source = make_empty_strided(x.sizes(), strides, y.dtype(), x.device());
-    copy_elements(source, x);
-  }
-  if (alike) return transfer(y, source, non_blocking);
-  const Tensor arrived = make_empty_strided(x.sizes(), strides, y.dtype(), y.device());
-  transfer(arrived, source, non_blocking);
-  copy_elements(y, arrived);
-}
-
 }  // namespace
-
-void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking) {
-  if (y.numel() == 0) return;
-  if (y.device() != x.device()) return copy_across(y, x, non_blocking);
-  Layout layout(y.sizes());
-  layout.add(y);
-  layout.add(x);
-  layout.finish();
-  run(DT_OP_copy, layout.views(0, 1), layout.views(1, 1));
-}
 
 Dims format_strides(const Tensor& x, MemoryFormat format) {
   switch (format) {
@@ -78,8 +34,7 @@ Dims format_strides(const Tensor& x, MemoryFormat format) {
       DT_CHECK(x.ndim() == 4, kRuntimeError, "required rank 4 tensor to use channels_last format");
       return channels_last_strides(x.sizes());
     default:
-      if (is_dense(x.sizes(), x.strides())) return x.strides();
-      return elementwise_strides(x.sizes(), {x});
+      return dense_strides(x);
   }
 }
 
@@ -93,17 +48,6 @@ Tensor clone_strided(const Tensor& x, const Dims& strides) {
   return copy_as(x, x.dtype(), x.device(), strides, "CloneBackward0");
 }
 
-Tensor on_host(const Tensor& x) {
-  if (x.device() == kCpu) return x;
-  const GradMode no_grad(false);
-  return copy_as(x, x.dtype(), kCpu, format_strides(x, MemoryFormat::kPreserve), "");
-}
-
-Tensor alias(const Tensor& x) {
-  const Tensor y = x.detach();
-  return record("AliasBackward0", y, {x}, [](BackwardCall& b) { b.results[0] = b.grad(); });
-}
-
 Tensor keep_order(const Tensor& x) {
   if (!needs_graph(x)) return x;
   const Dims strides = format_strides(x, MemoryFormat::kPreserve);
@@ -111,13 +55,6 @@ Tensor keep_order(const Tensor& x) {
     const Tensor& g = b.grad();
     b.results[0] = g.strides() == strides ? g : clone_strided(g, strides);
   });
-}
-
-Scalar item(const Tensor& x) {
-  DT_CHECK(x.numel() == 1, kRuntimeError, "a Tensor with ", x.numel(),
-           " elements cannot be converted to Scalar");
-  const Tensor host = on_host(x);
-  return visit(x.dtype(), [&](auto zero) { return Scalar(*host.data_as<decltype(zero)>()); });
 }
 
 Tensor clone(const Tensor& input, MemoryFormat memory_format) {
@@ -163,9 +100,6 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   return self;
 }
 
-namespace {
-
-// An alias with every place of an expanded tensor's memory once.
 Tensor each_place(const Tensor& x) {
   Dims sizes = x.sizes();
   for (int d = 0; d < x.ndim(); ++d) {
@@ -173,8 +107,6 @@ Tensor each_place(const Tensor& x) {
   }
   return make_alias(x, sizes, x.strides(), x.offset());
 }
-
-}  // namespace
 
 const Tensor& fill_(const Tensor& self, const Operand& value) {
   if (!value.is_number()) {
@@ -193,11 +125,11 @@ const Tensor& fill_(const Tensor& self, const Operand& value) {
       "FillBackward0", self, {self},
       [&] {
         if (self.numel() == 0) return;
-        Layout layout(self.sizes());
-        layout.add(self);
-        layout.add(value.number(), self.dtype());
-        layout.finish();
-        run(DT_OP_copy, layout.views(0, 1), layout.views(1, 1));
+        IterationSpace space(self.sizes());
+        space.add(self);
+        space.add(value.number(), self.dtype());
+        space.finish();
+        run(DT_OP_copy, space.views(0, 1), space.views(1, 1));
       },
       [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
   return self;

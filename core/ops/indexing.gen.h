@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 
@@ -70,7 +71,13 @@ Tensor one_hot(const Tensor& input, int64_t num_classes = -1);
 // The lower triangle of matrices; other elements become 0.
 Tensor tril(const Tensor& input, int64_t diagonal = 0);
 
+// In-place version of `tril`.
+const Tensor& tril_(const Tensor& input, int64_t diagonal = 0);
+
 // The upper triangle of matrices; other elements become 0.
 Tensor triu(const Tensor& input, int64_t diagonal = 0);
+
+// In-place version of `triu`.
+const Tensor& triu_(const Tensor& input, int64_t diagonal = 0);
 
 }  // namespace dt

@@ -8,12 +8,11 @@
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_node.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
-#include "core/runtime/pointwise_ops.h"
-#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -206,54 +205,6 @@ View optional_view(const Tensor& x) {
 
 // ---- layers
 
-// What an op is that a product may do as its last step. The gradients are the formulas of the ops'
-// rows in the schema.
-struct ActivationRow {
-  const char* node_name;
-  int backward_op;
-  Tensor (*apply)(const Tensor& x);
-  Tensor (*gradient)(const Tensor& g, const Tensor& y);  // of x, where y = apply(x)
-};
-
-const ActivationRow& row_of(Activation activation) {
-  static const ActivationRow none = {"LinearBackward0", -1, nullptr, nullptr};
-  static const ActivationRow relu_row = {
-      "LinearReluBackward0", DT_OP_relu_backward, relu,
-      [](const Tensor& g, const Tensor& y) { return where(le(y, 0), 0, g); }};
-  static const ActivationRow sigmoid_row = {
-      "LinearSigmoidBackward0", DT_OP_sigmoid_backward, sigmoid,
-      [](const Tensor& g, const Tensor& y) { return g * ((1 - y) * y); }};
-  static const ActivationRow tanh_row = {
-      "LinearTanhBackward0", DT_OP_tanh_backward, tanh,
-      [](const Tensor& g, const Tensor& y) { return g * (1 - y * y); }};
-  switch (activation) {
-    case Activation::kRelu:
-      return relu_row;
-    case Activation::kSigmoid:
-      return sigmoid_row;
-    case Activation::kTanh:
-      return tanh_row;
-    default:
-      return none;
-  }
-}
-
-// The gradient of what the activation was applied to.
-Tensor gradient_before(Activation activation, const BackwardCall& call, const Tensor& y) {
-  const Tensor& g = call.grad();
-  if (call.create_graph) {
-    const Tensor h = row_of(activation).gradient(g, y);
-    return activation == Activation::kRelu ? call.flat_in_result(h) : h;
-  }
-  const Tensor h = make_empty(g.sizes(), g.dtype(), g.device());
-  Layout layout(g.sizes());
-  for (const Tensor* x : {&h, &g, &y}) layout.add(*x);
-  layout.finish();
-  run(row_of(activation).backward_op, layout.views(0, 1), layout.views(1, 2),
-      {static_cast<int64_t>(info(g.dtype()).compute)});
-  return h;
-}
-
 // All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
 // no gradient that is wanted needs it, y if there is no activation.
 bool small_linear_backward(BackwardCall& call, const Tensor& g, const Tensor& x, const Tensor& w,
@@ -280,7 +231,7 @@ void linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, const
   if (small_linear_backward(call, call.grad(), x, w, y, activation, bias_ndim)) return;
   Tensor g = call.grad();
   if (activation != Activation::kDefault) {
-    g = gradient_before(activation, call, y);
+    g = gradient_from_result(activation_row(activation), call, g, y);
     if (small_linear_backward(call, g, x, w, Tensor(), Activation::kDefault, bias_ndim)) return;
   }
   if (call.wants(0)) call.results[0] = mm_product(g, false, w, false, order_x);
@@ -302,7 +253,7 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
   }
   const bool wants_input = needs_graph(input), wants_weight = needs_graph(weight);
   if (!wants_input && !wants_weight && !needs_graph(bias)) return y;
-  return record(row_of(activation).node_name, y, {input, weight, bias},
+  return record(linear_node_name(activation), y, {input, weight, bias},
                 [input = save_if(wants_weight, input), weight = save_if(wants_input, weight),
                  result = activation == Activation::kDefault ? Saved() : Saved::output(y),
                  activation, bias_ndim = bias.defined() ? bias.ndim() : 0,
@@ -431,7 +382,7 @@ Tensor linear_activation(const Tensor& input, const Tensor& weight, const Tensor
                          Activation activation) {
   const bool has_kernel = input.ndim() > 0 && weight.ndim() == 2 && is_floating(input.dtype());
   if (has_kernel) return linear_of(input, weight, bias, activation);
-  return row_of(activation).apply(linear(input, weight, bias));
+  return pointwise(activation_row(activation), {linear(input, weight, bias)});
 }
 
 }  // namespace dt

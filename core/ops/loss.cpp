@@ -5,7 +5,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/loss.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/pointwise.h"
+#include "core/ops/promotion.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"

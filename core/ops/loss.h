@@ -1,7 +1,8 @@
 // What the files of losses share.
 #pragma once
 
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/tensor.h"
 
 namespace dt {
 

@@ -1,10 +1,14 @@
 // Masks: filling and choosing by a condition, the positions of nonzero elements, triangles.
 #include <algorithm>
 
+#include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
+#include "core/ops/overwrite.h"
 #include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 
@@ -46,6 +50,20 @@ Tensor triangle(const char* name, const char* node_name, const Tensor& input, in
   });
 }
 
+// Zeros are all that is written: into an expanded tensor too, wherever an element lies outside.
+const Tensor& write_triangle(Tensor (*triangle)(const Tensor&, int64_t), const Tensor& self,
+                             int64_t diagonal) {
+  if (!repeats_memory(self) || self.requires_grad())
+    return overwrite(self, triangle(self, diagonal));
+  Dims repeated;
+  for (int d = 0; d < self.ndim(); ++d) {
+    if (self.strides()[d] == 0) repeated.push_back(d);
+  }
+  const Tensor inside = triangle(ones(self.sizes(), DType::BOOL, self.device()), diagonal);
+  masked_fill_(each_place(self), logical_not(all(inside, IntList(repeated), true)), 0);
+  return self;
+}
+
 }  // namespace
 
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
@@ -80,6 +98,14 @@ Tensor tril(const Tensor& input, int64_t diagonal) {
 
 Tensor triu(const Tensor& input, int64_t diagonal) {
   return triangle("triu", "TriuBackward0", input, diagonal, true);
+}
+
+const Tensor& tril_(const Tensor& input, int64_t diagonal) {
+  return write_triangle(tril, input, diagonal);
+}
+
+const Tensor& triu_(const Tensor& input, int64_t diagonal) {
+  return write_triangle(triu, input, diagonal);
 }
 
 }  // namespace dt

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 
 namespace dt {

@@ -1,15 +1,35 @@
 #include "core/ops/overwrite.h"
 
+#include "core/autograd/inplace.h"
 #include "core/base/error.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 
 namespace dt {
+namespace {
 
-const Tensor& overwrite(const Tensor& self, const Tensor& y) {
+void check_sizes(const Tensor& self, const Tensor& y) {
   DT_CHECK(y.sizes() == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
            " doesn't match the broadcast shape ", y.sizes());
+}
+
+}  // namespace
+
+const Tensor& overwrite(const Tensor& self, const Tensor& y) {
+  check_sizes(self, y);
   return copy_(self, y);
+}
+
+const Tensor& overwrite_compared(const Tensor& self, const Operand& other, const Tensor& y) {
+  check_sizes(self, y);
+  inplace(
+      "ComparisonBackward0", self, {self, other.tensor()}, [&] { copy_elements(self, y); },
+      [](BackwardCall& b) {
+        for (int i = 0; i < 2; ++i) {
+          if (b.wants(i)) b.results[i] = zeros_like(b.grad());
+        }
+      });
+  return self;
 }
 
 const Tensor& overwrite_alike(const Tensor& self, const Tensor& y) {

@@ -8,6 +8,8 @@ namespace dt {
 
 // y has the sizes that the operands broadcast to.
 const Tensor& overwrite(const Tensor& self, const Tensor& y);
+// y says how self compares with `other`, which takes part as self does: with the gradient 0.
+const Tensor& overwrite_compared(const Tensor& self, const Operand& other, const Tensor& y);
 // y has sizes and a dtype of its own, which must be self's.
 const Tensor& overwrite_alike(const Tensor& self, const Tensor& y);
 

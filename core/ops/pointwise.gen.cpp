@@ -911,6 +911,32 @@ const Tensor& bitwise_xor_(const Tensor& input, const Operand& other) {
   return input;
 }
 
+static constexpr PointwiseRow kBitwiseLeftShift{
+    "bitwise_left_shift", "BitwiseLeftShiftBackward0", DT_OP_bitwise_left_shift, -1,
+    OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
+    "lshift_cpu", "\"lshift_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+Tensor bitwise_left_shift(const Tensor& input, const Operand& other) {
+  return pointwise(kBitwiseLeftShift, {input, other});
+}
+
+const Tensor& bitwise_left_shift_(const Tensor& input, const Operand& other) {
+  pointwise_(kBitwiseLeftShift, {input, other});
+  return input;
+}
+
+static constexpr PointwiseRow kBitwiseRightShift{
+    "bitwise_right_shift", "BitwiseRightShiftBackward0", DT_OP_bitwise_right_shift, -1,
+    OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
+    "rshift_cpu", "\"rshift_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+Tensor bitwise_right_shift(const Tensor& input, const Operand& other) {
+  return pointwise(kBitwiseRightShift, {input, other});
+}
+
+const Tensor& bitwise_right_shift_(const Tensor& input, const Operand& other) {
+  pointwise_(kBitwiseRightShift, {input, other});
+  return input;
+}
+
 static constexpr PointwiseRow kBitwiseComplement{
     "bitwise_complement", "BitwiseComplementBackward0", DT_OP_bitwise_complement, -1,
     OpClass::kInteger, 1, 0, false, 0, 0, false, {0}, {0}, nullptr, false, false, false,
@@ -1019,6 +1045,34 @@ static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsElement{
 Tensor binary_cross_entropy_with_logits_element(
     const Tensor& input, const Tensor& target, const Operand& pos_weight) {
   return pointwise(kBinaryCrossEntropyWithLogitsElement, {input, target, pos_weight});
+}
+
+const PointwiseRow& activation_row(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return kRelu;
+    case Activation::kSigmoid:
+      return kSigmoid;
+    case Activation::kTanh:
+      return kTanh;
+    case Activation::kDefault:
+      break;
+  }
+  fail(Code::kInternal, "there is no activation");
+}
+
+const char* linear_node_name(Activation activation) {
+  switch (activation) {
+    case Activation::kRelu:
+      return "LinearReluBackward0";
+    case Activation::kSigmoid:
+      return "LinearSigmoidBackward0";
+    case Activation::kTanh:
+      return "LinearTanhBackward0";
+    case Activation::kDefault:
+      break;
+  }
+  return "LinearBackward0";
 }
 
 }  // namespace dt

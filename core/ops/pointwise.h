@@ -1,10 +1,11 @@
 // Elementwise ops. Each is a row of the schema; the generator writes a PointwiseRow and two
-// one-line functions for it (pointwise.gen.cpp), and everything else is here: broadcasting,
-// promotion, memory, recording and both gradients.
+// one-line functions for it (pointwise.gen.cpp). Everything else is done for all of them, a file a
+// job: promotion (promotion.h), what a row takes (pointwise_rules.h), the kernel call
+// (pointwise_call.h), the gradient (pointwise_node.h); here they are put together.
 #pragma once
 
-#include "core/autograd/saved.h"
 #include "core/runtime/kernel_table.h"
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -64,16 +65,14 @@ struct PointwiseRow {
   Code bool_error_code = Code::kRuntimeError;
 };
 
+// The row of a function that other ops may end with. The activation must not be kDefault.
+const PointwiseRow& activation_row(Activation activation);
+// "LinearReluBackward0": the node of a product that ends with it; kDefault: "LinearBackward0".
+const char* linear_node_name(Activation activation);
+
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
                  PointwiseNumbers numbers = {});
 // The result is written into inputs[0].
 void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers = {});
-
-// torch.result_type: dimensioned tensors, then 0-d tensors, then plain numbers, by category and
-// width.
-DType result_type(Span<const Operand> operands);
-
-// An operand in an integral dtype that it meets others in; what is wider wraps around, as in C.
-Operand narrowed(const Operand& x, DType common);
 
 }  // namespace dt

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 
@@ -73,6 +74,19 @@ Tensor bitwise_xor(const Tensor& input, const Operand& other);
 
 // In-place version of `bitwise_xor`.
 const Tensor& bitwise_xor_(const Tensor& input, const Operand& other);
+
+// input * 2^other of integers; 0 where other is negative or not less than the number of bits.
+Tensor bitwise_left_shift(const Tensor& input, const Operand& other);
+
+// In-place version of `bitwise_left_shift`.
+const Tensor& bitwise_left_shift_(const Tensor& input, const Operand& other);
+
+// input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than the
+// number of bits.
+Tensor bitwise_right_shift(const Tensor& input, const Operand& other);
+
+// In-place version of `bitwise_right_shift`.
+const Tensor& bitwise_right_shift_(const Tensor& input, const Operand& other);
 
 // bitwise_not of integers.
 Tensor bitwise_complement(const Tensor& input);

@@ -1,7 +1,7 @@
 // Reductions. Each kernel reads x and writes a result whose reduced dimensions have size 1; `Plan`
 // finds which.
-#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"
@@ -55,11 +55,14 @@ int64_t compute(DType t) {
   return static_cast<int64_t>(info(t).compute);
 }
 
+View kept_view(const Tensor& y, const Plan& plan) {
+  return View(y, plan.kept_sizes, contiguous_strides(plan.kept_sizes), y.offset());
+}
+
 Tensor launch(int op, const Tensor& x, const Plan& plan, DType dtype, DType compute_dtype,
               Floats floats = {}) {
   const Tensor y = make_empty(plan.result_sizes, dtype, x.device());
-  run(op, {View(y, plan.kept_sizes, contiguous_strides(plan.kept_sizes), y.offset())}, {x},
-      {compute(compute_dtype)}, floats);
+  run(op, {kept_view(y, plan)}, {x}, {compute(compute_dtype)}, floats);
   return y;
 }
 
@@ -72,18 +75,34 @@ constexpr const char* kNeedsDim =
     "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
     "the 'dim' argument.";
 
-Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList> dim,
-                bool keepdim) {
-  const bool all = !dim || dim->empty();
+// The largest or smallest elements, without a record.
+Tensor extremum_values(int op, const Tensor& x, const Plan& plan, bool all) {
   DT_CHECK(x.numel() > 0 || !all, kRuntimeError, kNeedsDim);
-  const Plan plan(x, dim, keepdim);
   for (int d = 0; d < x.ndim() && plan.count == 0; ++d) {
     DT_CHECK(!plan.reduced[d] || x.sizes()[d] > 0, kIndexError, "Expected reduction dim ", d,
              " to have non-zero size.");
   }
-  const Tensor y = launch(op, x, plan, x.dtype(), x.dtype());
+  return launch(op, x, plan, x.dtype(), x.dtype());
+}
+
+// max and min of all elements: what equals the extremum, or is NaN as it is, shares the gradient.
+Tensor extremum_of_all(int op, const char* node, const Tensor& x) {
+  const Tensor y = extremum_values(op, x, Plan(x, {}, false), true);
   if (!needs_graph(x)) return y;
-  // Ties share the gradient equally.
+  return record(node, y, {x}, [x = Saved::input(x), y = Saved::output(y)](BackwardCall& b) {
+    const Tensor input = x.get(b.node);
+    const Tensor hit = logical_or(eq(input, y.get(b.node)), isnan(input));
+    b.results[0] = where(hit, div(b.grad(), sum(hit)), 0);
+  });
+}
+
+// amax and amin: likewise, but a factor of 0 takes the gradient from the other elements.
+Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList> dim,
+                bool keepdim) {
+  const bool all = !dim || dim->empty();
+  const Plan plan(x, dim, keepdim);
+  const Tensor y = extremum_values(op, x, plan, all);
+  if (!needs_graph(x)) return y;
   return record(node, y, {x},
                 [x = Saved::input(x), y = Saved::output(y), kept = plan.kept_sizes,
                  dims = Dims(dim.value_or(IntList()))](BackwardCall& b) {
@@ -137,7 +156,7 @@ Tensor truth(int op, const Tensor& x, std::optional<IntList> dim, bool keepdim) 
 
 // The product of x along dimension d by halves: right at zeros, at every order of derivative.
 Tensor product_by_halves(Tensor x, int d) {
-  if (x.sizes()[d] == 0) return ones(Plan(x, IntList{d}, true).kept_sizes, x.dtype(), x.device());
+  if (x.sizes()[d] == 0) return add(sum(x, {{d}}, true), 1);
   while (x.sizes()[d] > 1) {
     const int64_t n = x.sizes()[d], half = n / 2;
     Tensor product = mul(slice(x, d, 0, half, 1), slice(x, d, half, 2 * half, 1));
@@ -198,10 +217,10 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType
 }
 
 Tensor max(const Tensor& input) {
-  return extremum(DT_OP_amax, "MaxBackward1", input, {}, false);
+  return extremum_of_all(DT_OP_amax, "MaxBackward1", input);
 }
 Tensor min(const Tensor& input) {
-  return extremum(DT_OP_amin, "MinBackward1", input, {}, false);
+  return extremum_of_all(DT_OP_amin, "MinBackward1", input);
 }
 Tensor amax(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   return extremum(DT_OP_amax, "AmaxBackward0", input, dim, keepdim);
@@ -230,53 +249,91 @@ Tensor all(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   return truth(DT_OP_all, input, dim, keepdim);
 }
 
+namespace {
+
+// What var and std ask for.
+struct Deviation {
+  Plan plan;
+  Dims dims;  // none: all
+  bool of_all;
+  double correction;
+
+  Deviation(const Tensor& x, std::optional<IntList> dim, const std::optional<Scalar>& correction,
+            bool keepdim)
+      : plan(x, dim, keepdim),
+        dims(dim.value_or(IntList())),
+        of_all(!dim || x.ndim() == 0),
+        correction(correction.value_or(1).to_double()) {}
+
+  // The variance, or its root.
+  Tensor compute_of(const Tensor& x, bool root) const {
+    DT_CHECK(is_floating(x.dtype()), kRuntimeError,
+             "std and var only support floating point and complex dtypes");
+    const Tensor y = make_empty(plan.result_sizes, x.dtype(), x.device());
+    run(DT_OP_var, {kept_view(y, plan)}, {x}, {compute(x.dtype()), root}, {correction});
+    return y;
+  }
+
+  // Of the variance. Without freedom it is what PyTorch says: of all elements together infinite.
+  Tensor gradient(const Tensor& x, const Tensor& grad) const {
+    const Tensor center = mean(x, IntList(dims), true);
+    const Tensor g = spread(grad, plan.kept_sizes, x.sizes());
+    const double freedom = double(plan.count) - correction;
+    if (of_all && freedom <= 0) {
+      const double inf = std::numeric_limits<double>::infinity();
+      return mul(g, where(eq(x, center), std::nan(""), inf));
+    }
+    return mul(mul(sub(x, center), g), 2 / freedom);
+  }
+};
+
+}  // namespace
+
 Tensor var(const Tensor& input, std::optional<IntList> dim, const std::optional<Scalar>& correction,
            bool keepdim) {
-  DT_CHECK(is_floating(input.dtype()), kRuntimeError,
-           "std and var only support floating point and complex dtypes");
-  const Plan plan(input, dim, keepdim);
-  const double c = correction.value_or(1).to_double();
-  const Tensor y = launch(DT_OP_var, input, plan, input.dtype(), input.dtype(), {c});
+  const Deviation deviation(input, dim, correction, keepdim);
+  const Tensor y = deviation.compute_of(input, false);
   if (!needs_graph(input)) return y;
-  return record("VarBackward0", y, {input},
-                [x = Saved::input(input), kept = plan.kept_sizes, n = double(plan.count), c,
-                 dims = Dims(dim.value_or(IntList()))](BackwardCall& b) {
-                  const Tensor input = x.get(b.node);
-                  const Tensor deviation = sub(input, mean(input, IntList(dims), true));
-                  const Tensor g = spread(b.grad(), kept, input.sizes());
-                  b.results[0] = mul(mul(deviation, g), 2 / std::max(0.0, n - c));
-                });
+  return record("VarBackward0", y, {input}, [x = Saved::input(input), deviation](BackwardCall& b) {
+    b.results[0] = deviation.gradient(x.get(b.node), b.grad());
+  });
 }
 
-// The square root of var; its gradient is 0 where the deviation is (torch.std).
+// The gradient is 0 where the deviation is.
 Tensor std(const Tensor& input, std::optional<IntList> dim, const std::optional<Scalar>& correction,
            bool keepdim) {
-  const Tensor v = var(input, dim, correction, keepdim);
-  const Tensor y = sqrt(v.detach());
-  if (!needs_graph(v)) return y;
-  return record("StdBackward0", y, {v}, [y = Saved::output(y)](BackwardCall& b) {
-    const Tensor result = y.get(b.node);
-    b.results[0] = masked_fill(div(b.grad(), mul(result, 2)), eq(result, 0), 0);
-  });
+  const Deviation deviation(input, dim, correction, keepdim);
+  const Tensor y = deviation.compute_of(input, true);
+  if (!needs_graph(input)) return y;
+  return record("StdBackward0", y, {input},
+                [x = Saved::input(input), y = Saved::output(y), deviation](BackwardCall& b) {
+                  const Tensor result = y.get(b.node);
+                  const Tensor g = masked_fill(div(b.grad(), mul(result, 2)), eq(result, 0), 0);
+                  b.results[0] = deviation.gradient(x.get(b.node), g);
+                });
 }
 
 namespace {
 
-// d|x|_p/dx * g, with PyTorch's subgradients: 0 where the norm is 0; ties of an infinite norm
-// share.
+// d|x|_p/dx * g for p != 0, with PyTorch's subgradients: 0 where the norm is 0; ties of an infinite
+// norm share.
 Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p,
                      const Dims& dims) {
-  if (p == 0) return zeros_like(x);
   if (p == 1) return mul(sign(x), g);
-  if (std::isinf(p)) {
-    const Tensor hit = to_dtype(eq(abs(x), y), x.dtype());
-    return mul(mul(sign(x), div(hit, sum(hit, IntList(dims), true))), g);
-  }
   const Tensor zero = eq(y, 0);
-  if (p == 2) return mul(x, masked_fill(div(g, y), zero, 0));
-  const Tensor scale = masked_fill(div(g, pow(y, p - 1)), zero, 0);
-  if (p < 2) return mul(masked_fill(mul(sign(x), pow(abs(x), p - 1)), eq(x, 0), 0), scale);
-  return mul(mul(x, pow(abs(x), p - 2)), scale);
+  if (p == 2) return mul(g, masked_fill(div(x, y), zero, 0));
+  const Tensor magnitude = abs(x);
+  if (std::isinf(p)) {
+    const Tensor hit = logical_or(eq(magnitude, y), isnan(magnitude));
+    return mul(sign(x), mul(div(g, sum(hit, IntList(dims), true)), hit));
+  }
+  if (p >= 2) {
+    const Tensor scale = masked_fill(div(g, pow(y, p - 1)), zero, 0);
+    return mul(mul(x, pow(magnitude, p - 2)), scale);
+  }
+  const Tensor scaled = masked_fill(mul(sign(x), pow(magnitude, p - 1)), eq(x, 0), 0);
+  if (p < 1) return mul(mul(scaled, g), pow(y, 1 - p));
+  return mul(scaled, masked_fill(div(g, pow(y, p - 1)), zero, 0));
 }
 
 }  // namespace
@@ -298,6 +355,7 @@ Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bo
   return record("LinalgVectorNormBackward0", y, {x},
                 [x = Saved::input(x), y = Saved::output(y), order, kept = plan.kept_sizes,
                  dims = Dims(dim.value_or(IntList()))](BackwardCall& b) {
+                  if (order == 0) return;  // a count depends on no element
                   const Tensor input = x.get(b.node);
                   b.results[0] = norm_gradient(input, spread(y.get(b.node), kept, input.sizes()),
                                                spread(b.grad(), kept, input.sizes()), order, dims);

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/ops/enums.h"
+#include "core/base/enums.h"
+#include "core/tensor/callbacks.h"
 #include "core/runtime/generator.h"
 #include "core/tensor/tensor.h"
 

@@ -146,6 +146,10 @@ Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
 Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
   const int d = wrap_dim(dim, input.ndim());
   DT_CHECK(!sizes.empty(), kRuntimeError, "sizes must be non-empty");
+  DT_CHECK(input.ndim() > 0, kRuntimeError,
+           "unflatten got an unexpected error:\nDimension specified "
+           "as ",
+           dim, " but tensor has no dimensions");
   const Dims parts = infer_sizes(sizes, input.size(d));
   Dims shape = input.sizes();
   shape[d] = parts[0];
@@ -182,7 +186,7 @@ Tensor movedim(const Tensor& input, IntList source, IntList destination) {
            "Invalid source or destination dims: source (", source,
            " dims) should contain the same number of dims as destination (", destination, " dims)");
   const int n = input.ndim();
-  Dims order(n, -1);
+  Dims order(std::max(n, 1), -1);  // a number has one that may be named
   bool taken[DT_MAX_DIMS] = {};
   for (int64_t i = 0; i < source.size(); ++i) {
     const int from = wrap_dim(source[i], n), to = wrap_dim(destination[i], n);
@@ -197,7 +201,7 @@ Tensor movedim(const Tensor& input, IntList source, IntList destination) {
     while (taken[next]) ++next;
     order[d] = next++;
   }
-  return permute_to("PermuteBackward0", input, order);
+  return permute_to("PermuteBackward0", input, n > 0 ? order : Dims());
 }
 
 Tensor t(const Tensor& input) {
@@ -421,7 +425,6 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 }
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
-  DT_CHECK(input.ndim() > 0, kRuntimeError, "unbind expects at least a 1-dimensional tensor");
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < input.size(dim); ++i) parts.push_back(select(input, dim, i));
   return parts;

@@ -88,8 +88,9 @@ struct Loaded {
   const Accelerator* accelerator = load(reason);
 };
 
+// Never destroyed, like everything of the process's: calls work while it exits.
 const Loaded& loaded() {
-  static const Loaded once;
+  static const Loaded& once = *new Loaded;
   return once;
 }
 

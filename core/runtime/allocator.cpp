@@ -8,9 +8,13 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/base/pooled.h"
 #include "core/runtime/context.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
 namespace {
@@ -99,35 +103,44 @@ Shared& shared() {
   return s;
 }
 
-// A thread's own free lists: no lock on the common path. Handed to `Shared` when the thread ends.
-struct ThreadCache {
-  FreeList small[kSmallClasses];
-  ~ThreadCache();
-};
-// Initial-exec TLS is read without a call, also in a shared library.
-__attribute__((tls_model("initial-exec"))) thread_local ThreadCache* thread_cache = nullptr;
-__attribute__((tls_model("initial-exec"))) thread_local bool thread_ended = false;
+}  // namespace
 
-ThreadCache::~ThreadCache() {
-  thread_cache = nullptr;
-  thread_ended = true;
+// A thread's own free lists: no lock on the common path.
+struct BlockCache {
+  FreeList small[kSmallClasses];
+};
+
+void end_thread_blocks() noexcept {
+  BlockCache* cache = std::exchange(this_thread.blocks, nullptr);
+  if (!cache) return;
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
   for (int c = 0; c < kSmallClasses; ++c) {
-    while (void* block = small[c].pop()) s.small[c].push(block);
+    while (void* block = cache->small[c].pop()) s.small[c].push(block);
+  }
+  delete cache;
+}
+
+namespace {
+
+// Null where there is no memory for one, and while the thread ends: it would be of little use.
+BlockCache* make_thread_blocks() noexcept {
+  if (this_thread.ends) return nullptr;
+  try {
+    watch_thread();
+    return this_thread.blocks = new BlockCache;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
   }
 }
 
-ThreadCache* this_thread_cache() {
-  if (!thread_cache && !thread_ended) {
-    static thread_local ThreadCache cache;
-    thread_cache = &cache;
-  }
-  return thread_cache;
+BlockCache* thread_blocks() noexcept {
+  BlockCache* cache = this_thread.blocks;
+  return __builtin_expect(cache != nullptr, 1) ? cache : make_thread_blocks();
 }
 
 void* take_cached_small(int index) {
-  if (ThreadCache* cache = this_thread_cache()) {
+  if (BlockCache* cache = thread_blocks()) {
     if (void* block = cache->small[index].pop()) return block;
   }
   Shared& s = shared();
@@ -196,7 +209,7 @@ void* allocate_block(int64_t bytes) {
 
 void free_small(void* block, int64_t bytes) noexcept {
   const SizeClass c = size_class(bytes);
-  ThreadCache* cache = this_thread_cache();
+  BlockCache* cache = thread_blocks();
   if (cache && (cache->small[c.index].count + 1) * c.bytes <= kThreadCacheBytes) {
     cache->small[c.index].push(block);
     return;

@@ -19,17 +19,12 @@ void* cpu_allocate(int64_t bytes);
 // `bytes` is what was asked for.
 void cpu_free(void* block, int64_t bytes) noexcept;
 
-// Memory of the objects that every op makes, tensors and graph nodes: from the same cache, but not
-// counted, since statistics are about tensors' data. Inherit to use it.
-class Pooled {
- public:
-  static void* operator new(size_t bytes);
-  static void operator delete(void* object, size_t bytes) noexcept;
-};
-
 MemoryStats cpu_memory_stats();
 void cpu_reset_peak();
 // Returns cached blocks to the system: all that no thread keeps for itself.
 void cpu_empty_cache();
+
+// Gives the blocks that the thread keeps to the other threads.
+void end_thread_blocks() noexcept;
 
 }  // namespace dt

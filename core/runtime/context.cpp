@@ -1,29 +1,34 @@
 #include "core/runtime/context.h"
 
+#include <pthread.h>
+
+#include "core/runtime/generator.h"
 #include "core/runtime/stream.h"
 
 namespace dt {
 namespace {
 
-// A plain pointer, so that reading it is one load: initial-exec TLS needs no call, also in a shared
-// library.
-__attribute__((tls_model("initial-exec"))) thread_local Context* current = nullptr;
+// A context is in force where its number is this one. The child of a fork has one thread alone, so
+// there what other threads had in force is free.
+std::atomic<uint32_t> process_number{1};
 
-struct Owner {
-  Ref<Context> own, swapped_in;
-  ~Owner() { current = nullptr; }
-};
-
-Owner& owner() {
-  static thread_local Owner o;
-  return o;
+bool is_swapped_in() {
+  return this_thread.context != this_thread.own_context;
 }
 
-Context& make_current() {
-  Owner& o = owner();
-  if (!o.own) o.own = Ref<Context>::adopt(new Context);
-  current = o.own.get();
-  return *current;
+void after_fork() {
+  const uint32_t number = ++process_number;
+  if (is_swapped_in()) this_thread.context->in_force = number;
+}
+
+void claim(Context& next) {
+  static const int at_fork = pthread_atfork(nullptr, nullptr, after_fork);
+  (void)at_fork;
+  uint32_t before = next.in_force.load();
+  do {
+    DT_CHECK(before != process_number, kRuntimeError,
+             "the context is in force on another thread: swap it out there first");
+  } while (!next.in_force.compare_exchange_weak(before, process_number));
 }
 
 }  // namespace
@@ -31,17 +36,42 @@ Context& make_current() {
 Context::Context() = default;
 Context::~Context() = default;
 
-Context& context() {
-  return __builtin_expect(current != nullptr, 1) ? *current : make_current();
+Context& make_thread_context() {
+  DT_CHECK(!has_thread_ended(), kRuntimeError, "the thread has ended");
+  watch_thread();
+  this_thread.context = this_thread.own_context = new Context;
+  return *this_thread.context;
+}
+
+Context* find_context() noexcept {
+  try {
+    return &context();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+Ref<Context> swapped_context() {
+  return Ref<Context>::share(is_swapped_in() ? this_thread.context : nullptr);
 }
 
 Ref<Context> swap_context(Ref<Context> next) {
-  context();
-  Owner& o = owner();
-  Ref<Context> before = Ref<Context>::share(current);
-  o.swapped_in = next;
-  current = next ? next.get() : o.own.get();
+  context();  // from here on nothing may fail but the claim
+  if (next && next.get() == this_thread.context) return next;
+  if (next) claim(*next);
+  const Ref<Context> before =
+      is_swapped_in() ? Ref<Context>::adopt(this_thread.context) : Ref<Context>();
+  this_thread.context = next ? next.detach() : this_thread.own_context;
+  if (before) before->in_force = 0;
   return before;
+}
+
+void end_thread_context() noexcept {
+  Context* const other = is_swapped_in() ? this_thread.context : nullptr;
+  const Ref<Context> own = Ref<Context>::adopt(this_thread.own_context);
+  const Ref<Context> swapped_in = Ref<Context>::adopt(other);
+  this_thread.context = this_thread.own_context = nullptr;
+  if (other) other->in_force = 0;
 }
 
 void set_memory_hook(MemoryHook hook) {

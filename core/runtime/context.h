@@ -1,8 +1,9 @@
-// What is in force for the code that runs now: grad mode, defaults, random state. One object per
-// thread, and a binding whose tasks move between threads (goroutines, coroutines) can swap in its
-// own.
+// What is in force for the code that runs now: grad mode, defaults, the last error. Every thread
+// has one of its own, and a binding whose tasks move between threads (goroutines, coroutines) can
+// give each task one, which it swaps in wherever the task runs.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,10 +12,11 @@
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/ref.h"
+#include "core/runtime/thread.h"
 
 namespace dt {
 
-class Generator;
+class DefaultGenerators;
 class Graph;
 class Stream;
 
@@ -36,10 +38,13 @@ struct Context : RefCounted {
   std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
   Graph* graph = nullptr;            // what this thread is capturing
   LastError error;
+  Ref<DefaultGenerators> own_generators;  // null: the process's are used
   // Of the context, not of the process: threads of the library's own never run user code, and two
   // interpreters in two threads do not call into each other.
   std::shared_ptr<const MemoryHook> memory_hook;
   bool in_memory_hook = false;
+  // What swap_context made current somewhere, and forks since: see there. 0: on no thread.
+  std::atomic<uint32_t> in_force{0};
 
   Context();
   ~Context();
@@ -60,11 +65,25 @@ struct Context : RefCounted {
   bool follows_current_ = false;
 };
 
-// The current thread's context.
-Context& context();
-// Makes `next` current on this thread and returns what was. A null `next` restores the thread's
-// own.
+Context& make_thread_context();
+
+// The context in force. Throws if the thread has none and can have none: it has ended, or there is
+// no memory.
+inline Context& context() {
+  Context* c = this_thread.context;
+  return __builtin_expect(c != nullptr, 1) ? *c : make_thread_context();
+}
+// The same, but null where context() throws.
+Context* find_context() noexcept;
+
+// Makes `next` current on this thread and returns what was. Null is the thread's own, which never
+// leaves it. Throws if `next` is in force on another thread.
 Ref<Context> swap_context(Ref<Context> next);
+// What swap_context(null) would return.
+Ref<Context> swapped_context();
+
+// Frees the thread's own context, and puts back one that was swapped in.
+void end_thread_context() noexcept;
 
 // Null removes the context's hook.
 void set_memory_hook(MemoryHook hook);

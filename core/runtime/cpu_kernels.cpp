@@ -48,7 +48,7 @@ KernelTable choose() {
 }  // namespace
 
 const KernelTable& cpu_kernels() {
-  static const KernelTable table = choose();
+  static const KernelTable& table = *new KernelTable(choose());
   return table;
 }
 

@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "core/ops/copy.h"
+#include "core/runtime/transfer.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
 
@@ -20,35 +20,15 @@ int64_t unpredictable_seed() {
   return static_cast<int64_t>(uint64_t{source()} << 32 | source());
 }
 
-// The default generators of the CUDA devices; made when first used.
-struct DeviceGenerators {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Ref<Generator>>> list;  // pointers: a reference to one lasts
-
-  const Ref<Generator>& get(Device device) {
-    const std::lock_guard<std::mutex> guard(mutex);
-    const size_t i = static_cast<size_t>(device.index);
-    if (list.size() <= i) list.resize(i + 1);
-    if (!list[i]) {
-      const int64_t seed = default_generator()->seed();
-      list[i] =
-          std::make_unique<Ref<Generator>>(Ref<Generator>::adopt(new Generator(device, seed)));
-    }
-    return *list[i];
-  }
-
-  void seed(int64_t seed) {
-    const std::lock_guard<std::mutex> guard(mutex);
-    for (const auto& generator : list) {
-      if (generator) (*generator)->manual_seed(seed);
-    }
-  }
-};
-
 // Never freed: threads may draw while the process exits.
-DeviceGenerators& device_generators() {
-  static auto* generators = new DeviceGenerators;
-  return *generators;
+DefaultGenerators& process_generators() {
+  static auto& generators = *new DefaultGenerators;
+  return generators;
+}
+
+Ref<DefaultGenerators> default_generators() {
+  const Ref<DefaultGenerators>& own = context().own_generators;
+  return own ? own : Ref<DefaultGenerators>::share(&process_generators());
 }
 
 }  // namespace
@@ -137,18 +117,45 @@ void Generator::skip(int64_t counters) {
   advance_ += counters;
 }
 
-const Ref<Generator>& default_generator(Device device) {
-  static const auto* generator =
-      new Ref<Generator>(Ref<Generator>::adopt(new Generator(kCpu, unpredictable_seed())));
-  return device == kCpu ? *generator : device_generators().get(device);
+DefaultGenerators::DefaultGenerators()
+    : cpu_(Ref<Generator>::adopt(new Generator(kCpu, unpredictable_seed()))) {}
+
+Ref<Generator> DefaultGenerators::get(Device device) {
+  if (device == kCpu) return cpu_;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const size_t i = static_cast<size_t>(device.index);
+  if (cuda_.size() <= i) cuda_.resize(i + 1);
+  if (!cuda_[i]) cuda_[i] = Ref<Generator>::adopt(new Generator(device, cpu_->seed()));
+  return cuda_[i];
+}
+
+void DefaultGenerators::seed_all(int64_t seed) {
+  cpu_->manual_seed(seed);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const Ref<Generator>& generator : cuda_) {
+    if (generator) generator->manual_seed(seed);
+  }
+}
+
+bool has_own_generators() {
+  return static_cast<bool>(context().own_generators);
+}
+
+void set_own_generators(bool mode) {
+  if (mode == has_own_generators()) return;
+  context().own_generators =
+      mode ? Ref<DefaultGenerators>::adopt(new DefaultGenerators) : Ref<DefaultGenerators>();
+}
+
+Ref<Generator> default_generator(Device device) {
+  return default_generators()->get(device);
 }
 
 void seed_all(int64_t seed) {
-  default_generator()->manual_seed(seed);
-  device_generators().seed(seed);
+  default_generators()->seed_all(seed);
 }
 
-const Ref<Generator>& generator_or_default(const Ref<Generator>& generator, Device device) {
+Ref<Generator> generator_or_default(const Ref<Generator>& generator, Device device) {
   if (!generator) return default_generator(device);
   DT_CHECK(generator->device() == device, kRuntimeError, "Expected a '", device,
            "' device type for generator but found '", generator->device(), "'");

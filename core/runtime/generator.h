@@ -4,6 +4,7 @@
 #pragma once
 
 #include <mutex>
+#include <vector>
 
 #include "core/tensor/tensor.h"
 
@@ -53,12 +54,33 @@ class Generator : public RefCounted {
   int64_t captured_advance_ = 0;
 };
 
-// The generators that are used when none is given, one for each device, all of one seed. Unless
-// `seed_all` sets it, it is unpredictable.
-const Ref<Generator>& default_generator(Device device = kCpu);
+// The generators that are used when none is given: one for each device, made when it is first used,
+// all of one seed.
+class DefaultGenerators : public RefCounted {
+ public:
+  DefaultGenerators();  // the seed is unpredictable
+  static void destroy(DefaultGenerators* g) { delete g; }
+
+  Ref<Generator> get(Device device);
+  void seed_all(int64_t seed);
+
+ private:
+  const Ref<Generator> cpu_;
+  std::mutex mutex_;
+  std::vector<Ref<Generator>> cuda_;
+};
+
+// Whether the context in force has default generators of its own. All others share the process's.
+bool has_own_generators();
+// Gives it some, unless it has; or lets go of them.
+void set_own_generators(bool mode);
+
+// The default generator of the context in force.
+Ref<Generator> default_generator(Device device = kCpu);
+// Seeds those of all devices.
 void seed_all(int64_t seed);
 // `generator`, which must be of the device, or the device's default one.
-const Ref<Generator>& generator_or_default(const Ref<Generator>& generator, Device device);
+Ref<Generator> generator_or_default(const Ref<Generator>& generator, Device device);
 Ref<Generator> new_generator(Device device);
 
 // An int64 tensor {seed, counter} on a device.

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "core/base/error.h"
-#include "core/ops/copy.h"
+#include "core/runtime/transfer.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/context.h"
@@ -47,13 +47,14 @@ void Graph::begin() {
   DT_CHECK(!native_ && !recorder_, kRuntimeError, "the graph has been captured already");
   DT_CHECK(!context().graph, kRuntimeError, "this thread is capturing another graph already");
   const dt_backend& backend = *accelerator(device_).backend;
-  next_ = default_generator(device_)->position();
+  generator_ = default_generator(device_);
+  next_ = generator_->position();
   replayed_ = Event::create(device_, false);
   stream_ = Stream::create(device_, 0);
   // The first work of a capture may read what this thread has sent elsewhere before.
   const Ref<Event> earlier = Event::create(device_, false);
   earlier->record(nullptr);
-  random_state_ = default_generator(device_)->begin_capture();
+  random_state_ = generator_->begin_capture();
   Stream* current = current_stream(device_);
   before_ = current ? Ref<Stream>::share(current) : Ref<Stream>();
   set_current_stream(device_, stream_);
@@ -64,7 +65,7 @@ void Graph::begin() {
     dt_fault fault = {};
     check_device(backend.capture_begin(device_.index, stream_->native(), &fault), fault);
   } catch (...) {
-    default_generator(device_)->end_capture();
+    generator_->end_capture();
     restore();
     throw;
   }
@@ -80,7 +81,7 @@ void Graph::restore() noexcept {
 void Graph::end() {
   DT_CHECK(context().graph == this, kRuntimeError, "this thread is not capturing this graph");
   const dt_backend& backend = *accelerator(device_).backend;
-  counters_ = default_generator(device_)->end_capture();
+  counters_ = generator_->end_capture();
   try {
     // The last node of the graph moves the random state on, so that each replay draws fresh
     // numbers.
@@ -100,7 +101,7 @@ void Graph::end() {
 
 void Graph::abandon() noexcept {
   if (!recorder_) return;
-  default_generator(device_)->end_capture();
+  generator_->end_capture();
   restore();
   dt_fault fault = {};
   find_accelerator()->backend->capture_end(device_.index, stream_->native(), nullptr, &fault);
@@ -110,12 +111,11 @@ void Graph::replay() {
   DT_CHECK(native_, kRuntimeError, "the graph has not been captured");
   DT_CHECK(!context().graph, kRuntimeError,
            "a graph cannot be replayed while this thread captures another");
-  const Ref<Generator>& generator = default_generator(device_);
   if (counters_) {
     // Somebody else has drawn numbers, or set the seed, since the last replay.
-    const Generator::Position now = generator->position();
+    const Generator::Position now = generator_->position();
     if (!(now == next_)) copy_elements(random_state_, random_state(now, kCpu));
-    generator->skip(counters_);
+    generator_->skip(counters_);
     next_ = {now.seed, now.counter + counters_};
   }
   dt_fault fault = {};

@@ -45,6 +45,7 @@ class Graph : public RefCounted {
   void* native_ = nullptr;  // the finished graph
   Ref<Context> recorder_;   // of the thread that is recording, which another one may undo
   std::vector<Ref<Storage>> kept_;
+  Ref<Generator> generator_;  // the default one of the context that recorded
   Ref<Stream> replayed_on_;   // of the last replay; null: the main stream
   Ref<Event> replayed_;       // its end, if that stream is external
   Tensor random_state_;       // on the device; the last node of the graph moves it on

@@ -4,6 +4,8 @@
 #include <memory>
 #include <mutex>
 
+#include "core/runtime/thread.h"
+
 namespace dt {
 namespace {
 
@@ -47,10 +49,13 @@ void log(LogLevel level, const std::string& message) {
     std::lock_guard<std::mutex> lock(sink_mutex());
     sink = current_sink();
   }
-  if (sink)
+  if (!sink) {
+    if (level == LogLevel::kTrace) std::fprintf(stderr, "dumbtorch: %s\n", message.c_str());
+  } else if (!this_thread.is_logging) {  // what a sink does itself would come back to it for ever
+    this_thread.is_logging = true;
     sink->call(sink->context, level, message.c_str());
-  else if (level == LogLevel::kTrace)
-    std::fprintf(stderr, "dumbtorch: %s\n", message.c_str());
+    this_thread.is_logging = false;
+  }
 }
 
 }  // namespace dt

@@ -22,9 +22,6 @@ constexpr auto kSpin = std::chrono::microseconds(30);
 constexpr int kMaxThreads = 1024;
 constexpr uint64_t kNoTile = 0xffffffff;
 
-// Initial-exec TLS is read without a call, also in a shared library.
-__attribute__((tls_model("initial-exec"))) thread_local bool inside_parallel = false;
-
 void pause() {
   __builtin_ia32_pause();
 }
@@ -51,6 +48,7 @@ class Pool {
   void resize(int threads);
   int threads() const { return threads_.load(std::memory_order_relaxed); }
   void forget_workers_after_fork();
+  // False also for a call from inside of a tile.
   bool try_acquire() { return !busy_.exchange(true, std::memory_order_acquire); }
   void release() { busy_.store(false, std::memory_order_release); }
 
@@ -62,6 +60,13 @@ class Pool {
   // only then.
   struct alignas(64) Share {
     std::atomic<uint64_t> ticket{0};
+  };
+
+  // The workers. Those that a fork has left behind in the parent are kept, and no more: to free
+  // them would end the process, since they were never joined.
+  struct Crew {
+    std::vector<std::thread> threads;
+    Crew* left_behind;
   };
 
   void start_workers();
@@ -86,7 +91,8 @@ class Pool {
   std::atomic<bool> stop_{false};
   std::mutex sleep_mutex_, resize_mutex_;
   std::condition_variable wake_;
-  std::vector<std::thread>* workers_ = nullptr;
+  Crew* crew_ = nullptr;
+  Crew* left_behind_ = nullptr;
 };
 
 Pool& pool() {
@@ -122,7 +128,6 @@ void Pool::run_tiles(uint64_t job, int64_t worker) {
 }
 
 void Pool::work(int64_t worker, uint64_t seen) {
-  inside_parallel = true;
   while (!stop_.load(std::memory_order_acquire)) {
     const auto start = std::chrono::steady_clock::now();
     uint64_t job = seen;
@@ -143,19 +148,19 @@ void Pool::work(int64_t worker, uint64_t seen) {
 
 void Pool::start_workers() {
   std::lock_guard<std::mutex> lock(resize_mutex_);
-  if (workers_) return;
-  auto* workers = new std::vector<std::thread>;
-  workers_ = workers;
+  if (crew_) return;
+  crew_ = new Crew{{}, left_behind_};
   const uint64_t seen = job_.load();
   stop_.store(false);
   try {
-    for (int i = 1; i < threads(); ++i) workers->emplace_back([this, i, seen] { work(i, seen); });
+    for (int i = 1; i < threads(); ++i)
+      crew_->threads.emplace_back([this, i, seen] { work(i, seen); });
   } catch (const std::exception&) {  // fewer threads than wished: the others do the rest
   }
 }
 
 void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
-  if (!workers_) start_workers();
+  if (!crew_) start_workers();
   const int64_t shares = std::min({tiles, workers, static_cast<int64_t>(threads())});
   const uint64_t last = job_.load(std::memory_order_relaxed);
   const uint64_t job = (last + 1) & kNoTile;  // job numbers are 32 bits wide and begin again at 0
@@ -173,7 +178,6 @@ void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
     { std::lock_guard<std::mutex> lock(sleep_mutex_); }
     wake_.notify_all();
   }
-  inside_parallel = true;
   run_tiles(job, 0);
   for (int i = 0; done_.load(std::memory_order_acquire) < tiles; ++i) {
     if (i < 10000)
@@ -181,20 +185,19 @@ void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
     else
       std::this_thread::yield();
   }
-  inside_parallel = false;
 }
 
 void Pool::resize(int threads) {
   while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
   {
     std::lock_guard<std::mutex> lock(resize_mutex_);
-    if (workers_) {
+    if (crew_) {
       stop_.store(true);
       { std::lock_guard<std::mutex> sleep_lock(sleep_mutex_); }
       wake_.notify_all();
-      for (auto& w : *workers_) w.join();
-      delete workers_;
-      workers_ = nullptr;
+      for (auto& w : crew_->threads) w.join();
+      delete crew_;
+      crew_ = nullptr;
     }
     threads_.store(threads);
   }
@@ -203,10 +206,10 @@ void Pool::resize(int threads) {
 
 // The child of a fork has none of the threads and must not touch locks that they may have held.
 void Pool::forget_workers_after_fork() {
-  workers_ = nullptr;  // leaked on purpose: the threads do not exist here
+  if (crew_) left_behind_ = crew_;
+  crew_ = nullptr;
   sleeping_.store(0);
   busy_.store(false);
-  inside_parallel = false;
   new (&sleep_mutex_) std::mutex;
   new (&resize_mutex_) std::mutex;
   new (&wake_) std::condition_variable;
@@ -216,8 +219,8 @@ void Pool::forget_workers_after_fork() {
 
 void parallel(int64_t tiles, int64_t workers, Body body, void* context) {
   Pool& p = pool();
-  bool free_pool = tiles > 1 && workers > 1 && tiles < static_cast<int64_t>(kNoTile) &&
-                   !inside_parallel && p.threads() > 1;
+  bool free_pool =
+      tiles > 1 && workers > 1 && tiles < static_cast<int64_t>(kNoTile) && p.threads() > 1;
   free_pool = free_pool && p.try_acquire();
   if (!free_pool) {
     for (int64_t i = 0; i < tiles; ++i) body(context, i, 0);
@@ -228,7 +231,7 @@ void parallel(int64_t tiles, int64_t workers, Body body, void* context) {
 }
 
 int num_threads() {
-  return inside_parallel ? 1 : pool().threads();
+  return pool().threads();
 }
 
 void set_num_threads(int n) {

@@ -5,6 +5,8 @@
 namespace dt {
 namespace {
 
+constexpr int kMaxInputs = 8;  // more do not change the order
+
 // Whether dimension b of the operands lies inside dimension a (walks memory faster). The first
 // operand that can tell decides; broadcast dimensions cannot tell. 0 when none can.
 int compare_dims(const Dims* strides, int operands, const Dims& sizes, int a, int b) {
@@ -19,8 +21,8 @@ int compare_dims(const Dims* strides, int operands, const Dims& sizes, int a, in
   return 0;
 }
 
-// Dimensions from the slowest to the fastest, by insertion: dimensions that nothing tells apart
-// keep their order.
+}  // namespace
+
 void memory_order(const Dims* strides, int operands, const Dims& sizes, int* order) {
   const int n = sizes.size();
   for (int d = 0; d < n; ++d) order[d] = d;
@@ -32,8 +34,6 @@ void memory_order(const Dims* strides, int operands, const Dims& sizes, int* ord
     }
   }
 }
-
-}  // namespace
 
 Dims broadcast_strides(IntList sizes, IntList strides, IntList over) {
   Dims result(static_cast<int>(over.size()), 0);
@@ -49,10 +49,10 @@ Dims elementwise_strides(const Dims& sizes, TensorList inputs) {
   bool all_contiguous = true;
   for (const Tensor& t : inputs) all_contiguous &= !counts(t) || t.impl()->contiguous;
   if (all_contiguous) return contiguous_strides(sizes);
-  Dims strides[Layout::kMaxOperands];
+  Dims strides[kMaxInputs];
   int n = 0;
   for (const Tensor& t : inputs) {
-    if (!counts(t) || n == Layout::kMaxOperands) continue;
+    if (!counts(t) || n == kMaxInputs) continue;
     strides[n++] = broadcast_strides(t.sizes(), t.strides(), sizes);
   }
   int order[DT_MAX_DIMS];
@@ -66,99 +66,9 @@ Dims elementwise_strides(const Dims& sizes, TensorList inputs) {
   return result;
 }
 
-void Layout::add(const Tensor& t) {
-  tensors_[n_++] = &t;
-}
-
-void Layout::add(const Scalar& number, DType dtype) {
-  tensors_[n_] = nullptr;
-  views_[n_] = View(number, dtype, {});
-  ++n_;
-}
-
-void Layout::add_absent() {
-  tensors_[n_] = nullptr;
-  views_[n_] = View();
-  ++n_;
-}
-
-void Layout::order() {
-  int perm[DT_MAX_DIMS];
-  memory_order(strides_, n_, sizes_, perm);
-  const Dims sizes = sizes_;
-  for (int d = 0; d < sizes.size(); ++d) sizes_[d] = sizes[perm[d]];
-  for (int k = 0; k < n_; ++k) {
-    if (!tensors_[k]) continue;
-    const Dims strides = strides_[k];
-    for (int d = 0; d < sizes.size(); ++d) strides_[k][d] = strides[perm[d]];
-  }
-}
-
-// Drops dimensions of size 1 and merges neighbours that every operand walks as one.
-void Layout::merge() {
-  int last = -1;  // the last dimension kept
-  for (int d = 0; d < sizes_.size(); ++d) {
-    if (sizes_[d] == 1) continue;
-    bool one_walk = last >= 0;
-    for (int k = 0; one_walk && k < n_; ++k) {
-      if (tensors_[k]) one_walk = strides_[k][last] == strides_[k][d] * sizes_[d];
-    }
-    if (one_walk) {
-      sizes_[last] *= sizes_[d];
-    } else {
-      sizes_[++last] = sizes_[d];
-    }
-    for (int k = 0; k < n_; ++k) {
-      if (tensors_[k]) strides_[k][last] = strides_[k][d];
-    }
-  }
-  while (sizes_.size() > last + 1) {
-    for (int k = 0; k < n_; ++k) {
-      if (tensors_[k]) strides_[k].erase(strides_[k].size() - 1);
-    }
-    sizes_.erase(sizes_.size() - 1);
-  }
-}
-
-// Operands that are dense, row-major and whole, or single elements, are walked as one run.
-bool Layout::is_one_run(int64_t n) const {
-  for (int k = 0; k < n_; ++k) {
-    const Tensor* t = tensors_[k];
-    if (t && t->numel() != 1 && !(t->impl()->contiguous && t->numel() == n)) return false;
-  }
-  return true;
-}
-
-void Layout::finish() {
-  const int64_t n = count_elements(sizes_);
-  const bool one_run = is_one_run(n);
-  if (one_run) sizes_ = {n};
-  for (int k = 0; k < n_; ++k) {
-    if (!tensors_[k]) continue;
-    const Tensor& t = *tensors_[k];
-    strides_[k] =
-        one_run ? Dims(1, t.numel() == n) : broadcast_strides(t.sizes(), t.strides(), sizes_);
-  }
-  if (!one_run) {
-    if (sizes_.size() > 1) order();
-    merge();
-  }
-  make_views();
-}
-
-void Layout::make_views() {
-  for (int k = 0; k < n_; ++k) {
-    if (tensors_[k]) {
-      views_[k] = View(*tensors_[k], sizes_, strides_[k], tensors_[k]->offset());
-      continue;
-    }
-    View& v = views_[k];
-    v.ndim = sizes_.size();
-    for (int d = 0; d < v.ndim; ++d) {
-      v.sizes[d] = sizes_[d];
-      v.strides[d] = 0;
-    }
-  }
+Dims dense_strides(const Tensor& x) {
+  if (is_dense(x.sizes(), x.strides())) return x.strides();
+  return elementwise_strides(x.sizes(), {x});
 }
 
 }  // namespace dt

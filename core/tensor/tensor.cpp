@@ -1,21 +1,6 @@
 #include "core/tensor/tensor.h"
 
-#include <mutex>
-
-#include "core/autograd/hooks.h"
-#include "core/autograd/view.h"
-
 namespace dt {
-
-Autograd::Autograd() = default;
-
-Autograd::~Autograd() {
-  if (retain_cell) {
-    std::lock_guard<SpinLock> guard(retain_cell->lock);
-    retain_cell->tensor = nullptr;
-  }
-  if (node && node->release()) destroy_node(node);
-}
 
 TensorImpl::TensorImpl(Ref<Storage> s, int64_t at, const Dims& n, const Dims& st, DType t)
     : storage(std::move(s)), offset(at), dtype(t), sizes(n), strides(st) {
@@ -26,27 +11,6 @@ TensorImpl::TensorImpl(Ref<Storage> s, int64_t at, const Dims& n, const Dims& st
         static_cast<int64_t>(uint64_t(numel) * uint64_t(sizes[d]));  // may overflow, then times 0
   }
   if (numel == 0) contiguous = true;
-}
-
-// A view holds the tensor it was made from, and a tensor its gradient. Long chains of either are
-// freed link by link, not by recursion.
-void TensorImpl::destroy(TensorImpl* impl) {
-  TensorImpl* dead = impl;
-  const auto drop = [&dead](TensorImpl* x) {
-    if (!x || !x->release()) return;
-    x->next_dead = dead;
-    dead = x;
-  };
-  while (dead) {
-    TensorImpl* x = dead;
-    dead = x->next_dead;
-    drop(std::exchange(x->autograd.grad, nullptr));
-    if (ViewInfo* view = x->autograd.view.get()) {
-      view->base = nullptr;  // no view: freeing it goes no deeper
-      drop(view->parent.detach());
-    }
-    delete x;
-  }
 }
 
 int64_t Tensor::size(int64_t dim) const {

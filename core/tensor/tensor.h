@@ -11,9 +11,9 @@
 #include "core/base/dims.h"
 #include "core/base/dtype.h"
 #include "core/base/lock.h"
+#include "core/base/pooled.h"
 #include "core/base/ref.h"
 #include "core/base/scalar.h"
-#include "core/runtime/allocator.h"
 #include "core/tensor/storage.h"
 
 namespace dt {
@@ -21,38 +21,23 @@ namespace dt {
 class Node;
 class Tensor;
 struct TensorImpl;
-struct ViewInfo;    // autograd/view.h: which tensor this is a view of, and how it was made
-struct HookList;    // autograd/hooks.h
-struct RetainCell;  // autograd/hooks.h
-void destroy_node(Node* node);
-
-// The hooks of a leaf or a node. Few have any; any thread may add the first.
-class Hooks {
- public:
-  Hooks() = default;
-  ~Hooks();
-  Hooks(const Hooks&) = delete;
-  Hooks& operator=(const Hooks&) = delete;
-
-  HookList* get() const { return list_.load(std::memory_order_acquire); }  // null: none so far
-  HookList& make();
-
- private:
-  std::atomic<HookList*> list_{nullptr};
-};
+class AccumulateGrad;  // autograd/accumulate.h
+class GradSlot;        // autograd/grad_slot.h
+struct HookCell;       // autograd/hooks.h
+struct ViewInfo;       // autograd/view.h: which tensor this is a view of, and how it was made
 
 // What the gradient engine knows about a tensor. Replaced under `lock`: threads may share a handle.
+// Pointers own one reference.
 struct Autograd {
   SpinLock lock;
-  SpinLock accumulating;       // held while a backward adds to `grad`
   bool requires_grad = false;  // set by the user, on leaves
   int32_t output_index = 0;    // this tensor is output number `output_index` of `node`
   uint32_t rebased = 0;        // how often an in-place op replaced `node`: views compare it
-  Node* node = nullptr;        // one reference; what made this tensor (grad_fn), null for leaves
-  TensorImpl* grad = nullptr;  // one reference
+  Node* node = nullptr;        // what made this tensor (grad_fn); null for leaves
+  AccumulateGrad* accumulator = nullptr;  // where gradients of a leaf arrive; made when first used
+  GradSlot* slot = nullptr;               // what .grad is in; made when first used
   std::unique_ptr<ViewInfo> view;
-  Hooks hooks;                              // of a leaf
-  std::shared_ptr<RetainCell> retain_cell;  // of a non-leaf that retains its grad
+  std::weak_ptr<HookCell> retain_hook;  // of retain_grad
 
   Autograd();
   ~Autograd();

@@ -220,7 +220,7 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
 }
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
-// scale
+// scale; gx = g * scale if the statistics are constants
 
 template <class T>
 void plane_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x, T mean,
@@ -278,6 +278,7 @@ inline void combine_sums(const Shape& s, const Partials& partials) {
 template <class T>
 struct Coefficients {
   T *scale, *slope, *level;
+  bool is_scale;  // and nothing else: x, which may be infinite, takes no part
 };
 
 template <class T>
@@ -292,7 +293,11 @@ void input_gradient(const dt_stream* stream, const dt_call* call, const Shape& s
     const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
     const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
     write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
-      if (s.columns) {
+      if (k.is_scale && s.columns) {
+        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * k.scale[c + i];
+      } else if (k.is_scale) {
+        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * k.scale[c];
+      } else if (s.columns) {
         const T *center = mean + c, *scale = k.scale + c, *slope = k.slope + c,
                 *level = k.level + c;
         for (int64_t i = 0; i < n; ++i) {
@@ -328,14 +333,14 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
   const bool training = call->ints[0] != 0;
   const Partials partials{static_cast<double*>(call->workspace), s.channels};
   T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
-  const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels};
+  const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels, !training};
   const bool needs_sums = training || wants(call, 1) || wants(call, 2);
   if (needs_sums) gradient_sums<T>(stream, call, s, partials);
 
   const T* rstd = data<const T>(call->in[3]);
   const T* weight = optional_input<T>(call, 4);
   T *gweight = optional_output<T>(call, 1), *gbias = optional_output<T>(call, 2);
-  const double per_element = training ? 1.0 / static_cast<double>(s.count()) : 0.0;
+  const double count = static_cast<double>(s.count());
   for (int64_t c = 0; c < s.channels; ++c) {
     const double sum_g = needs_sums ? partials.first(0)[c] : 0,
                  sum_gx = needs_sums ? partials.second(0)[c] : 0;
@@ -343,8 +348,8 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
     if (gweight) gweight[c] = static_cast<T>(sum_gx * r);
     if (gbias) gbias[c] = static_cast<T>(sum_g);
     k.scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-    k.slope[c] = static_cast<T>(sum_gx * r * r * per_element);
-    k.level[c] = static_cast<T>(sum_g * per_element);
+    k.slope[c] = static_cast<T>(sum_gx * r * r / count);
+    k.level[c] = static_cast<T>(sum_g / count);
   }
   if (wants(call, 0)) input_gradient(stream, call, s, k);
   return DT_KERNEL_OK;

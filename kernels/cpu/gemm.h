@@ -9,7 +9,7 @@
 // so results do not depend on the number of threads.
 #pragma once
 
-#include "kernels/activation.h"
+#include "kernels/activation.gen.h"
 #include "kernels/cpu/micro.h"
 #include "kernels/cpu/workers.h"
 
@@ -51,9 +51,8 @@ void activate_block(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1, int
   if (g.activation == DT_ACTIVATE_NONE) return;
   for (int64_t i = i0; i < i1; ++i) {
     T* const row = g.y.at(batch, i, j0);
-    if (g.activation == DT_ACTIVATE_RELU) map_in_place<Relu>(row, g.y.col, j1 - j0);
-    if (g.activation == DT_ACTIVATE_SIGMOID) map_in_place<Sigmoid>(row, g.y.col, j1 - j0);
-    if (g.activation == DT_ACTIVATE_TANH) map_in_place<Tanh>(row, g.y.col, j1 - j0);
+    with_activation(g.activation,
+                    [&](auto f) { map_in_place<decltype(f)>(row, g.y.col, j1 - j0); });
   }
 }
 

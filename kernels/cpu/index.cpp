@@ -26,8 +26,8 @@ struct Accumulate {
 // bool's addition.
 struct Unite {
   template <class T>
-  static T apply(T old, T value, T) {
-    return old | value;
+  static T apply(T old, T value, T alpha) {
+    return old | (alpha & value);
   }
 };
 
@@ -143,7 +143,7 @@ int32_t accumulate(const dt_stream* stream, const IndexPlan& plan, const dt_view
                                  static_cast<uint8_t>(static_cast<int64_t>(whole)));
       return DT_KERNEL_OK;
     case DT_BOOL:
-      return write_typed<Unite, uint8_t>(stream, plan, y, x, 0);
+      return write_typed<Unite, uint8_t>(stream, plan, y, x, alpha != 0);
     default:
       return DT_KERNEL_UNSUPPORTED;
   }

@@ -1,5 +1,5 @@
 // All gradients of a small linear layer at once: three calls would take longer than the arithmetic.
-#include "kernels/activation.h"
+#include "kernels/activation.gen.h"
 #include "kernels/cpu/common.h"
 #include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"

@@ -47,7 +47,9 @@ int32_t reduce_numbers(const dt_stream* stream, const dt_call* call, const Job& 
 }
 
 int32_t sum(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, Job(), bytes);
+  Job job;
+  job.finish = Finish::kSum;
+  return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, job, bytes);
 }
 
 int32_t mean(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
@@ -90,7 +92,7 @@ int32_t all(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
 
 int32_t var(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
   Job job;
-  job.finish = Finish::kVariance;
+  job.finish = call->ints[1] ? Finish::kDeviation : Finish::kVariance;
   job.correction = call->floats[0];
   job.empty = __builtin_nan("");
   return reduce<Deviations>(stream, call, job, bytes);

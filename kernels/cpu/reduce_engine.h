@@ -81,8 +81,9 @@ struct Deviations {
 
 // ---- what surrounds the operation
 
-enum class Map { kNone, kNonzero, kAbs, kSquare, kPower };          // applied to each element
-enum class Finish { kNone, kMean, kVariance, kSquareRoot, kRoot };  // applied to each result
+enum class Map { kNone, kNonzero, kAbs, kSquare, kPower };  // applied to each element
+// Applied to each result. A sum begins with 0, not with its first element, which may be -0.
+enum class Finish { kNone, kSum, kMean, kVariance, kDeviation, kSquareRoot, kRoot };
 
 struct Job {
   Map map = Map::kNone;
@@ -104,7 +105,9 @@ void apply_map(const Job& job, T* x, int64_t n) {
     case Map::kNonzero:  // has happened while loading, before a conversion could lose it
       return;
     case Map::kAbs:
-      for (int64_t i = 0; i < n; ++i) x[i] = x[i] < T(0) ? T(0) - x[i] : x[i];
+      if constexpr (kIsFloating<T>) {
+        for (int64_t i = 0; i < n; ++i) x[i] = math::abs(x[i]);
+      }
       return;
     case Map::kSquare:
       for (int64_t i = 0; i < n; ++i) x[i] = x[i] * x[i];
@@ -128,11 +131,17 @@ void apply_finish(const Job& job, int64_t length, T* state, int64_t width) {
       switch (job.finish) {
         case Finish::kNone:
           return;
+        case Finish::kSum:
+          state[j] = T(0) + state[j];
+          break;
         case Finish::kMean:
-          state[j] = state[j] / static_cast<T>(n);
+          state[j] = (T(0) + state[j]) / static_cast<T>(n);
           break;
         case Finish::kVariance:
           state[j] = state[width + j] / static_cast<T>(freedom);
+          break;
+        case Finish::kDeviation:
+          state[j] = math::sqrt(state[width + j] / static_cast<T>(freedom));
           break;
         case Finish::kSquareRoot:
           state[j] = static_cast<T>(__builtin_sqrt(static_cast<double>(state[j])));

@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kChannelThreads)
 }
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
-// scale
+// scale; gx = g * scale if the statistics are constants: x, which may be infinite, takes no part
 
 template <class T, int kWidth>
 struct Both {
@@ -232,7 +232,8 @@ __global__ void __launch_bounds__(kChannelThreads)
 #pragma unroll
         for (int v = 0; v < kWidth; ++v) {
           const Coefficients<T>& k = of[kColumns ? v : 0];
-          at.g.value[v] = (at.g.value[v] - (at.x.value[v] - k.mean) * k.slope - k.level) * k.scale;
+          const T less = totals ? (at.x.value[v] - k.mean) * k.slope + k.level : T(0);
+          at.g.value[v] = (at.g.value[v] - less) * k.scale;
         }
         spot.store(gx, at.g);
       },

@@ -512,7 +512,7 @@ int32_t accumulate_any(const dt_stream* stream, const dt_call* call, const Index
       return add(static_cast<uint8_t>(whole));
     case DT_BOOL:
       return accumulate(stream, call, plan, static_cast<uint8_t*>(indexed.data),
-                        values_of<uint8_t>(plain, indexed), Union(), clear_bytes);
+                        values_of<uint8_t>(plain, indexed), Union{mode.alpha != 0}, clear_bytes);
     default:
       return DT_KERNEL_UNSUPPORTED;
   }

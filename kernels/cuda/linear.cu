@@ -4,7 +4,7 @@
 // A launch takes as long as such a product, and libraries need several.
 #include <algorithm>
 
-#include "kernels/activation.h"
+#include "kernels/activation.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/register.h"

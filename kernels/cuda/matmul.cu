@@ -1,6 +1,6 @@
 // Matrix products: own kernels for small, thin and deep ones, cuBLASLt for the rest, and an own
 // tiled kernel where cuBLASLt is missing or cannot express the operands.
-#include "kernels/activation.h"
+#include "kernels/activation.gen.h"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/product_math.cuh"

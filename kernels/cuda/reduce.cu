@@ -95,6 +95,7 @@ struct Deviations {
   };
   static constexpr int kChains = 1;
   double correction;
+  bool root;
 
   __device__ __forceinline__ Accumulator start() const { return {0, 0, 0, 0}; }
   __device__ __forceinline__ Partial identity() const { return {0, 0, 0}; }
@@ -122,7 +123,8 @@ struct Deviations {
                                         const Partial& state) const {
     const double freedom = fmax(static_cast<double>(result.length) - correction, 0.0);
     const double squares = result.length == 0 ? 0.0 : state.squares;
-    store_as(result.y, result.y_dtype, y, squares / freedom);
+    const double variance = squares / freedom;
+    store_as(result.y, result.y_dtype, y, root ? sqrt(variance) : variance);
   }
 };
 
@@ -183,7 +185,7 @@ int32_t reduce_truth(const dt_stream* stream, const dt_call* call, int64_t* byte
 }
 
 int32_t var(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const Deviations op = {call->floats[0]};
+  const Deviations op = {call->floats[0], call->ints[1] != 0};
   const int32_t dtype = call->in[0].dtype;
   if (dtype == DT_FLOAT64) return reduce_from<double>(stream, call, op, true, bytes);
   return reduce_from<float>(stream, call, op, dtype == DT_FLOAT32, bytes);

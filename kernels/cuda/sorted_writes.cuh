@@ -91,7 +91,8 @@ struct Sum {
 
 // bool's addition.
 struct Union {
-  __device__ __forceinline__ uint8_t weigh(uint8_t value) const { return value; }
+  uint8_t alpha;  // 0 or 1
+  __device__ __forceinline__ uint8_t weigh(uint8_t value) const { return alpha & value; }
   static __device__ __forceinline__ uint8_t add(uint8_t a, uint8_t b) { return a | b; }
 };
 

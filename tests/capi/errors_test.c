@@ -96,6 +96,96 @@ static void test_log(void) {
   CHECK(dropped == 2);
 }
 
+/* ---- status and message belong together, whatever runs after the failure */
+
+static int drops;
+
+static void fail_in_drop(void* stale) {
+  dt_tensor* out = NULL;
+  int64_t n;
+  drops++;
+  CHECK(dt_error_code() == DT_STATUS_OK); /* nobody's errors begin from nothing */
+  FAILS(HANDLE, dt_relu(NULL, &out));
+  FAILS(HANDLE, dt_tensor_numel(stale, &n));
+  dt_tensor_release(stale);
+}
+
+static dt_tensor* stale_in_log;
+
+static void fail_in_log(void* user_data, dt_log_level level, const char* message) {
+  CHECK(level == DT_LOG_LEVEL_WARNING);
+  CHECK(strcmp(message, "tensor_release: handle is a tensor that was released") == 0);
+  ++*(int*)user_data;
+  FAILS(TYPE_ERROR, dt_context_new(NULL));
+  dt_tensor_release(stale_in_log); /* a warning that the log does not hear of */
+}
+
+/* A short message lies in the string itself, a long one in memory of its own. */
+static void test_drops_keep_the_error(int with_long_message) {
+  const int64_t four = 4, six = 6;
+  float memory[4] = {0};
+  dt_tensor *stale = new_tensor(1), *view = NULL, *wrong = NULL;
+  dt_tensor_release(stale);
+  drops = 0;
+
+  /* The failing call itself drops. */
+  FAILS(VALUE_ERROR, dt_from_blob(memory, sizeof memory, &six, 1, NULL, 0, DT_DTYPE_FLOAT32, 0, 0,
+                                  stale, fail_in_drop, &wrong));
+  CHECK(drops == 1 && message_has("from_blob: data has 16 bytes"));
+
+  /* So does a release between the failure and a look at the message. */
+  OK(dt_from_blob(memory, sizeof memory, &four, 1, NULL, 0, DT_DTYPE_FLOAT32, 0, 0, stale,
+                  fail_in_drop, &view));
+  (void)dt_error_set(DT_STATUS_IO, with_long_message ? "a message of more than 15 bytes" : "mine");
+  const char* message = dt_error_message();
+  dt_tensor_release(view);
+  CHECK(drops == 2 && dt_error_code() == DT_STATUS_IO && dt_error_message() == message);
+  CHECK(strcmp(message, with_long_message ? "a message of more than 15 bytes" : "mine") == 0);
+}
+
+static void test_releases_keep_the_error(void) {
+  dt_tensor* stale = new_tensor(1);
+  int warnings = 0;
+  int64_t n;
+  stale_in_log = stale;
+  dt_tensor_release(stale);
+  FAILS(HANDLE, dt_tensor_numel(NULL, &n));
+  dt_tensor_release(stale); /* nobody listens */
+  CHECK(dt_error_code() == DT_STATUS_HANDLE && message_has("tensor_numel: input is NULL"));
+  OK(dt_set_log(fail_in_log, &warnings, NULL));
+  dt_tensor_release(stale);
+  CHECK(warnings == 1);
+  CHECK(dt_error_code() == DT_STATUS_HANDLE && message_has("tensor_numel: input is NULL"));
+  dt_error_clear();
+  dt_tensor_release(stale);
+  CHECK(warnings == 2 && dt_error_code() == DT_STATUS_OK);
+  OK(dt_set_log(NULL, NULL, NULL));
+}
+
+/* What a callback reports is the failing call's error, although a drop fails behind it. */
+static dt_status report(void* user_data, dt_tensor* grad, dt_tensor** out) {
+  (void)user_data, (void)grad, (void)out;
+  return dt_error_set(DT_STATUS_VALUE_ERROR, "the hook's own words");
+}
+
+static void test_callbacks_and_drops(void) {
+  const int64_t one = 1;
+  dt_tensor *x = NULL, *y = NULL, *stale = new_tensor(1);
+  dt_hook* hook = NULL;
+  dt_tensor_release(stale);
+  drops = 0;
+  OK(dt_ones(&one, 1, 0, 0, 0, 1, &x));
+  OK(dt_neg(x, &y));
+  OK(dt_tensor_register_hook(y, report, stale, fail_in_drop, &hook));
+  FAILS(VALUE_ERROR, dt_tensor_backward(y, NULL, NULL, 0, NULL, 0));
+  CHECK(message_has("the hook's own words") && drops == 0);
+  dt_hook_release(hook);
+  dt_tensor_release(y);
+  CHECK(drops == 1 && dt_error_code() == DT_STATUS_VALUE_ERROR);
+  CHECK(message_has("the hook's own words"));
+  dt_tensor_release(x);
+}
+
 int main(void) {
   test_message();
   test_error_set();
@@ -103,5 +193,9 @@ int main(void) {
   test_context();
   test_text();
   test_log();
+  test_drops_keep_the_error(0);
+  test_drops_keep_the_error(1);
+  test_releases_keep_the_error();
+  test_callbacks_and_drops();
   return test_end("errors");
 }

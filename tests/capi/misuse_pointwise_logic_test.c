@@ -316,6 +316,52 @@ static void test_bitwise_xor_(void) {
   EXPECT(HANDLE, "bitwise_xor_", dt_bitwise_xor_(good.tensor, NULL, 0, 0, 0.0));
 }
 
+static void test_bitwise_left_shift(void) {
+  EXPECT(HANDLE, "bitwise_left_shift", dt_bitwise_left_shift((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_left_shift", dt_bitwise_left_shift((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_left_shift", dt_bitwise_left_shift((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_left_shift", dt_bitwise_left_shift(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_left_shift", dt_bitwise_left_shift(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_left_shift", dt_bitwise_left_shift(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_left_shift", dt_bitwise_left_shift(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_left_shift", dt_bitwise_left_shift(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_left_shift", dt_bitwise_left_shift(good.tensor, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_bitwise_left_shift_(void) {
+  EXPECT(HANDLE, "bitwise_left_shift_", dt_bitwise_left_shift_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_left_shift_", dt_bitwise_left_shift_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_left_shift_", dt_bitwise_left_shift_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_left_shift_", dt_bitwise_left_shift_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_left_shift_", dt_bitwise_left_shift_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_left_shift_", dt_bitwise_left_shift_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "bitwise_left_shift_", dt_bitwise_left_shift_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_left_shift_", dt_bitwise_left_shift_(good.tensor, NULL, 0, 0, 0.0));
+}
+
+static void test_bitwise_right_shift(void) {
+  EXPECT(HANDLE, "bitwise_right_shift", dt_bitwise_right_shift((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_right_shift", dt_bitwise_right_shift((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_right_shift", dt_bitwise_right_shift((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_right_shift", dt_bitwise_right_shift(NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_right_shift", dt_bitwise_right_shift(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_right_shift", dt_bitwise_right_shift(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_right_shift", dt_bitwise_right_shift(good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bitwise_right_shift", dt_bitwise_right_shift(good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bitwise_right_shift", dt_bitwise_right_shift(good.tensor, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_bitwise_right_shift_(void) {
+  EXPECT(HANDLE, "bitwise_right_shift_", dt_bitwise_right_shift_((dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_right_shift_", dt_bitwise_right_shift_((dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_right_shift_", dt_bitwise_right_shift_((dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_right_shift_", dt_bitwise_right_shift_(NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_right_shift_", dt_bitwise_right_shift_(good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_right_shift_", dt_bitwise_right_shift_(good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "bitwise_right_shift_", dt_bitwise_right_shift_(good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "bitwise_right_shift_", dt_bitwise_right_shift_(good.tensor, NULL, 0, 0, 0.0));
+}
+
 static void test_bitwise_not(void) {
   EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "bitwise_not", dt_bitwise_not((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
@@ -402,6 +448,10 @@ int main(void) {
   test_bitwise_or_();
   test_bitwise_xor();
   test_bitwise_xor_();
+  test_bitwise_left_shift();
+  test_bitwise_left_shift_();
+  test_bitwise_right_shift();
+  test_bitwise_right_shift_();
   test_bitwise_not();
   test_where();
   test_masked_fill();

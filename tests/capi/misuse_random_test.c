@@ -162,6 +162,10 @@ static void test_default_generator(void) {
   EXPECT(TYPE_ERROR, "default_generator", dt_default_generator(DT_DEVICE_TYPE_CPU, 0, NULL));
 }
 
+static void test_has_own_generators(void) {
+  EXPECT(TYPE_ERROR, "has_own_generators", dt_has_own_generators(NULL));
+}
+
 static void test_generator_new(void) {
   EXPECT(VALUE_ERROR, "generator_new", dt_generator_new(99, 0, (dt_generator **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "generator_new", dt_generator_new(DT_DEVICE_TYPE_CPU, -1, (dt_generator **)&out.pointer[0]));
@@ -226,6 +230,7 @@ int main(void) {
   test_bernoulli_();
   test_random_();
   test_default_generator();
+  test_has_own_generators();
   test_generator_new();
   test_generator_device();
   test_generator_manual_seed();

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <dumbtorch.hpp>
 #include <sstream>
+#include <thread>
 
 #include <unistd.h>
 
@@ -222,6 +223,15 @@ void test_safetensors() {
   };
   CHECK(error_of([&] { dt::load_safetensors(path, std::nullopt, watch); }) == DT_STATUS_CANCELLED);
   CHECK(*token == 2 && token.use_count() == 2);
+  // C would write a file of a shorter name.
+  const std::string with_nul = path + std::string("\0.more", 6);
+  CHECK(error_of([&] { dt::save_safetensors(with_nul, {"a"}, {dt::ones({1})}); }) ==
+        DT_STATUS_VALUE_ERROR);
+  CHECK(error_of([&] { dt::nn::Linear(1, 1).save(with_nul); }) == DT_STATUS_VALUE_ERROR);
+  const std::vector<std::string> odd_names = {std::string("a\0b", 3)};
+  CHECK(error_of([&] { dt::save_safetensors(path, odd_names, {dt::ones({1})}); }) ==
+        DT_STATUS_VALUE_ERROR);
+  CHECK(dt::safetensors_names(path).size() == 2);
   struct Mine {};
   try {
     dt::save_safetensors(path, {"a"}, {dt::ones({1})},
@@ -244,6 +254,16 @@ void test_contexts_and_logs() {
     const dt::UseContext use(context);
     dt::set_default_dtype(dt::kFloat64);
     CHECK(dt::ones({1}).dtype() == dt::kFloat64);
+    const dt::UseContext again(context);  // as long as it lasts, and then still
+    dt::set_own_generators(true);
+  }
+  CHECK(!dt::has_own_generators());
+  {
+    const dt::UseContext use(context);
+    CHECK(dt::has_own_generators() && dt::ones({1}).dtype() == dt::kFloat64);
+    std::thread([&] {
+      CHECK(error_of([&] { const dt::UseContext other(context); }) == DT_STATUS_RUNTIME_ERROR);
+    }).join();
   }
   CHECK(dt::ones({1}).dtype() == dt::kFloat32);
   dt::set_log([](dt_log_level, const std::string&) {});

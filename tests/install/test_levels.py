@@ -86,7 +86,7 @@ operator = "abs"
 class = "float"
 inplace = true
 y = "input * input * input"
-grad.input = "grad * T(3) * input * input"
+grad.input = "3 * grad * input * input"
 args.input = "The tensor."
 doc = "input cubed."
 """

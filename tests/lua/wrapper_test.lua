@@ -312,6 +312,38 @@ check.case("absent where that is not the default", function()
   check.same(math.abs(running_mean(0.1) - 0.39) < 1e-6, true)
 end)
 
+check.case("names of files", function()
+  local start = os.tmpname()
+  os.remove(start)
+  local odd = start .. " \255\254'\n\"%s"
+  local one = {dt.ones({1})}
+  dt.save_safetensors(odd, {"a"}, one)
+  check.same(dt.safetensors_names(odd)[1], "a")
+  check.same(os.remove(odd), true)
+  check.error("cannot write ''", dt.save_safetensors, "", {"a"}, one)
+  check.error("save_safetensors: 'path' has an embedded null character", dt.save_safetensors,
+              start .. "\0.safetensors", {"a"}, one)
+  check.error("'names' has an embedded null character", dt.save_safetensors, start, {"a\0b"}, one)
+  check.error("save: 'path' has an embedded null character", function()
+    nn.Linear(1, 1):save(start .. "\0")
+  end)
+  check.same(io.open(start), nil)
+  check.error("'dtype' has an embedded null character", dt.ones, {1}, {dtype = "float32\0"})
+end)
+
+check.case("random numbers of one's own", function()
+  dt.manual_seed(3)
+  local shared = dt.rand({4}):tolist()
+  dt.set_own_generators(true)
+  dt.manual_seed(3)
+  check.same(dt.has_own_generators(), true)
+  check.same(dt.rand({4}):tolist()[1], shared[1])
+  dt.set_own_generators(false)
+  check.same(dt.has_own_generators(), false)
+  dt.manual_seed(3)
+  check.same(dt.rand({4}):tolist()[1], shared[1])
+end)
+
 check.case("garbage does not pile up", function()
   for _ = 1, 400 do dt.zeros({512, 512}) end -- 1 MiB each
   local allocated = dt.memory_stats()

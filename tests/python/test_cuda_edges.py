@@ -91,6 +91,35 @@ def test_losses_of_what_is_not_finite(device):
 
 
 @on_both
+@pytest.mark.parametrize("special", [NAN, INF, -INF])
+@pytest.mark.parametrize("shape", [(2, 3), (4, 8), (2, 3, 1), (2, 3, 700), (1, 5000)])
+def test_constant_statistics_have_a_constant_gradient(device, shape, special):
+    """batch_norm is linear then: what x is does not matter."""
+    x = dt.ones(shape, device=device)
+    x[0, 1] = special
+    x.requires_grad_()
+    mean, var = (dt.full((shape[1],), v, device=device) for v in (0.0, 0.25))
+    g = dt.arange(x.numel(), dtype=dt.float32, device=device).reshape(shape)
+    F.batch_norm(x, mean, var, var * 4, mean, eps=0.0).backward(g)
+    assert dt.equal(x.grad, g * 2)
+
+
+@on_both
+def test_deviations_whose_squares_do_not_fit(device):
+    """The variance is infinite, its root and the gradient of that are not."""
+    for size in (2, 300, 70_000):
+        x = dt.full((3, size), 1e20, device=device) * (dt.arange(size, device=device) % 2)
+        x.requires_grad_()
+        expected = 1e20 * np.std(np.arange(size) % 2, ddof=1)
+        for y in (x.std(1), x.t().contiguous().std(0)):
+            np.testing.assert_allclose(y.detach().cpu().numpy(), [expected] * 3, rtol=1e-5)
+        assert x.var(1).isinf().all().item()
+        (gradient,) = dt.autograd.grad(x.std(1).sum(), x)
+        slope = 0.5e20 / expected / (size - 1)
+        np.testing.assert_allclose(gradient[:, :2].cpu().numpy(), [[-slope, slope]] * 3, rtol=1e-5)
+
+
+@on_both
 def test_a_variance_that_overflows_is_infinite(device):
     """NaN would say that some element is not finite."""
     x = dt.tensor([1e200, -1e200, 3.0] * 50, dtype=dt.float64, device=device)

@@ -120,3 +120,40 @@ def test_other_names(both, same):
         ]  # fmt: skip
 
     check(both, same, run)
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("grad_of", ["self", "other", "both", "none"])
+def test_comparisons_take_part_in_the_graph(both, same, name, grad_of):
+    """With whatever requires grad, and the gradient 0."""
+
+    def run(t):
+        x = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=grad_of in ("self", "both"))
+        other = t.tensor([3.0, 2.0], requires_grad=grad_of in ("other", "both"))
+        y = x * 1
+        getattr(y, name)(other)
+        out = [y.requires_grad, y.is_leaf]
+        if y.requires_grad:
+            (y * other).sum().backward()
+        return out, y, x.grad, other.grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("name", ["tril_", "triu_"])
+@pytest.mark.parametrize("diagonal", [-3, -1, 0, 1, 3])
+def test_triangles_of_expanded_memory(both, same, name, diagonal):
+    """They write nothing but zeros, so it does not matter how often."""
+
+    def run(t):
+        row, column = t.arange(1.0, 4.0), t.arange(1.0, 4.0).reshape(3, 1)
+        batch = t.arange(1.0, 7.0).reshape(2, 3)
+        views = (
+            row.expand(3, 3),
+            column.expand(3, 4),
+            batch.expand(4, 2, 3),
+            t.ones(()).expand(2, 2),
+        )
+        return [getattr(v, name)(diagonal) for v in views] + [row, column, batch]
+
+    same(*both(run))

@@ -92,11 +92,12 @@ OF_ONE = [
     *(f"x.clone().{f}" for f in ("square_()", "pow_(True)", "div_(2)", "exp_()", "requires_grad_()")),
     *(f"m.pow({a})" for a in ("x, True", "x, False", "True, x", "x, 2", "x, 0.5", "2, x")),
     "1 / x",
+    *(f"{a} {op} {b}" for op in ("<<", ">>") for a, b in (("x", 2), ("x", -1), ("x", True), ("x", 1.5), (3, "x"))),
 ]  # fmt: skip
 OF_TWO = [
     *(f"m.{f}(x, y)" for f in ("add", "sub", "mul", "div", "floor_divide", "remainder", "maximum",
                                "pow", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "eq",
-                               "isclose")),
+                               "isclose", "bitwise_left_shift", "bitwise_right_shift")),
     *(f"{FUNCTIONS}{f}(x, y, reduction='{r}')" for r in ("none", "mean")
       for f in ("mse_loss", "l1_loss", "binary_cross_entropy_with_logits")),
     f"{FUNCTIONS}binary_cross_entropy(x > 9 if x.dtype == m.bool else x * 0, y > 9 if y.dtype == "

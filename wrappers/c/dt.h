@@ -1789,7 +1789,7 @@ static inline dt_tensor_list *T_data_loader_next(dt_data_loader *self) {
   return T_own_tensor_list_(result);
 }
 
-/** T_read_idx(path: str)
+/** T_read_idx(path: path)
  * Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64. */
 static inline dt_tensor *T_read_idx(const char *path) {
   dt_tensor *result = NULL;
@@ -1798,7 +1798,7 @@ static inline dt_tensor *T_read_idx(const char *path) {
   return T_own_tensor_(result);
 }
 
-/** T_save_safetensors(path: str, names: str[], tensors: tensor[], .progress: callback? = absent)
+/** T_save_safetensors(path: path, names: str[], tensors: tensor[], .progress: callback? = absent)
  * Writes tensors in the safetensors format. */
 typedef struct {
   T_Progress progress;
@@ -1845,7 +1845,7 @@ static inline dt_string_list *T_do_load_safetensors_bytes(
   T_OPTIONS_(load_safetensors_bytes, \
     T_do_load_safetensors_bytes(data, &T_load_safetensors_bytes_o), __VA_ARGS__)
 
-/** T_load_safetensors(path: str, .only: str[]? = absent, .progress: callback? = absent, .tensors:
+/** T_load_safetensors(path: path, .only: str[]? = absent, .progress: callback? = absent, .tensors:
  *     where this result goes)
  * Reads tensors of a safetensors file, in the order of the file or of the names in `only`. */
 typedef struct {
@@ -1874,7 +1874,7 @@ static inline dt_string_list *T_do_load_safetensors(
   T_OPTIONS_(load_safetensors, \
     T_do_load_safetensors(path, &T_load_safetensors_o), __VA_ARGS__)
 
-/** T_safetensors_names(path: str)
+/** T_safetensors_names(path: path)
  * The names of the tensors in a safetensors file. */
 static inline dt_string_list *T_safetensors_names(const char *path) {
   dt_string_list *result = NULL;
@@ -3091,7 +3091,7 @@ static inline dt_status T_do_module_load_state_dict(
   T_OPTIONS_(module_load_state_dict, \
     T_do_module_load_state_dict(self, names, tensors, &T_module_load_state_dict_o), __VA_ARGS__)
 
-/** T_module_save(self: module, path: str)
+/** T_module_save(self: module, path: path)
  * Writes parameters and buffers under their state-dict names. */
 static inline dt_status T_module_save(dt_module *self, const char *path) {
   if (T_stopped_()) return T_status();
@@ -3099,7 +3099,7 @@ static inline dt_status T_module_save(dt_module *self, const char *path) {
   return T_status();
 }
 
-/** T_module_load(self: module, path: str, .strict: bool = true)
+/** T_module_load(self: module, path: path, .strict: bool = true)
  * Sets parameters and buffers from a file. */
 typedef struct {
   int strict;
@@ -5111,6 +5111,47 @@ static inline dt_tensor *T_do_bitwise_xor_(dt_tensor *input, T_Operand other) {
 }
 #define T_bitwise_xor_(input, other) T_do_bitwise_xor_(input, T_OP(other))
 
+/** T_bitwise_left_shift(input: tensor, other: operand)
+ * input * 2^other of integers; 0 where other is negative or not less than the number of bits. */
+static inline dt_tensor *T_do_bitwise_left_shift(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bitwise_left_shift(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_bitwise_left_shift(input, other) T_do_bitwise_left_shift(input, T_OP(other))
+
+/** T_bitwise_left_shift_(input: tensor, other: operand)
+ * In-place version of `bitwise_left_shift`. */
+static inline dt_tensor *T_do_bitwise_left_shift_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_bitwise_left_shift_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_bitwise_left_shift_(input, other) T_do_bitwise_left_shift_(input, T_OP(other))
+
+/** T_bitwise_right_shift(input: tensor, other: operand)
+ * input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than
+ * the number of bits. */
+static inline dt_tensor *T_do_bitwise_right_shift(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bitwise_right_shift(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_bitwise_right_shift(input, other) T_do_bitwise_right_shift(input, T_OP(other))
+
+/** T_bitwise_right_shift_(input: tensor, other: operand)
+ * In-place version of `bitwise_right_shift`. */
+static inline dt_tensor *T_do_bitwise_right_shift_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_bitwise_right_shift_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_bitwise_right_shift_(input, other) T_do_bitwise_right_shift_(input, T_OP(other))
+
 /** T_bitwise_not(input: tensor)
  * Bitwise complement of integers; logical not of bools. */
 static inline dt_tensor *T_bitwise_not(dt_tensor *input) {
@@ -5439,7 +5480,8 @@ static inline dt_tensor *T_do_random_(
     T_do_random_(input, low, high, &T_random__o), __VA_ARGS__)
 
 /** T_manual_seed(seed: i64)
- * Seeds the default generator of every device. */
+ * Seeds the default generators of all devices: the process's, or the context's own after
+ * set_own_generators. */
 static inline dt_status T_manual_seed(int64_t seed) {
   if (T_stopped_()) return T_status();
   T_check(dt_manual_seed(seed));
@@ -5447,7 +5489,8 @@ static inline dt_status T_manual_seed(int64_t seed) {
 }
 
 /** T_default_generator(.device: device? = absent)
- * The generator that is used on a device when none is given. */
+ * The generator that is used on a device when none is given: the process's, or the context's own
+ * after set_own_generators. */
 typedef struct {
   T_Device device;
 } T_default_generator_options;
@@ -5465,6 +5508,25 @@ static inline dt_generator *T_do_default_generator(const T_default_generator_opt
 #define T_default_generator_with_(...) \
   T_OPTIONS_(default_generator, \
     T_do_default_generator(&T_default_generator_o), __VA_ARGS__)
+
+/** T_set_own_generators(mode: bool)
+ * Gives this context (a thread's, unless another is swapped in) default generators of its own,
+ * one for each device, with an unpredictable seed until manual_seed. Without, all threads draw
+ * from the process's: what one of them gets depends on how many the others took. */
+static inline dt_status T_set_own_generators(int mode) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_own_generators(mode));
+  return T_status();
+}
+
+/** T_has_own_generators()
+ * Whether this context has default generators of its own. */
+static inline int32_t T_has_own_generators(void) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_has_own_generators(&result));
+  return result;
+}
 
 /** T_generator_new(.device: device? = absent)
  * A new generator, seeded with a fixed number. */

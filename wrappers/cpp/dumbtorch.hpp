@@ -143,8 +143,8 @@ using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
 // Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
-// whether that makes another try worth while. It may release handles and make small calls; it must
-// not use what the failing call works on.
+// whether that makes another try worth while. It may release handles and make small calls, but not
+// use what the failing call works on; a call in it that needs memory in vain fails at once.
 using MemoryHook = std::function<bool(int64_t bytes)>;
 // Called while a long piece of work goes on. If it gives true, the work stops and the call fails
 // with DT_STATUS_CANCELLED.
@@ -480,6 +480,15 @@ class Tensor {
   Tensor bitwise_xor(const Operand& other) const;
   // In-place version of `bitwise_xor`.
   const Tensor& bitwise_xor_(const Operand& other) const;
+  // input * 2^other of integers; 0 where other is negative or not less than the number of bits.
+  Tensor bitwise_left_shift(const Operand& other) const;
+  // In-place version of `bitwise_left_shift`.
+  const Tensor& bitwise_left_shift_(const Operand& other) const;
+  // input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than the
+  // number of bits.
+  Tensor bitwise_right_shift(const Operand& other) const;
+  // In-place version of `bitwise_right_shift`.
+  const Tensor& bitwise_right_shift_(const Operand& other) const;
   // Bitwise complement of integers; logical not of bools.
   Tensor bitwise_not() const;
   // The input with value where the mask holds. The result has the input's dtype.
@@ -1794,11 +1803,11 @@ inline void Module::load_state_dict(
 }
 
 inline void Module::save(const std::string& path) const {
-  detail::check(dt_module_save(handle(), path.c_str()));
+  detail::check(dt_module_save(handle(), detail::text(path)));
 }
 
 inline void Module::load(const std::string& path, bool strict) const {
-  detail::check(dt_module_load(handle(), path.c_str(), strict));
+  detail::check(dt_module_load(handle(), detail::text(path), strict));
 }
 
 inline void Module::to(std::optional<Device> device, std::optional<DType> dtype) const {
@@ -1837,15 +1846,15 @@ inline Module Module::child(int64_t index) const {
 }
 
 inline void Module::register_parameter(const std::string& name, const Tensor& param) const {
-  detail::check(dt_module_register_parameter(handle(), name.c_str(), param.handle()));
+  detail::check(dt_module_register_parameter(handle(), detail::text(name), param.handle()));
 }
 
 inline void Module::register_buffer(const std::string& name, const Tensor& buffer) const {
-  detail::check(dt_module_register_buffer(handle(), name.c_str(), buffer.handle()));
+  detail::check(dt_module_register_buffer(handle(), detail::text(name), buffer.handle()));
 }
 
 inline void Module::register_module(const std::string& name, const Module& child) const {
-  detail::check(dt_module_register_module(handle(), name.c_str(), child.handle()));
+  detail::check(dt_module_register_module(handle(), detail::text(name), child.handle()));
 }
 
 inline void Module::append(const Module& child) const {
@@ -1884,12 +1893,12 @@ inline int64_t Optimizer::group_count() const {
 
 inline double Optimizer::get(const std::string& name, int64_t group) const {
   double out = 0;
-  detail::check(dt_optimizer_get(handle(), name.c_str(), group, &out));
+  detail::check(dt_optimizer_get(handle(), detail::text(name), group, &out));
   return out;
 }
 
 inline void Optimizer::set(const std::string& name, double value, int64_t group) const {
-  detail::check(dt_optimizer_set(handle(), name.c_str(), value, group));
+  detail::check(dt_optimizer_set(handle(), detail::text(name), value, group));
 }
 
 inline OptimizerStateDictResult Optimizer::state_dict() const {
@@ -2493,6 +2502,32 @@ inline const Tensor& Tensor::bitwise_xor_(const Operand& other) const {
   return *this;
 }
 
+inline Tensor Tensor::bitwise_left_shift(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bitwise_left_shift(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::bitwise_left_shift_(const Operand& other) const {
+  detail::check(dt_bitwise_left_shift_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::bitwise_right_shift(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bitwise_right_shift(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::bitwise_right_shift_(const Operand& other) const {
+  detail::check(dt_bitwise_right_shift_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
 inline Tensor Tensor::bitwise_not() const {
   dt_tensor* out = nullptr;
   detail::check(dt_bitwise_not(handle(), &out));
@@ -3084,7 +3119,7 @@ inline Module Conv2d(
   options_c.dilation_n = dilation_all.size();
   options_c.groups = options.groups;
   options_c.bias = options.bias;
-  options_c.padding_mode = options.padding_mode.c_str();
+  options_c.padding_mode = detail::text(options.padding_mode);
   options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
   options_c.device_index = options.device ? options.device->index : 0;
   options_c.dtype = detail::number(options.dtype);
@@ -3668,7 +3703,7 @@ inline void save_safetensors(
     Progress progress = {}) {
   const bool progress_given = static_cast<bool>(progress);
   detail::check(dt_save_safetensors(
-    path.c_str(), names.data(), names.size(), tensors.data(), tensors.size(),
+    detail::text(path), names.data(), names.size(), tensors.data(), tensors.size(),
     progress_given ? detail::call_progress : nullptr, detail::box(std::move(progress)),
     detail::drop<Progress>));
 }
@@ -3690,7 +3725,7 @@ inline LoadSafetensorsResult load_safetensors(
   dt_string_list* names = nullptr;
   dt_tensor_list* tensors = nullptr;
   detail::check(dt_load_safetensors(
-    path.c_str(), only.data(), only.size(), progress_given ? detail::call_progress : nullptr,
+    detail::text(path), only.data(), only.size(), progress_given ? detail::call_progress : nullptr,
     detail::box(std::move(progress)), detail::drop<Progress>, &names, &tensors));
   return {detail::take_strings(names), detail::take_tensors(tensors)};
 }
@@ -3698,7 +3733,7 @@ inline LoadSafetensorsResult load_safetensors(
 // The names of the tensors in a safetensors file.
 inline std::vector<std::string> safetensors_names(const std::string& path) {
   dt_string_list* out = nullptr;
-  detail::check(dt_safetensors_names(path.c_str(), &out));
+  detail::check(dt_safetensors_names(detail::text(path), &out));
   return detail::take_strings(out);
 }
 
@@ -3733,7 +3768,7 @@ inline void cuda_set_device(int64_t index) {
 inline Device device_from_text(const std::string& text) {
   dt_device_type out_type = 0;
   int64_t out_index = 0;
-  detail::check(dt_device_from_text(text.c_str(), &out_type, &out_index));
+  detail::check(dt_device_from_text(detail::text(text), &out_type, &out_index));
   return Device(static_cast<DeviceType>(out_type), out_index);
 }
 
@@ -3910,7 +3945,7 @@ inline Tensor triu(const Tensor& input, int64_t diagonal = 0) {
 // input[index] of Python. A view, unless there are tensors.
 inline Tensor at(const Tensor& input, const std::string& index, const TensorRefs& tensors = {}) {
   dt_tensor* out = nullptr;
-  detail::check(dt_at(input.handle(), index.c_str(), tensors.data(), tensors.size(), &out));
+  detail::check(dt_at(input.handle(), detail::text(index), tensors.data(), tensors.size(), &out));
   return Tensor(out);
 }
 
@@ -3919,7 +3954,7 @@ inline const Tensor& set_at(
     const Tensor& input, const std::string& index, const Operand& value,
     const TensorRefs& tensors = {}) {
   detail::check(dt_set_at(
-    input.handle(), index.c_str(), value.tensor(), value.number().kind(), value.number().i(),
+    input.handle(), detail::text(index), value.tensor(), value.number().kind(), value.number().i(),
     value.number().f(), tensors.data(), tensors.size()));
   return input;
 }
@@ -3954,7 +3989,7 @@ inline Tensor addmm(
 // itself.
 inline Module module_new(const std::string& kind) {
   dt_module* out = nullptr;
-  detail::check(dt_module_new(kind.c_str(), &out));
+  detail::check(dt_module_new(detail::text(kind), &out));
   return dumbtorch::Module(out);
 }
 
@@ -4218,6 +4253,14 @@ inline Tensor bitwise_xor(const Tensor& input, const Operand& other) {
   return input.bitwise_xor(other);
 }
 
+inline Tensor bitwise_left_shift(const Tensor& input, const Operand& other) {
+  return input.bitwise_left_shift(other);
+}
+
+inline Tensor bitwise_right_shift(const Tensor& input, const Operand& other) {
+  return input.bitwise_right_shift(other);
+}
+
 inline Tensor bitwise_not(const Tensor& input) {
   return input.bitwise_not();
 }
@@ -4328,17 +4371,33 @@ inline Tensor bernoulli(const Tensor& input, const Generator& generator = {}) {
   return input.bernoulli(generator);
 }
 
-// Seeds the default generator of every device.
+// Seeds the default generators of all devices: the process's, or the context's own after
+// set_own_generators.
 inline void manual_seed(int64_t seed) {
   detail::check(dt_manual_seed(seed));
 }
 
-// The generator that is used on a device when none is given.
+// The generator that is used on a device when none is given: the process's, or the context's own
+// after set_own_generators.
 inline Generator default_generator(std::optional<Device> device = std::nullopt) {
   dt_generator* out = nullptr;
   detail::check(dt_default_generator(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
   return dumbtorch::Generator(out);
+}
+
+// Gives this context (a thread's, unless another is swapped in) default generators of its own, one
+// for each device, with an unpredictable seed until manual_seed. Without, all threads draw from the
+// process's: what one of them gets depends on how many the others took.
+inline void set_own_generators(bool mode) {
+  detail::check(dt_set_own_generators(mode));
+}
+
+// Whether this context has default generators of its own.
+inline bool has_own_generators() {
+  int32_t out = 0;
+  detail::check(dt_has_own_generators(&out));
+  return out != 0;
 }
 
 // A new generator, seeded with a fixed number.
@@ -4710,7 +4769,7 @@ inline dumbtorch::DataLoader DataLoader(
 // Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
 inline Tensor read_idx(const std::string& path) {
   dt_tensor* out = nullptr;
-  detail::check(dt_read_idx(path.c_str(), &out));
+  detail::check(dt_read_idx(detail::text(path), &out));
   return Tensor(out);
 }
 
@@ -5142,6 +5201,16 @@ inline Tensor operator^(const Tensor& a, const Operand& b) { return a.bitwise_xo
 inline Tensor operator^(const Scalar& a, const Tensor& b) { return b.bitwise_xor(a); }
 inline Tensor& operator^=(Tensor& a, const Operand& b) {
   a.bitwise_xor_(b);
+  return a;
+}
+inline Tensor operator<<(const Tensor& a, const Operand& b) { return a.bitwise_left_shift(b); }
+inline Tensor& operator<<=(Tensor& a, const Operand& b) {
+  a.bitwise_left_shift_(b);
+  return a;
+}
+inline Tensor operator>>(const Tensor& a, const Operand& b) { return a.bitwise_right_shift(b); }
+inline Tensor& operator>>=(Tensor& a, const Operand& b) {
+  a.bitwise_right_shift_(b);
   return a;
 }
 inline Tensor operator~(const Tensor& a) { return a.bitwise_not(); }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -35,16 +36,29 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-// An exception that was thrown inside of a callback, while it passes through the C API.
-inline std::exception_ptr& pending_exception() {
-  thread_local std::exception_ptr pending;
+// An exception that was thrown inside of a callback, while it passes through the C API. A plain
+// pointer, since callbacks also run while a thread ends and its other variables are gone.
+inline std::exception_ptr*& pending_exception() {
+  thread_local std::exception_ptr* pending = nullptr;
   return pending;
+}
+
+inline std::exception_ptr take_pending_exception() {
+  const std::unique_ptr<std::exception_ptr> taken(std::exchange(pending_exception(), nullptr));
+  return taken ? *taken : nullptr;
+}
+
+inline void keep_exception() {
+  take_pending_exception();
+  pending_exception() = new (std::nothrow) std::exception_ptr(std::current_exception());
 }
 
 inline void check(dt_status status) {
   if (status == DT_STATUS_OK) return;
-  if (status == DT_STATUS_CALLBACK && pending_exception()) {
-    std::rethrow_exception(std::exchange(pending_exception(), nullptr));
+  if (status == DT_STATUS_CALLBACK) {
+    if (const std::exception_ptr original = take_pending_exception()) {
+      std::rethrow_exception(original);
+    }
   }
   throw Error(status, dt_error_message());
 }
@@ -58,10 +72,10 @@ dt_status guarded(Body body) noexcept {
   } catch (const Error& e) {
     return dt_error_set(e.code(), e.what());
   } catch (const std::exception& e) {
-    pending_exception() = std::current_exception();
+    keep_exception();
     return dt_error_set(DT_STATUS_CALLBACK, e.what());
   } catch (...) {
-    pending_exception() = std::current_exception();
+    keep_exception();
     return dt_error_set(DT_STATUS_CALLBACK, "unknown exception");
   }
 }
@@ -77,10 +91,11 @@ void drop(void* user_data) {
   delete static_cast<Function*>(user_data);
 }
 
-// The object that stands for an absent one. T may be incomplete where this is mentioned.
+// The object that stands for an absent one, never destroyed: the destructors of static objects call
+// the library too. T may be incomplete where this is mentioned.
 template <class T>
 const T& none() {
-  static const T nothing;
+  static const T& nothing = *new T;
   return nothing;
 }
 
@@ -89,6 +104,14 @@ template <class T>
 const T* address(const std::vector<T>& list) {
   static const T nothing{};
   return list.empty() ? &nothing : list.data();
+}
+
+// C reads up to the first NUL: a string that has one inside would become another one.
+inline const char* text(const std::string& value) {
+  if (value.find('\0') != std::string::npos) {
+    throw Error(DT_STATUS_VALUE_ERROR, "embedded null character");
+  }
+  return value.c_str();
 }
 
 // Shared ownership of a handle.
@@ -170,7 +193,7 @@ class Strings {
   Strings(std::nullopt_t) : absent_(true) {}
   Strings(std::initializer_list<const char*> values) : pointers_(values) {}
   Strings(const std::vector<std::string>& values) {
-    for (const std::string& value : values) pointers_.push_back(value.c_str());
+    for (const std::string& value : values) pointers_.push_back(detail::text(value));
   }
   const char* const* data() const { return absent_ ? nullptr : detail::address(pointers_); }
   int64_t size() const { return static_cast<int64_t>(pointers_.size()); }
@@ -273,7 +296,7 @@ int32_t number(const std::optional<Enum>& value) {
 }
 
 inline const char* text(const std::optional<std::string>& value) {
-  return value ? value->c_str() : nullptr;
+  return value ? text(*value) : nullptr;
 }
 
 // ---- results

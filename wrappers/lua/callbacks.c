@@ -113,9 +113,6 @@ void dtt_drop(void* user_data) {
 
 /* ---- calls */
 
-/* A callback has failed on its Lua thread since the last call came back. */
-static __thread int has_failed;
-
 typedef struct frame {
   const dtt_callback* callback;
   int reference;
@@ -175,7 +172,6 @@ dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell*
   lua_pushcfunction(L, body);
   lua_pushlightuserdata(L, &f);
   if (!lua_pcall(L, 1, 0, 0)) return DT_STATUS_OK;
-  has_failed = 1;
   message = lua_tostring(L, -1);
   status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
   keep_error(L);
@@ -188,12 +184,10 @@ static int nothing(lua_State* L) {
 }
 
 void dtl_check(lua_State* L, dt_status status) {
-  if (has_failed) { /* LuaJIT still takes that thread for the running one: a call corrects it */
-    has_failed = 0;
-    lua_pushcfunction(L, nothing);
-    lua_call(L, 0, 0);
-  }
   if (status == DT_STATUS_OK) return;
+  /* If a callback has run, LuaJIT takes its thread for the running one until this one calls. */
+  lua_pushcfunction(L, nothing);
+  lua_call(L, 0, 0);
   if (status == DT_STATUS_CALLBACK) {
     lua_pushlightuserdata(L, &pending_key);
     lua_rawget(L, LUA_REGISTRYINDEX);

@@ -247,16 +247,21 @@ static int read_value(const place* at, int slot, dtt_cell* out) {
     default:
       if (type != LUA_TSTRING) return 0;
   }
+  out->p = (void*)lua_tolstring(L, slot, &n);
+  if (kind == DTT_BYTES) {
+    out[1].i = (int64_t)n;
+    return 1;
+  }
+  /* C reads up to the first NUL: a string that has one inside would become another one. */
+  if (strlen((const char*)out->p) != n)
+    dtl_error(L, "%s: '%s' has an embedded null character", at->function, at->item->name);
   if (kind == DTT_ENUM) return read_enum(at, slot, out);
   if (kind == DTT_DEVICE) {
     dt_device_type device = 0;
     if (dt_device_from_text(lua_tostring(L, slot), &device, &out[1].i))
       dtl_error(L, "%s: '%s' is not a device", at->function, lua_tostring(L, slot));
     dtt_note_device(pressure(L), out->i = device, out[1].i);
-    return 1;
   }
-  out->p = (void*)lua_tolstring(L, slot, &n);
-  if (kind == DTT_BYTES) out[1].i = (int64_t)n;
   return 1;
 }
 

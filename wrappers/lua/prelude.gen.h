@@ -114,6 +114,7 @@ static const char prelude[] =
 "meta.__pow = op.pow\n"
 "meta.__band, meta.__bor = binary(op[\"and\"], op[\"and\"]), binary(op[\"or\"], op[\"or\"])\n"
 "meta.__bxor = binary(op.xor, op.xor)\n"
+"meta.__shl, meta.__shr = binary(op.lshift), binary(op.rshift)\n"
 "meta.__unm = function(a) return op.neg(a) end -- Lua passes the operand twice\n"
 "meta.__bnot = function(a) return op.invert(a) end\n"
 "meta.__eq = methods.is_same -- it has to be true or false in Lua: whether both are one tensor\n"

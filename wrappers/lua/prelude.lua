@@ -112,6 +112,7 @@ meta.__mod, meta.__idiv = binary(op.mod), binary(op.floordiv)
 meta.__pow = op.pow
 meta.__band, meta.__bor = binary(op["and"], op["and"]), binary(op["or"], op["or"])
 meta.__bxor = binary(op.xor, op.xor)
+meta.__shl, meta.__shr = binary(op.lshift), binary(op.rshift)
 meta.__unm = function(a) return op.neg(a) end -- Lua passes the operand twice
 meta.__bnot = function(a) return op.invert(a) end
 meta.__eq = methods.is_same -- it has to be true or false in Lua: whether both are one tensor

@@ -4,7 +4,9 @@
 static int32_t py_on_tensor_hook(int64_t id, int64_t grad, int64_t *out);
 static dt_status on_tensor_hook(void *user_data, dt_tensor *grad, dt_tensor **out) {
   int64_t out_handle = 0;
-  const int32_t status = py_on_tensor_hook((int64_t)(intptr_t)user_data, (int64_t)(intptr_t)grad, &out_handle);
+  dt_status status = 0;
+  if (!python_runs()) return python_has_ended();
+  CALL_PYTHON(status = py_on_tensor_hook((int64_t)(intptr_t)user_data, (int64_t)(intptr_t)grad, &out_handle));
   if (!status) *out = (dt_tensor *)(intptr_t)out_handle;
   return status;
 }
@@ -12,20 +14,26 @@ static dt_status on_tensor_hook(void *user_data, dt_tensor *grad, dt_tensor **ou
 static int32_t py_on_custom_backward(int64_t id, const int64_t *grads, int64_t grads_n, const int64_t *saved, int64_t saved_n, int64_t *out);
 static dt_status on_custom_backward(void *user_data, dt_tensor *const *grads, int64_t grads_n, dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out) {
   int64_t out_handle = 0;
-  const int32_t status = py_on_custom_backward((int64_t)(intptr_t)user_data, (const int64_t *)grads, grads_n, (const int64_t *)saved, saved_n, &out_handle);
+  dt_status status = 0;
+  if (!python_runs()) return python_has_ended();
+  CALL_PYTHON(status = py_on_custom_backward((int64_t)(intptr_t)user_data, (const int64_t *)grads, grads_n, (const int64_t *)saved, saved_n, &out_handle));
   if (!status) *out = (dt_tensor_list *)(intptr_t)out_handle;
   return status;
 }
 
 static int32_t py_on_memory_hook(int64_t id, int64_t bytes, int32_t *out);
 static dt_status on_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
-  const int32_t status = py_on_memory_hook((int64_t)(intptr_t)user_data, bytes, out);
+  dt_status status = 0;
+  if (!python_runs()) return python_has_ended();
+  CALL_PYTHON(status = py_on_memory_hook((int64_t)(intptr_t)user_data, bytes, out));
   return status;
 }
 
 static int32_t py_on_progress(int64_t id, int64_t done, int64_t total, int32_t *stop);
 static dt_status on_progress(void *user_data, int64_t done, int64_t total, int32_t *stop) {
-  const int32_t status = py_on_progress((int64_t)(intptr_t)user_data, done, total, stop);
+  dt_status status = 0;
+  if (!python_runs()) return python_has_ended();
+  CALL_PYTHON(status = py_on_progress((int64_t)(intptr_t)user_data, done, total, stop));
   return status;
 }
 
@@ -1917,6 +1925,26 @@ static int32_t py_bitwise_xor_(int64_t input, int64_t other, int32_t other_kind,
   return dt_bitwise_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
+static int64_t py_bitwise_left_shift(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_bitwise_left_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_bitwise_left_shift_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_bitwise_left_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_bitwise_right_shift(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_bitwise_right_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_bitwise_right_shift_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_bitwise_right_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
 static int64_t py_bitwise_not(int64_t input) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_not((dt_tensor *)(intptr_t)input, &out);
@@ -2011,6 +2039,15 @@ static int64_t py_default_generator(int32_t device_type, int64_t device_index) {
   dt_generator *out = NULL;
   (void)!dt_default_generator(device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_set_own_generators(int32_t mode) {
+  return dt_set_own_generators(mode);
+}
+
+static int32_t py_has_own_generators(void) {
+  int32_t out = 0;
+  return dt_has_own_generators(&out) ? -1 : out;
 }
 
 static int64_t py_generator_new(int32_t device_type, int64_t device_index) {

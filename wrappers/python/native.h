@@ -5,8 +5,10 @@
 #define DUMBTORCH_PYTHON_NATIVE_H
 
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "dumbtorch.h"
 
@@ -17,11 +19,37 @@ typedef struct {
   double f;
 } py_scalar;
 
-/* ---- what Python keeps alive for the library, by number */
+/* ---- calls of Python functions
+ *
+ * The library outlives the interpreter: handlers of C's atexit may call it, and with it Python
+ * functions that it still has. And when the interpreter ends, it ends the threads that wait for it
+ * with pthread_exit, which would unwind the library's frames below the function: such a thread
+ * waits for the end of the process instead, as all do from Python 3.14 on. */
 
+static int python_runs(void) {
+  return PyGILState_GetThisThreadState() || Py_IsInitialized();
+}
+
+static void wait_for_exit(void* unused) {
+  (void)unused;
+  for (;;) pause();
+}
+
+static dt_status python_has_ended(void) {
+  return dt_error_set(DT_STATUS_CALLBACK, "the Python function cannot run: Python has ended");
+}
+
+#define CALL_PYTHON(call)                      \
+  do {                                         \
+    pthread_cleanup_push(wait_for_exit, NULL); \
+    call;                                      \
+    pthread_cleanup_pop(0);                    \
+  } while (0)
+
+/* What Python keeps alive for the library, by number. */
 static void py_on_drop(int64_t id);
 static void on_drop(void* user_data) {
-  py_on_drop((int64_t)(intptr_t)user_data);
+  if (python_runs()) CALL_PYTHON(py_on_drop((int64_t)(intptr_t)user_data));
 }
 
 /* ---- lists and text */

@@ -126,6 +126,24 @@ static dt_status call_ixor(const Operand *a, const Operand *b, dt_tensor **out) 
   return dt_bitwise_xor_(a->handle, b->handle, b->kind, b->i, b->f);
 }
 
+static dt_status call_lshift(const Operand *a, const Operand *b, dt_tensor **out) {
+  return dt_bitwise_left_shift(a->handle, b->handle, b->kind, b->i, b->f, out);
+}
+
+static dt_status call_ilshift(const Operand *a, const Operand *b, dt_tensor **out) {
+  (void)out;
+  return dt_bitwise_left_shift_(a->handle, b->handle, b->kind, b->i, b->f);
+}
+
+static dt_status call_rshift(const Operand *a, const Operand *b, dt_tensor **out) {
+  return dt_bitwise_right_shift(a->handle, b->handle, b->kind, b->i, b->f, out);
+}
+
+static dt_status call_irshift(const Operand *a, const Operand *b, dt_tensor **out) {
+  (void)out;
+  return dt_bitwise_right_shift_(a->handle, b->handle, b->kind, b->i, b->f);
+}
+
 static dt_status call_invert(dt_tensor *a, dt_tensor **out) {
   return dt_bitwise_not(a, out);
 }
@@ -154,6 +172,6 @@ static dt_status reflected_xor(const Operand *a, const Operand *b, dt_tensor **o
   return call_xor(b, a, out);
 }
 
-#define DT_BINARY_OPERATORS(X) X(matmul, 0, NULL) X(add, 1, reflected_add) X(sub, 1, reflected_sub) X(mul, 1, reflected_mul) X(truediv, 1, NULL) X(floordiv, 1, NULL) X(mod, 1, NULL) X(pow, 1, call_pow) X(eq, 1, NULL) X(ne, 1, NULL) X(lt, 1, NULL) X(le, 1, NULL) X(gt, 1, NULL) X(ge, 1, NULL) X(and, 1, reflected_and) X(or, 1, reflected_or) X(xor, 1, reflected_xor)
-#define DT_INPLACE_OPERATORS(X) X(iadd) X(isub) X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(iand) X(ior) X(ixor)
+#define DT_BINARY_OPERATORS(X) X(matmul, 0, NULL) X(add, 1, reflected_add) X(sub, 1, reflected_sub) X(mul, 1, reflected_mul) X(truediv, 1, NULL) X(floordiv, 1, NULL) X(mod, 1, NULL) X(pow, 1, call_pow) X(eq, 1, NULL) X(ne, 1, NULL) X(lt, 1, NULL) X(le, 1, NULL) X(gt, 1, NULL) X(ge, 1, NULL) X(and, 1, reflected_and) X(or, 1, reflected_or) X(xor, 1, reflected_xor) X(lshift, 1, NULL) X(rshift, 1, NULL)
+#define DT_INPLACE_OPERATORS(X) X(iadd) X(isub) X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(iand) X(ior) X(ixor) X(ilshift) X(irshift)
 #define DT_UNARY_OPERATORS(X) X(neg) X(abs) X(invert)

@@ -383,6 +383,8 @@ static PyType_Slot kSlots[] = {
     {Py_nb_and, slot_and},
     {Py_nb_or, slot_or},
     {Py_nb_xor, slot_xor},
+    {Py_nb_lshift, slot_lshift},
+    {Py_nb_rshift, slot_rshift},
     {Py_nb_negative, slot_neg},
     {Py_nb_absolute, slot_abs},
     {Py_nb_invert, slot_invert},
@@ -396,6 +398,8 @@ static PyType_Slot kSlots[] = {
     {Py_nb_inplace_and, slot_iand},
     {Py_nb_inplace_or, slot_ior},
     {Py_nb_inplace_xor, slot_ixor},
+    {Py_nb_inplace_lshift, slot_ilshift},
+    {Py_nb_inplace_rshift, slot_irshift},
     {0, NULL},
 };
 

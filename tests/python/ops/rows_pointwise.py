@@ -118,6 +118,13 @@ def binary(
 
 binary("add", lambda t, a, b: a + b, dtypes=ALL, inplace=lambda t, a, b: a.add_(b))
 binary("add", lambda t, a, b: t.add(a, b, alpha=3), inplace=lambda t, a, b: a.add_(b, alpha=3))
+binary(
+    "add",
+    lambda t, a, b: t.add(a, b, alpha=-1),
+    dtypes=ALL,
+    orders=1,
+    inplace=lambda t, a, b: a.add_(b, alpha=-1),
+)
 binary("sub", lambda t, a, b: a - b, inplace=lambda t, a, b: a.sub_(b))
 binary("sub", lambda t, a, b: t.sub(a, b, alpha=3), inplace=lambda t, a, b: a.sub_(b, alpha=3))
 binary("rsub", lambda t, a, b: t.rsub(a, b))
@@ -171,6 +178,10 @@ binary("bitwise_or", lambda t, a, b: a | b, dtypes=INTEGERS + ("bool",), orders=
        inplace=lambda t, a, b: a.bitwise_or_(b))  # fmt: skip
 binary("bitwise_xor", lambda t, a, b: a ^ b, dtypes=INTEGERS + ("bool",), orders=0,
        inplace=lambda t, a, b: a.bitwise_xor_(b))  # fmt: skip
+binary("bitwise_left_shift", lambda t, a, b: a << b, dtypes=INTEGERS, low=-5, high=99, orders=0,
+       inplace=lambda t, a, b: a.bitwise_left_shift_(b))  # fmt: skip
+binary("bitwise_right_shift", lambda t, a, b: a >> b, dtypes=INTEGERS, low=-99, high=99, orders=0,
+       inplace=lambda t, a, b: a.bitwise_right_shift_(b))  # fmt: skip
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     binary(name, lambda t, a, b, name=name: getattr(t, name)(a, b), dtypes=ALL, orders=0)
 

@@ -154,25 +154,31 @@ REDUCE = {
     "argmin": lambda t, x: x.argmin(0), "all max": lambda t, x: x.max(), "all min": lambda t, x: x.min(),
     "sum": lambda t, x: x.sum(), "mean": lambda t, x: x.mean(), "prod": lambda t, x: x.prod(),
     "any": lambda t, x: x.any(), "all": lambda t, x: x.all(), "cumsum": lambda t, x: x.cumsum(0),
-    "var": lambda t, x: x.var(correction=0), "norm": lambda t, x: x.norm(),
-    "norm inf": lambda t, x: x.norm(INF), "norm 1": lambda t, x: x.norm(1),
+    "var": lambda t, x: x.var(correction=0), "std": lambda t, x: x.std(correction=0),
+    "norm": lambda t, x: x.norm(), "norm inf": lambda t, x: x.norm(INF), "norm -inf": lambda t, x: x.norm(-INF),
+    "norm 0": lambda t, x: x.norm(0), "norm 0.5": lambda t, x: x.norm(0.5), "norm 1": lambda t, x: x.norm(1),
+    "norm 3": lambda t, x: x.norm(3),
     "softmax": lambda t, x: x.softmax(0), "log_softmax": lambda t, x: x.log_softmax(0),
     "logsumexp": lambda t, x: x.logsumexp(0), "nonzero": lambda t, x: x.nonzero(),
     "pool": lambda t, x: t.nn.functional.max_pool2d(x.view(1, 1, -1), (1, 1)),
 }  # fmt: skip
 
 
+# Sums of nothing but -0 are 0, and so are norms. PyTorch's extrema of zeros depend on their number.
+SIGNED = {"sum", "mean", "var", "std", "cumsum", *(name for name in REDUCE if "norm" in name)}
+
+
 @pytest.mark.parametrize("name", REDUCE)
 def test_reductions(name):
     """As a row, as a column of a matrix, and in float64."""
     for values in ROWS:
-        if name == "var" and 3e38 in values:
+        if name in ("var", "std") and 3e38 in map(abs, values):
             continue  # PyTorch's float32 sums overflow; see test_results_that_fit
         for dtype in FLOATS:
             for shape in (lambda x: x, lambda x: x.view(-1, 1).expand(-1, 5)[:, 2]):
                 x, y = (shape(v) for v in tensors(dtype, [float(v) for v in values]))
                 ours, theirs = REDUCE[name](dt, x), REDUCE[name](torch, y)
-                agree(ours, theirs, [[values] * 200], 1e-5, 1e-44, zero_signs=False)
+                agree(ours, theirs, [[values] * 200], 1e-5, 1e-44, zero_signs=name in SIGNED)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +195,44 @@ def test_gradients(name):
             out = out if hasattr(out, "sum") else out[0]
             (out * t.arange(1, out.numel() + 1).view(out.shape)).sum().backward()
         agree(x.grad, y.grad, [values], 1e-9, 1e-300, zero_signs=False)
+
+
+REDUCED = {
+    **{name: REDUCE[name] for name in REDUCE if name[:3] in ("max", "min", "ama", "ami", "all", "nor", "std", "var")},
+    "all amax": lambda t, x: x.amax(), "std by 2": lambda t, x: x.std(correction=2),
+    "var by 2": lambda t, x: x.var(correction=2), "var of each": lambda t, x: x.view(-1, 1).var(1, correction=2),
+}  # fmt: skip
+del REDUCED["all"]
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_gradients_of_any_gradient(name):
+    """0 times infinity is NaN where PyTorch multiplies, and 0 where it chooses."""
+    for values in [*ROWS, [0.0, -2.0], [0.0, 2.0], [0.0, 0.0], [3.0], [3.0, 4.0]]:
+        for factor in (1.0, INF, NAN):
+            if abs(values[0]) == 3e38:
+                continue
+            grads = []
+            for t, x in zip((dt, torch), tensors("float64", [float(v) for v in values])):
+                y = REDUCED[name](t, x.requires_grad_())
+                y = y if hasattr(y, "sum") else y[0]
+                grads += t.autograd.grad(y, x, t.full_like(y, factor), allow_unused=True)
+            assert (grads[0] is None) == (grads[1] is None)
+            if grads[0] is not None:
+                agree(*grads, [[(values, factor)] * 99], 1e-9, 1e-300, zero_signs=False)
+
+
+def test_gradients_of_products_of_nothing():
+    """They are 0, not absent."""
+    for product in (
+        lambda x: x[:0].prod(),
+        lambda x: x[:0].prod(0),
+        lambda x: x[:, :0].prod(1, True),
+    ):
+        for t in (dt, torch):
+            x = t.ones(2, 3, requires_grad=True)
+            (product(x) * 2).sum().backward()
+            assert x.grad.tolist() == [[0.0] * 3] * 2
 
 
 def test_results_that_fit():
@@ -378,6 +422,11 @@ CORNERS = {
     "% nothing": lambda t: t.ones(0, 2, dtype=t.int64) % t.tensor([0, 1]),
     "// nothing": lambda t: t.ones(0, dtype=t.int64) // 0,
     "floor_ of nothing": lambda t: t.ones(0, 1).expand(0, 2).floor_(), "cat": lambda t: t.cat([]),
+    # A number is true or not where bools are added.
+    "alpha -1": lambda t: t.add(t.tensor([False, True]), t.tensor([True, True]), alpha=-1),
+    "alpha False": lambda t: t.tensor([False, True]).add_(t.tensor([True, True]), alpha=False),
+    "bools index_add": lambda t: t.zeros(3, dtype=t.bool).index_add(0, t.tensor([0]), t.tensor([True]), alpha=0),
+    "bools index_add 2": lambda t: t.zeros(3, dtype=t.bool).index_add(0, t.tensor([0]), t.tensor([True]), alpha=2),
     # Numbers of a tensor.
     "int()": lambda t: int(t.ones(2)), "float()": lambda t: float(t.ones(0)), "index": lambda t: "ab"[t.tensor([0, 1])],
     "target": lambda t: t.nn.functional.binary_cross_entropy(t.ones(1), t.tensor([1.5])),

@@ -255,3 +255,34 @@ def test_thread_count_changes_while_others_compute():
         dt.set_num_threads(before)
     with pytest.raises(RuntimeError):
         dt.set_num_threads(0)
+
+
+def test_training_with_generators_of_ones_own():
+    """Initial values, dropout, shuffling and draws: the same alone and beside other threads."""
+
+    def train(seed, losses):
+        dt.manual_seed(seed)
+        net = dt.nn.Sequential(dt.nn.Linear(8, 16), dt.nn.Dropout(), dt.nn.Linear(16, 1))
+        opt = dt.optim.SGD(net.parameters(), lr=0.01)
+        x = dt.randn(40, 8)
+        data = dt.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
+        for _ in range(3):
+            for batch, target in dt.utils.data.DataLoader(data, batch_size=8, shuffle=True):
+                opt.zero_grad()
+                loss = dt.nn.functional.mse_loss(net(batch + dt.randn_like(batch)), target)
+                loss.backward()
+                opt.step()
+                losses.append(loss.item())
+
+    def job(seed, losses):
+        dt.set_own_generators(True)
+        assert dt.has_own_generators()
+        train(seed, losses)
+
+    company = [(seed, []) for seed in (1, 2, 1, 3)]
+    together(*[lambda c=c: job(*c) for c in company])
+    assert not dt.has_own_generators()
+    for seed, losses in company:
+        alone = []
+        train(seed, alone)
+        assert len(alone) == 15 and losses == alone

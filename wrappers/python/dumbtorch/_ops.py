@@ -15,6 +15,7 @@ from ._runtime import (
     Handle,
     borrow,
     borrow_list,
+    c_path,
     c_string,
     c_strings,
     complain,
@@ -1301,9 +1302,9 @@ def read_idx(path):
         path: The file, plain or gzip.
     """
     try:
-        out = lib.py_read_idx(c_string(path))
+        out = lib.py_read_idx(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "read_idx", "path:str", path) from None
+        raise complain(error, "read_idx", "path:path", path) from None
     return wrap(out)
 
 
@@ -1321,9 +1322,9 @@ def save_safetensors(path, names, tensors, progress=None):
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
         progress_c = keep(progress)
-        status = lib.py_save_safetensors(c_string(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
+        status = lib.py_save_safetensors(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_safetensors", "path:str names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
+        raise complain(error, "save_safetensors", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
     if status:
         raise fail()
 
@@ -1360,9 +1361,9 @@ def load_safetensors(path, only=None, progress=None):
         only_c = NULL if only is None else c_strings(only)
         progress_c = keep(progress)
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_safetensors(c_string(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+        status = lib.py_load_safetensors(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_safetensors", "path:str only:str[]? progress:callback?", path, only, progress) from None
+        raise complain(error, "load_safetensors", "path:path only:str[]? progress:callback?", path, only, progress) from None
     if status:
         raise fail()
     return load_safetensors_result((take_texts(out[0]), take_tensors(out[1])))
@@ -1375,9 +1376,9 @@ def safetensors_names(path):
         path: The file.
     """
     try:
-        out = lib.py_safetensors_names(c_string(path))
+        out = lib.py_safetensors_names(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "safetensors_names", "path:str", path) from None
+        raise complain(error, "safetensors_names", "path:path", path) from None
     return take_texts(out)
 
 
@@ -4011,6 +4012,72 @@ def bitwise_xor_(input, other):
     return input
 
 
+def bitwise_left_shift(input, other):
+    """input * 2^other of integers; 0 where other is negative or not less than the number of
+    bits.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_bitwise_left_shift(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return bitwise_left_shift(number_like(input, other), other)
+        raise complain(error, "bitwise_left_shift", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def bitwise_left_shift_(input, other):
+    """In-place version of `bitwise_left_shift`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_bitwise_left_shift_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bitwise_left_shift_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def bitwise_right_shift(input, other):
+    """input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less
+    than the number of bits.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_bitwise_right_shift(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return bitwise_right_shift(number_like(input, other), other)
+        raise complain(error, "bitwise_right_shift", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def bitwise_right_shift_(input, other):
+    """In-place version of `bitwise_right_shift`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_bitwise_right_shift_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bitwise_right_shift_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
 def bitwise_not(input):
     """Bitwise complement of integers; logical not of bools."""
     try:
@@ -4282,7 +4349,8 @@ def random_(input, low, high, *, generator=None):
 
 
 def manual_seed(seed):
-    """Seeds the default generator of every device.
+    """Seeds the default generators of all devices: the process's, or the context's own after
+    set_own_generators.
 
     Args:
         seed: Any number.
@@ -4296,7 +4364,8 @@ def manual_seed(seed):
 
 
 def default_generator(device=None):
-    """The generator that is used on a device when none is given.
+    """The generator that is used on a device when none is given: the process's, or the
+    context's own after set_own_generators.
 
     Args:
         device: Where; absent means the default device, or the input's.
@@ -4307,6 +4376,34 @@ def default_generator(device=None):
     except BAD_ARGUMENTS as error:
         raise complain(error, "default_generator", "device:device?", device) from None
     return Generator.own(out)
+
+
+def set_own_generators(mode):
+    """Gives this context (a thread's, unless another is swapped in) default generators of its
+    own, one for each device, with an unpredictable seed until manual_seed. Without, all
+    threads draw from the process's: what one of them gets depends on how many the others
+    took.
+
+    Args:
+        mode: Own ones, or the process's again.
+    """
+    try:
+        status = lib.py_set_own_generators(mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_own_generators", "mode:bool", mode) from None
+    if status:
+        raise fail()
+
+
+def has_own_generators():
+    """Whether this context has default generators of its own."""
+    try:
+        out = lib.py_has_own_generators()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "has_own_generators", "") from None
+    if out < 0:
+        raise fail()
+    return out != 0
 
 
 def generator_new(device=None):
@@ -6105,9 +6202,9 @@ class Module(Handle):
                 new one.
         """
         try:
-            status = lib.py_module_save(self._h, c_string(path))
+            status = lib.py_module_save(self._h, c_path(path))
         except BAD_ARGUMENTS as error:
-            raise complain(error, "save", "self:handle path:str", self, path) from None
+            raise complain(error, "save", "self:handle path:path", self, path) from None
         if status:
             raise fail()
 
@@ -6119,9 +6216,9 @@ class Module(Handle):
             strict: Refuse missing and unexpected names.
         """
         try:
-            status = lib.py_module_load(self._h, c_string(path), strict)
+            status = lib.py_module_load(self._h, c_path(path), strict)
         except BAD_ARGUMENTS as error:
-            raise complain(error, "load", "self:handle path:str strict:bool", self, path, strict) from None
+            raise complain(error, "load", "self:handle path:path strict:bool", self, path, strict) from None
         if status:
             raise fail()
 
@@ -6483,7 +6580,7 @@ class Generator(Handle):
 
 
 class Context(Handle):
-    """Grad mode, default dtype, device and generator, and the last error: what is in force on a thread."""
+    """Grad mode, default dtype, default device, streams, own default generators and the last error: what is in force on a thread."""
 
     __slots__ = ()
     _release = lib.py_context_release
@@ -6657,6 +6754,10 @@ METHODS = {
     "bitwise_or_": bitwise_or_,
     "bitwise_xor": bitwise_xor,
     "bitwise_xor_": bitwise_xor_,
+    "bitwise_left_shift": bitwise_left_shift,
+    "bitwise_left_shift_": bitwise_left_shift_,
+    "bitwise_right_shift": bitwise_right_shift,
+    "bitwise_right_shift_": bitwise_right_shift_,
     "bitwise_not": bitwise_not,
     "masked_fill": masked_fill,
     "masked_fill_": masked_fill_,
@@ -6910,6 +7011,8 @@ NAMESPACES = {
         "bitwise_and": bitwise_and,
         "bitwise_or": bitwise_or,
         "bitwise_xor": bitwise_xor,
+        "bitwise_left_shift": bitwise_left_shift,
+        "bitwise_right_shift": bitwise_right_shift,
         "bitwise_not": bitwise_not,
         "where": where,
         "masked_fill": masked_fill,
@@ -6923,6 +7026,8 @@ NAMESPACES = {
         "bernoulli": bernoulli,
         "manual_seed": manual_seed,
         "default_generator": default_generator,
+        "set_own_generators": set_own_generators,
+        "has_own_generators": has_own_generators,
         "sum": sum,
         "mean": mean,
         "prod": prod,

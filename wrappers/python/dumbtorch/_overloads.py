@@ -15,22 +15,33 @@ def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=
     return _ops.arange(start, end, step, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def randint(low, high=None, size=None, **options):
+def _by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> list:
+    """The values of the arguments that have no defaults, by the signature that has as many; what
+    else is in `options` stays there."""
+    known = {word for words in signatures for word in words}
+    count = len(args) + sum(word in options for word in known)
+    words = next((w for w in signatures if len(w) == count), signatures[-1])
+    given = dict(zip(words, args, strict=False))
+    for word in words[len(args) :]:
+        if word not in options:
+            forms = " or ".join(f"{name}({', '.join(w)})" for w in signatures)
+            raise TypeError(f"{name}() missing argument '{word}': {forms}")
+        given[word] = options.pop(word)
+    return list(given.values())
+
+
+def randint(*args, **options):
     """randint(high, size) and randint(low, high, size)."""
-    if size is None:
-        if high is None or hasattr(high, "__index__"):
-            raise TypeError(
-                "randint() needs a size: randint(high, size) or randint(low, high, size)"
-            )
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    return _ops.randint(low, high, size, **options)
+    *low, high, size = _by_signature(
+        "randint", args, options, ("high", "size"), ("low", "high", "size")
+    )
+    return _ops.randint(*(low or [0]), high, size, **options)
 
 
-def randint_like(input, low, high=None, **options):
+def randint_like(input, *args, **options):
     """randint_like(input, high) and randint_like(input, low, high)."""
-    return _ops.randint_like(input, *((0, low) if high is None else (low, high)), **options)
+    *low, high = _by_signature("randint_like", args, options, ("high",), ("low", "high"))
+    return _ops.randint_like(input, *(low or [0]), high, **options)
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, **options):
@@ -46,16 +57,16 @@ def normal(mean, std=1.0, size=None, *, generator=None, **options):
     return _ops.to(noise * std + mean, dtype=like.dtype)
 
 
-def max(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
+def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, dim, keepdim, other)
+    return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, other, dim, keepdim)
 
 
-def min(input, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
+def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, dim, keepdim, other)
+    return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -91,12 +102,14 @@ def _numpy_names(dim, keepdim, axis, keepdims):
     return dim if axis is None else axis, keepdim if keepdims is None else keepdims
 
 
-def _extreme(whole, along, of_two, x, dim, keepdim, other):
-    if isinstance(dim, TensorBase) and dim.ndim:
-        other = dim
-    if other is not None:
-        return of_two(x, other)
-    return whole(x) if dim is None else along(x, dim, keepdim)
+def _extreme(whole, along, of_two, x, other, dim, keepdim):
+    """`other` is whatever came second: a tensor to compare with, or the dimension."""
+    is_pair = isinstance(other, TensorBase)
+    if dim is None and not is_pair:
+        dim = other
+    if (dim is None and keepdim) or (dim is not None and is_pair):
+        raise TypeError(f"{whole.__name__}() takes dim and keepdim, another tensor, or neither")
+    return of_two(x, other) if is_pair else whole(x) if dim is None else along(x, dim, keepdim)
 
 
 def split(tensor, split_size_or_sections, dim=0, *, axis=None):
@@ -134,12 +147,16 @@ def _spread(dim, unbiased, correction, keepdim):
 
 
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
-    """Vector norm; "fro" is the 2-norm."""
+    """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    if p is None or p == "fro":
-        p = 2
-    elif isinstance(p, str):
-        raise NotImplementedError(f"norm: p='{p}' is not supported")
+    if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
+        dims = " ".join(map(str, dim))
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
+    if p == "nuc":
+        raise NotImplementedError("norm: p='nuc' is not supported")
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    p = 2 if p is None or p == "fro" else p
     return _ops.norm(input, p, dim, keepdim, dtype=dtype)
 
 
@@ -152,8 +169,10 @@ def where(condition, input=None, other=None):
 
 def nonzero(input, *, as_tuple=False):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
-    out = _ops.nonzero(input)
-    return _ops.unbind(out, 1) if as_tuple else out
+    if not as_tuple:
+        return _ops.nonzero(input)
+    # A number stands for a list of one: its position has one dimension, not none.
+    return _ops.unbind(_ops.nonzero(input if input.ndim else _ops.unsqueeze(input, 0)), 1)
 
 
 def scatter(input, dim, index, src=None, *, value=None):

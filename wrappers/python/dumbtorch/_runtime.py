@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import threading
 from operator import itemgetter
 
@@ -95,6 +96,7 @@ _EXPECTED = {
     "f64": ("float", lambda v: isinstance(v, _NUMBER)),
     "bool": ("bool", lambda v: isinstance(v, int)),
     "str": ("str", lambda v: isinstance(v, str)),
+    "path": ("str, bytes or os.PathLike", lambda v: isinstance(v, (str, bytes, os.PathLike))),
     "tensor?[]": (
         "tuple of Tensors",
         lambda v: (
@@ -360,6 +362,14 @@ def take_texts(handle: int) -> list[str]:
 def c_string(text: str) -> bytes:
     """Text for C, where a NUL character would end it early."""
     data = text.encode()
+    if b"\0" in data:
+        raise ValueError("embedded null character")
+    return data
+
+
+def c_path(path) -> bytes:
+    """A file's name for C, of whatever bytes."""
+    data = os.fsencode(path)
     if b"\0" in data:
         raise ValueError("embedded null character")
     return data

@@ -82,6 +82,8 @@ class Tensor(TensorBase):
     @property
     def mT(self) -> Tensor:
         """The tensor with its last two dimensions swapped."""
+        if self.ndim == 0:
+            return self
         if self.ndim == 1:
             raise RuntimeError(
                 "tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor."
@@ -143,6 +145,11 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        # Unlike requires_grad_, an assignment says what was not so before.
+        if value is not True and value is not False:
+            raise RuntimeError("requires_grad must be a bool")
+        if value and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         _ops.tensor_requires_grad_(self, value)
 
     @property
@@ -436,20 +443,24 @@ _FUNCTIONS = {
     "add": _ops.add, "sub": _ops.sub, "mul": _ops.mul, "truediv": _ops.div,
     "floordiv": _ops.floor_divide, "mod": _ops.remainder, "pow": _ops.pow,
     "and": _ops.bitwise_and, "or": _ops.bitwise_or, "xor": _ops.bitwise_xor,
+    "lshift": _ops.bitwise_left_shift, "rshift": _ops.bitwise_right_shift,
     "eq": _ops.eq, "ne": _ops.ne, "lt": _ops.lt, "le": _ops.le, "gt": _ops.gt, "ge": _ops.ge,
     "iadd": _ops.add_, "isub": _ops.sub_, "imul": _ops.mul_, "itruediv": _ops.div_,
     "ifloordiv": _ops.floor_divide_, "imod": _ops.remainder_, "ipow": _ops.pow_,
     "iand": _ops.bitwise_and_, "ior": _ops.bitwise_or_, "ixor": _ops.bitwise_xor_,
+    "ilshift": _ops.bitwise_left_shift_, "irshift": _ops.bitwise_right_shift_,
 }  # fmt: skip
 _INPLACE = {
     "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=",
-    "ipow": "**=", "iand": "&=", "ior": "|=", "ixor": "^=",
+    "ipow": "**=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=", "irshift": ">>=",
 }  # fmt: skip
 # number OP tensor, where C has no call for it
 _REFLECTED = {
     "truediv": lambda number, tensor: _ops.mul(_ops.reciprocal(tensor), number),
     "floordiv": lambda number, tensor: _ops.floor_divide(number_like(number, tensor), tensor),
     "mod": lambda number, tensor: _ops.remainder(number_like(number, tensor), tensor),
+    "lshift": _ops.bitwise_left_shift,
+    "rshift": _ops.bitwise_right_shift,
 }
 # What one of NumPy's numbers on the left needs besides.
 _SWAPPED = {"add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub}

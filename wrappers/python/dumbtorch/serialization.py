@@ -8,7 +8,9 @@ pickle is imported when it is needed: it would lengthen the package's import tim
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 
 from ._types import device
 
@@ -20,23 +22,38 @@ def save(obj, f) -> None:
     if hasattr(f, "write"):
         pickle.dump(obj, f, protocol=4)
         return
-    path = os.path.realpath(f)  # a link stays a link
-    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
+    path = os.fsdecode(f)
+    if not os.path.basename(path) and not os.path.isdir(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    path = os.path.realpath(path)  # a link stays a link
+    try:
+        old_mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        old_mode = None
+    if old_mode is not None and not stat.S_ISREG(old_mode):  # a device or a pipe
         with open(path, "wb") as file:
             pickle.dump(obj, file, protocol=4)
         return
-    temporary = f"{path}.tmp-{os.urandom(6).hex()}"
+    temporary = _beside(path)
     with open(temporary, "xb") as file:
         try:
             pickle.dump(obj, file, protocol=4)
             file.flush()
             os.fsync(file.fileno())
-            if os.path.exists(path):
-                os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+            if old_mode is not None:
+                os.chmod(temporary, stat.S_IMODE(old_mode))
             os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
             raise
+
+
+def _beside(path: str) -> str:
+    """A new name in the same folder, which begins with the file's own as far as there is room."""
+    folder, name = os.path.split(path)
+    ending = f".tmp-{os.urandom(6).hex()}"
+    longest = 255  # bytes
+    return os.path.join(folder, os.fsdecode(os.fsencode(name)[: longest - len(ending)]) + ending)
 
 
 def load(f, map_location=None, *, weights_only: bool = True):

@@ -86,5 +86,5 @@ def interpolate(
 
 def normalize(input, p=2.0, dim=1, eps=1e-12):
     """input / max(norm(input), eps) along a dimension."""
-    size = _ops.norm(input, p, dim, True)
+    size = _overloads.norm(input, p, dim, True)
     return input / _ops.clamp_min(size, eps).expand_as(input)

@@ -1,4 +1,4 @@
-#include "core/tensor/print.h"
+#include "core/ops/print.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,36 @@
+#include "core/autograd/accumulate.h"
+
+#include <mutex>
+
+namespace dt {
+
+AccumulateGrad::AccumulateGrad(const Tensor& leaf)
+    : Node("AccumulateGrad"), slot_(grad_slot(leaf)) {
+  outputs.resize(1);
+  look_at(leaf);
+}
+
+void AccumulateGrad::look_at(const Tensor& leaf) {
+  outputs[0] = OutputInfo(leaf);
+  strides_ = grad_strides(leaf);
+}
+
+void AccumulateGrad::backward(BackwardCall& call) {
+  if (frozen_.load(std::memory_order_relaxed)) return;
+  call.grad();  // a seed gets its memory
+  slot_->accumulate(std::move(call.grads[0]), strides_, call.create_graph);
+}
+
+Ref<Node> accumulator_of(const Tensor& leaf) {
+  Autograd& a = leaf.impl()->autograd;
+  {
+    const std::lock_guard<SpinLock> guard(a.lock);
+    if (a.accumulator) return Ref<Node>::share(a.accumulator);
+  }
+  auto fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(leaf));
+  const std::lock_guard<SpinLock> guard(a.lock);
+  if (!a.accumulator) a.accumulator = fresh.detach();  // another thread may have been first
+  return Ref<Node>::share(a.accumulator);
+}
+
+}  // namespace dt

@@ -1,0 +1,67 @@
+#include "core/autograd/grad_slot.h"
+
+#include <mutex>
+
+#include "core/autograd/gradients.h"
+
+namespace dt {
+namespace {
+
+using Guard = std::lock_guard<SpinLock>;
+
+// Whether the elements of a tensor of `sizes` lie in the same places with both strides.
+bool same_walk(const Dims& sizes, const Dims& a, const Dims& b) {
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != 1 && a[d] != b[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor GradSlot::get() const {
+  Guard guard(lock_);
+  return grad_;
+}
+
+void GradSlot::set(Tensor grad) {
+  Guard guard(lock_);
+  std::swap(grad_, grad);
+}  // the old gradient is freed with the parameter, after the lock was given back
+
+Ref<TensorImpl> GradSlot::take() {
+  Guard guard(lock_);
+  return std::exchange(grad_, Tensor()).ref();
+}
+
+void GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
+  Guard guard(accumulating_);
+  const Tensor before = get();
+  if (!before.defined()) {
+    const bool keep = is_sole_owner(grad) && same_walk(grad.sizes(), grad.strides(), strides);
+    set(keep ? std::move(grad) : clone_strided(grad, strides));
+  } else if (create_graph) {
+    set(add_gradients(before, grad));
+  } else {
+    add_into(before, grad);
+  }
+}
+
+void GradSlot::add_copy(const Tensor& grad) {
+  Guard guard(accumulating_);
+  const Tensor before = get();
+  set(before.defined() ? add_gradients(before, grad) : clone_strided(grad, grad_strides(grad)));
+}
+
+Dims grad_strides(const Tensor& x) {
+  return is_dense(x.sizes(), x.strides()) ? x.strides() : contiguous_strides(x.sizes());
+}
+
+Ref<GradSlot> grad_slot(const Tensor& x) {
+  Autograd& a = x.impl()->autograd;
+  Guard guard(a.lock);
+  if (!a.slot) a.slot = new GradSlot;
+  return Ref<GradSlot>::share(a.slot);
+}
+
+}  // namespace dt

@@ -1,0 +1,79 @@
+#include "core/ops/pointwise_call.h"
+
+#include "core/runtime/iteration_space.h"
+#include "core/runtime/transfer.h"
+
+namespace dt {
+namespace {
+
+static_assert(kMaxGradientOperands + kMaxPointwiseInputs <= IterationSpace::kMaxOperands);
+
+// The op's numbers as the kernel ABI wants them: the compute dtype, then each number as int64 and
+// as double. Among bools a number is a truth value.
+struct Attributes {
+  int64_t ints[1 + kMaxPointwiseNumbers];
+  double floats[kMaxPointwiseNumbers];
+  int n;
+
+  Attributes(DType common, PointwiseNumbers numbers) : n(static_cast<int>(numbers.size())) {
+    ints[0] = static_cast<int64_t>(info(common).compute);
+    for (int i = 0; i < n; ++i) {
+      ints[1 + i] = common == DType::BOOL ? numbers[i].to_bool() : numbers[i].to_int64();
+      floats[i] = numbers[i].to_double();
+    }
+  }
+};
+
+// Ops on a GPU take 0-dim tensors of the CPU as numbers, as PyTorch's do.
+bool is_host_number(const Tensor& x, const Tensor& out) {
+  return x.ndim() == 0 && x.device() == kCpu && out.device() != kCpu;
+}
+
+}  // namespace
+
+void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Tensor& out,
+                  DType common, PointwiseNumbers numbers) {
+  const Attributes attributes(common, numbers);
+  IterationSpace space(out.sizes());
+  space.add(out);
+  for (int i = 0; i < row.inputs; ++i) {
+    const Operand& x = inputs[i];
+    if (x.is_number())
+      space.add(x.number(), row.bool_inputs >> i & 1 ? DType::BOOL : common);
+    else if (is_host_number(x.tensor(), out))
+      space.add(item(x.tensor()), row.bool_inputs >> i & 1 ? DType::BOOL : common);
+    else
+      space.add(x.tensor());
+  }
+  space.finish();
+  run(row.op, space.views(0, 1), space.views(1, row.inputs), {attributes.ints, 1 + attributes.n},
+      {attributes.floats, attributes.n});
+}
+
+void call_backward(const PointwiseRow& row, TensorList outs, Span<const GradientOperand> operands,
+                   PointwiseNumbers numbers) {
+  const Tensor& grad = operands[0].tensor;
+  IterationSpace space(grad.sizes());
+  for (const Tensor& out : outs) {
+    if (out.defined())
+      space.add(out);
+    else
+      space.add_absent();
+  }
+  for (const GradientOperand& x : operands) {
+    const DType dtype = x.is_condition ? DType::BOOL : grad.dtype();
+    if (!x.tensor.defined())
+      space.add(x.number, dtype);
+    else if (is_host_number(x.tensor, grad))
+      space.add(item(x.tensor), dtype);
+    else
+      space.add(x.tensor);
+  }
+  space.finish();
+  const auto n = static_cast<int>(outs.size());
+  const Attributes attributes(grad.dtype(), numbers);
+  run(row.backward_op, space.views(0, n), space.views(n, static_cast<int>(operands.size())),
+      {attributes.ints, 1 + attributes.n}, {attributes.floats, attributes.n});
+}
+
+}  // namespace dt

@@ -1,0 +1,156 @@
+#include "core/ops/pointwise_node.h"
+
+#include "core/ops/creation.gen.h"
+#include "core/ops/pointwise_call.h"
+#include "core/tensor/layout.h"
+
+namespace dt {
+namespace {
+
+// What the gradients that will be asked for need. The rest is not kept, and may be overwritten.
+uint8_t reads_for(const PointwiseRow& row, Span<const Operand> inputs) {
+  uint8_t reads = 0;
+  for (int i = 0; i < row.inputs; ++i) {
+    if (!inputs[i].is_number() && inputs[i].tensor().requires_grad()) reads |= row.reads[i];
+  }
+  return reads;
+}
+
+// A gradient that was found by formulas which read `reads`.
+Tensor flat_if(bool flat, uint8_t reads, const BackwardCall& call, const Tensor& gradient) {
+  if (!flat) return gradient;
+  return reads & kReadsResult ? call.flat_in_result(gradient) : call.flat_in_inputs(gradient);
+}
+
+}  // namespace
+
+PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs,
+                             PointwiseNumbers numbers)
+    : Node(row.node_name),
+      row_(row),
+      reads_(reads_for(row, inputs)),
+      number_count_(static_cast<int>(numbers.size())) {
+  for (int i = 0; i < row.inputs; ++i) {
+    if (!reads_input(i)) continue;
+    if (inputs[i].is_number())
+      number_input_[i] = inputs[i].number();
+    else
+      input_[i] = Saved::input(inputs[i].tensor());
+  }
+  for (int i = 0; i < number_count_; ++i) numbers_[i] = numbers[i];
+  connect(row.inputs, [&](int i) {
+    return row.differentiable >> i & 1 ? gradient_edge(inputs[i].tensor()) : Edge();
+  });
+}
+
+void PointwiseNode::save_result(const Tensor& y) {
+  if (reads_ & kReadsResult) result_ = Saved::output(y);
+}
+
+void PointwiseNode::backward(BackwardCall& call) {
+  if (released_) fail_released();
+  bool rest = false;
+  for (int i = 0; i < row_.inputs; ++i) {
+    if (!call.wants(i)) continue;
+    if (passes_grad(i))
+      call.results[i] = call.grad();
+    else
+      rest = true;
+  }
+  if (!rest) return;
+  if (call.create_graph)
+    by_formula(call);
+  else
+    by_kernel(call);
+}
+
+void PointwiseNode::release_saved() {
+  if (!reads_) return;
+  for (Saved& s : input_) s.reset();
+  result_.reset();
+  released_ = true;
+}
+
+bool PointwiseNode::passes_grad(int i) const {
+  const int how = row_.passes[i];
+  return how == 1 || (how >= 2 && numbers_[how - 2].to_double() == 1);
+}
+
+void PointwiseNode::by_formula(BackwardCall& call) {
+  PointwiseGradient g;
+  g.grad = call.grad();
+  const DType dtype = g.grad.dtype();
+  for (int i = 0; i < row_.inputs; ++i) {
+    g.wants[i] = call.wants(i) && !passes_grad(i);
+    if (!reads_input(i)) continue;
+    g.input[i] =
+        input_[i].defined() ? input_[i].get(this) : full({}, number_input_[i], dtype, kCpu);
+  }
+  g.result = result_.get(this);
+  for (int i = 0; i < number_count_; ++i) g.number[i] = numbers_[i].to_double();
+  row_.gradient(g);
+  for (int i = 0; i < row_.inputs; ++i) {
+    if (g.wants[i]) call.results[i] = flat_if(row_.flat, reads_, call, g.out[i]);
+  }
+}
+
+// What was not kept is 0: only gradients that nobody wants look at it.
+void PointwiseNode::by_kernel(BackwardCall& call) {
+  const Tensor& grad = call.grad();
+  GradientOperand operands[kMaxGradientOperands] = {{grad}};
+  int n = 1;
+  for (int i = 0; i < row_.inputs; ++i) {
+    if (!(row_.saves_input >> i & 1)) continue;
+    operands[n].is_condition = row_.bool_inputs >> i & 1;
+    operands[n].number = number_input_[i];
+    if (reads_input(i)) operands[n].tensor = input_[i].get(this);
+    ++n;
+  }
+  if (row_.saves_result) {
+    if (reads_ & kReadsResult) operands[n].tensor = result_.get(this);
+    ++n;
+  }
+
+  Tensor tensors[kMaxGradientOperands];
+  for (int k = 0; k < n; ++k) tensors[k] = operands[k].tensor;
+  const Dims strides = elementwise_strides(grad.sizes(), {tensors, n});
+  Tensor outs[kMaxPointwiseInputs];
+  int n_out = 0;
+  for (int i = 0; i < row_.inputs; ++i) {
+    if (!(row_.differentiable >> i & 1)) continue;
+    if (call.wants(i) && !passes_grad(i)) {
+      outs[n_out] = make_empty_strided(grad.sizes(), strides, grad.dtype(), grad.device());
+      call.results[i] = outs[n_out];
+    }
+    ++n_out;
+  }
+  call_backward(row_, {outs, n_out}, {operands, n}, {numbers_, number_count_});
+}
+
+bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out) {
+  if (row.backward_op < 0 || !is_floating(out)) return false;
+  for (int i = 0; i < row.inputs; ++i) {
+    if (row.differentiable >> i & 1 && !inputs[i].is_number() && inputs[i].tensor().requires_grad())
+      return grad_enabled();
+  }
+  return false;
+}
+
+Tensor gradient_from_result(const PointwiseRow& row, const BackwardCall& call, const Tensor& grad,
+                            const Tensor& y) {
+  if (call.create_graph) {
+    PointwiseGradient g;
+    g.grad = grad;
+    g.result = y;
+    g.wants[0] = true;
+    row.gradient(g);
+    return flat_if(row.flat, kReadsResult, call, g.out[0]);
+  }
+  const Tensor x = make_empty_strided(grad.sizes(), elementwise_strides(grad.sizes(), {grad, y}),
+                                      grad.dtype(), grad.device());
+  const GradientOperand operands[] = {{grad}, {y}};
+  call_backward(row, {x}, {operands, 2}, {});
+  return x;
+}
+
+}  // namespace dt

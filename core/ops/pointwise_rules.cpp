@@ -1,0 +1,134 @@
+#include "core/ops/pointwise_rules.h"
+
+#include "core/ops/checks.h"
+#include "core/ops/promotion.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+namespace {
+
+bool has_bool(Span<const Operand> inputs) {
+  for (const Operand& x : inputs) {
+    if (x.is_number() ? x.number().category() == Category::BOOL : x.tensor().dtype() == DType::BOOL)
+      return true;
+  }
+  return false;
+}
+
+// The numbers of ops that are for integers too are all called alpha.
+void check_numbers(const PointwiseRow& row, DType common, PointwiseNumbers numbers) {
+  if (row.op_class != OpClass::kNumber) return;
+  for (const Scalar& alpha : numbers) {
+    DT_CHECK(alpha.category() != Category::BOOL || common == DType::BOOL, kRuntimeError,
+             "Boolean alpha only supported for Boolean results.");
+    DT_CHECK(is_floating(common) || !alpha.is_floating(), kRuntimeError,
+             "For integral input tensors, argument alpha must not be a floating point number.");
+  }
+}
+
+void check_condition(const Operand& x) {
+  if (x.is_number()) return;
+  const DType t = x.tensor().dtype();
+  DT_CHECK(t == DType::BOOL || t == DType::UINT8, kRuntimeError,
+           "expected condition to be a boolean tensor, but got a tensor with dtype ", type_word(t));
+}
+
+// A condition that chooses among the other inputs is bool; truth values of logic may be anything.
+// Numbers wrap around like the elements that they meet, but some ops want them whole.
+void check_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common) {
+  const bool chooses = row.bool_inputs != (1 << row.inputs) - 1;
+  for (int i = 0; i < row.inputs; ++i) {
+    if (row.bool_inputs >> i & 1 && chooses)
+      check_condition(inputs[i]);
+    else if (row.numbers_fit && inputs[i].is_number())
+      check_fits(inputs[i].number(), common);
+  }
+}
+
+}  // namespace
+
+DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
+  DType common;
+  if (!row.bool_inputs) {
+    common = result_type(inputs);
+  } else {
+    Operand rest[kMaxPointwiseInputs] = {0, 0, 0};
+    int n = 0;
+    for (int i = 0; i < row.inputs; ++i) {
+      if (!(row.bool_inputs >> i & 1)) rest[n++] = inputs[i];
+    }
+    common = n ? result_type({rest, n}) : DType::BOOL;
+  }
+  if (row.bool_error && common == DType::BOOL) fail(row.bool_error_code, row.bool_error);
+  if (row.mixed_bool_error && common != DType::BOOL && has_bool(inputs)) {
+    fail(row.bool_error_code, row.mixed_bool_error);
+  }
+  if (row.counts_bools && common == DType::BOOL) common = DType::INT64;
+  const bool refused = row.op_class != OpClass::kNumber &&
+                       is_floating(common) == (row.op_class == OpClass::kInteger);
+  DT_CHECK(!row.refused_by || !refused, kNotImplemented, "\"", row.refused_by,
+           "\" not implemented for '", type_word(common), "'");
+  if (row.op_class == OpClass::kFloat && !is_floating(common)) common = context().default_dtype;
+  check_operands(row, inputs, common);
+  check_numbers(row, common, numbers);
+  return common;
+}
+
+bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, int first, Operand* out) {
+  bool any = false;
+  for (int i = 0; i < row.inputs; ++i) {
+    const Operand& x = out[i] = inputs[i];
+    const bool wide = x.is_number() ? x.number().to_int64() != uint8_t(x.number().to_int64())
+                                    : info(x.tensor().dtype()).bytes > 1;
+    if (i < first || !wide || row.bool_inputs >> i & 1) continue;
+    out[i] = narrowed(x, DType::UINT8);
+    any = true;
+  }
+  return any;
+}
+
+Dims common_sizes(Span<const Operand> inputs) {
+  const Tensor* first = nullptr;
+  Dims sizes;
+  for (const Operand& x : inputs) {
+    if (x.is_number()) continue;
+    if (!first) {
+      first = &x.tensor();
+      sizes = first->sizes();
+    } else if (x.tensor().sizes() != sizes) {
+      sizes = broadcast_sizes(sizes, x.tensor().sizes());
+    }
+  }
+  return sizes;
+}
+
+// 0-dim tensors of the CPU follow the others; kernels refuse whatever else lies elsewhere.
+Device common_device(Span<const Operand> inputs) {
+  const Tensor* first = nullptr;
+  for (const Operand& x : inputs) {
+    if (x.is_number()) continue;
+    if (x.tensor().device() != kCpu) return x.tensor().device();
+    if (!first) first = &x.tensor();
+  }
+  return first ? kCpu : device_or_default({});
+}
+
+void check_overlap(const Tensor& self, Span<const Operand> inputs) {
+  for (int64_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i].is_number()) continue;
+    const Tensor& x = inputs[i].tensor();
+    if (x.storage().get() != self.storage().get() || x.numel() == 0 || self.numel() == 0) continue;
+    if (x.offset() == self.offset() && x.sizes() == self.sizes() && x.strides() == self.strides())
+      continue;
+    if (!is_dense(x.sizes(), x.strides()) || !is_dense(self.sizes(), self.strides()))
+      continue;  // cannot tell
+    const bool apart =
+        x.offset() + x.numel() <= self.offset() || self.offset() + self.numel() <= x.offset();
+    DT_CHECK(apart, kRuntimeError,
+             "unsupported operation: some elements of the input tensor and the written-to tensor "
+             "refer to a single "
+             "memory location. Please clone() the tensor before performing the operation.");
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,42 @@
+#include "core/ops/promotion.h"
+
+#include "core/ops/copy.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+
+DType result_type(Span<const Operand> operands) {
+  // The three ranks: a lower one matters only if its category is higher.
+  DType dimensioned = DType::kDefault, zero_dim = DType::kDefault, number = DType::kDefault;
+  for (const Operand& x : operands) {
+    if (x.is_number()) {
+      const Category c = x.number().category();
+      const DType t = c == Category::FLOATING  ? context().default_dtype
+                      : c == Category::INTEGER ? DType::INT64
+                                               : DType::BOOL;
+      number = promote_types(number, t);
+    } else if (x.tensor().ndim() == 0) {
+      zero_dim = promote_types(zero_dim, x.tensor().dtype());
+    } else {
+      dimensioned = promote_types(dimensioned, x.tensor().dtype());
+    }
+  }
+  const auto join = [](DType high, DType low) {
+    if (high == DType::kDefault) return low;
+    return low != DType::kDefault && info(low).category > info(high).category ? low : high;
+  };
+  return join(dimensioned, join(zero_dim, number));
+}
+
+Operand narrowed(const Operand& x, DType common) {
+  if (!x.is_number()) return to_dtype(x.tensor(), common);
+  return visit(common, [&](auto zero) {
+    return Operand(static_cast<int64_t>(static_cast<decltype(zero)>(x.number().to_int64())));
+  });
+}
+
+bool can_cast(DType from, DType to) {
+  return info(from).category <= info(to).category;
+}
+
+}  // namespace dt

@@ -1,0 +1,1 @@
+"""Random programs, run by dumbtorch and by PyTorch: see __main__.py."""

@@ -1,0 +1,112 @@
+"""Calls of the schema's functions, with random arguments, in each of the ways in which Python can write them."""
+
+from __future__ import annotations
+
+import dumbtorch
+import torch
+
+from .arguments import argument
+from .program import Program, Refused
+from .schema import SCHEMA, Function
+
+# Files of the schema whose functions are no ops of tensors, or which statements.py writes by hand.
+OTHER_FILES = {"autograd", "data", "devices", "layers", "modules", "optim", "random", "types"}
+# Functions of the other files that are no use here, by reason.
+LEFT_OUT = {
+    "they say where memory is": {"tensor_data_ptr", "tensor_is_set_to"},
+    "PyTorch means something else by the name": {"index"},
+    "statements.py has them": {
+        "dropout",
+        "requires_grad_", "detach_", "tensor_retain_grad", "tensor_item", "tensor_is_leaf",
+        "tensor_requires_grad", "tensor_grad", "tensor_data", "tensor_device",
+    },
+}  # fmt: skip
+# Memory that nobody has written.
+UNWRITTEN = {"empty", "empty_like", "new_empty"}
+# Arguments that are left at their defaults.
+UNSAID = {"device", "generator", "non_blocking"}
+
+OPERATORS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+
+
+def _callers(f: Function) -> list[str]:
+    """How PyTorch lets a function be called: "t.NAME", "t.nn.functional.NAME", ".NAME", "operator"."""
+    out = []
+    if "torch" in f.namespaces and hasattr(torch, f.torch_name):
+        out.append(f"t.{f.torch_name}")
+    if "functional" in f.namespaces and hasattr(torch.nn.functional, f.torch_name):
+        out.append(f"t.nn.functional.{f.torch_name}")
+    if (
+        f.method == "tensor"
+        and hasattr(torch.Tensor, f.method_name)
+        and hasattr(dumbtorch.Tensor, f.method_name)
+    ):
+        out.append(f".{f.method_name}")
+    if f.operator.removeprefix("i") in OPERATORS or f.operator in OPERATORS:
+        out.append("operator")
+    return out
+
+
+CALLERS = {
+    f.name: _callers(f)
+    for f in SCHEMA.public
+    if f.file not in OTHER_FILES
+    and f.name not in set().union(*LEFT_OUT.values())
+    and not f.as_property
+}
+FUNCTIONS = [f for f in SCHEMA.public if CALLERS.get(f.name)]
+VIEWS = [
+    f for f in FUNCTIONS if f.file == "views" and f.name not in ("cat", "stack", "repeat", "flip")
+]
+INPLACE = [f for f in FUNCTIONS if f.inplace]
+
+
+def call(p: Program, f: Function, target: str = "") -> None:
+    """Adds a call of a function. `target` is its first tensor."""
+    given: dict[str, object] = {"function": f.name}
+    words: dict[str, str] = {}
+    for arg in f.args:
+        if arg.name in UNSAID or (arg.has_default and p.chance(0.5)):
+            continue
+        text = target if target and not words else argument(p, f.name, arg, given)
+        words[arg.name] = text
+        given[arg.name] = p.value(text)
+    caller = p.rng.choice(CALLERS[f.name])
+    text = _write(p, f, caller, words)
+    if f.name in UNWRITTEN:
+        text += p.choose(".zero_()", ".fill_(2)")
+    if caller == "operator" and f.inplace:
+        p.line(text)
+    elif f.inplace and p.chance(0.8):
+        p.line(text)
+    else:
+        p.assign(text)
+
+
+def _write(p: Program, f: Function, caller: str, words: dict[str, str]) -> str:
+    if caller == "operator":
+        if set(words) - {a.name for a in f.args[:2]} or len(words) < 2:
+            raise Refused("an operator has two operands")
+        left, right = words.values()
+        if f.inplace:
+            return f"{left} {OPERATORS[f.operator[1:]]}= {right}"
+        if p.chance(0.2) and f.operator not in ("matmul",):
+            left, right = right, left
+        return f"{left} {OPERATORS[f.operator]} {right}"
+    arguments, positional = [], True
+    for arg in f.args:
+        if arg.name not in words:
+            positional = False
+        elif positional and not arg.keyword_only and (not arg.has_default or p.chance(0.6)):
+            arguments.append(words[arg.name])
+        else:
+            positional = False
+            arguments.append(f"{arg.name}={words[arg.name]}")
+    if caller.startswith("."):
+        if not isinstance(p.value(arguments[0]), torch.Tensor):
+            raise Refused("a method of a number")
+        return f"{arguments[0]}{caller}({', '.join(arguments[1:])})"
+    return f"{caller}({', '.join(arguments)})"

@@ -1,0 +1,224 @@
+"""compare(program): runs it in both libraries, statement by statement, and says where they first differ."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import dumbtorch
+import torch
+
+from .known import Case, known
+from .tensors import Pair, largest, nature, parts, values
+
+# Relative to the largest finite number in sight, and to the least precise dtype so far: float64 may be made of float32.
+TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
+
+
+@dataclass(frozen=True)
+class Difference:
+    aspect: str  # what differs: "raised", "dtype", "shape", "values", ..., "crash"
+    place: str  # where: "x3", "x3.grad", "m1.weight"; "" for the statement itself
+    ours: str
+    theirs: str
+    statement: str = ""  # after which it was seen
+    line: int = 0
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What stays the same while a program is reduced."""
+        if self.aspect in ("raised", "error type", "error text", "crash"):
+            return (self.aspect, _words(self.ours), _words(self.theirs))
+        return (
+            self.aspect,
+            "gradient" if ".grad" in self.place else "",
+            _operation(self.statement),
+        )
+
+    def __str__(self) -> str:
+        where = f" of {self.place}" if self.place else ""
+        return f"{self.aspect}{where} after line {self.line}\n  dumbtorch: {self.ours}\n  PyTorch:   {self.theirs}"
+
+
+def _words(error: str) -> str:
+    """An error without names, numbers and shapes."""
+    return re.sub(r"[^A-Za-z_:' ]+", " ", error)[:70]
+
+
+def _operation(statement: str) -> str:
+    """What a statement does: the function's name, or the kind of expression."""
+    if not statement:
+        return ""
+    node = ast.parse(statement).body[0]
+    value = getattr(node, "value", None) or node
+    if isinstance(value, ast.Call):
+        return ast.unparse(value.func).rpartition(".")[2]
+    return type(getattr(value, "op", value)).__name__
+
+
+@dataclass(frozen=True)
+class Settings:
+    device: str = "cpu"  # where dumbtorch computes; PyTorch, the oracle, stays on the CPU
+    # What is compared of errors: that there is one ("raised"), also its type ("type"), also its sentence ("text").
+    errors: str = "raised"
+    ignored: tuple[str, ...] = ()  # regular expressions: what matches one is passed over
+
+
+def compare(program: str, settings: Settings = Settings()) -> Difference | None:  # noqa: B008
+    """The first difference that docs/differences.md does not tell of."""
+    run = _Run(settings)
+    with warnings.catch_warnings(), _default_device(settings.device):
+        warnings.simplefilter("ignore")
+        try:
+            run.statements(ast.parse(program).body)
+            run.look()
+        except _Differ as found:
+            return found.difference
+        except _Stopped:
+            return None
+        finally:
+            run.forget()
+    return None
+
+
+def run_in_pytorch(program: str) -> None:
+    """As compare() does, but without the other library."""
+    names: dict = {"t": torch}
+    for node in ast.parse(program).body:
+        _error_of(lambda: exec(compile(ast.Module([node], []), "<program>", "exec"), names))  # noqa: B023
+
+
+class _Differ(Exception):
+    def __init__(self, difference: Difference):
+        super().__init__(str(difference))
+        self.difference = difference
+
+
+class _Stopped(Exception):
+    """They differ as they should, and go separate ways from here."""
+
+
+@contextlib.contextmanager
+def _default_device(device: str):
+    before = dumbtorch.get_default_device()
+    dumbtorch.set_default_device(device)
+    try:
+        yield
+    finally:
+        dumbtorch.set_default_device(before)
+
+
+class _Run:
+    """A program while it runs: the names that it made, in both libraries."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.ours: dict = {"t": dumbtorch}
+        self.theirs: dict = {"t": torch}
+        self.versions: dict[str, tuple[int, int]] = {}
+        self.precision = "float64"
+        self.statement, self.line = "", 0
+
+    def statements(self, body: list[ast.stmt]) -> None:
+        for node in body:
+            self.statement, self.line = ast.unparse(node), node.lineno
+            if isinstance(node, ast.With):  # what is in a block is compared one by one, too
+                manager = compile(ast.Expression(node.items[0].context_expr), "<program>", "eval")
+                with eval(manager, self.ours), eval(manager, self.theirs):
+                    self.statements(node.body)
+            else:
+                self._one(node)
+
+    def _one(self, node: ast.stmt) -> None:
+        code = compile(ast.Module([node], []), "<program>", "exec")
+        theirs = _error_of(lambda: exec(code, self.theirs))
+        ours = _error_of(lambda: exec(code, self.ours))
+        if self.settings.device != "cpu":
+            ours = ours or _error_of(dumbtorch.cuda.synchronize)
+        self._compare_errors(ours, theirs)
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        for n in names:
+            if not isinstance(n.ctx, ast.Load):
+                self.versions.pop(n.id, None)
+        self.look({n.id for n in names})
+
+    def _compare_errors(self, ours: Exception | None, theirs: Exception | None) -> None:
+        texts = [f"{type(e).__name__}: {e}" if e else "no error" for e in (ours, theirs)]
+        if (ours is None) != (theirs is None):
+            self._differ("raised", *texts)
+        elif ours is None:
+            return
+        elif self.settings.errors != "raised" and type(ours).__name__ != type(theirs).__name__:
+            self._differ("error type", *texts)
+        elif self.settings.errors == "text" and not _same_sentence(*texts):
+            self._differ("error text", *texts)
+
+    def look(self, used: Iterable[str] | None = None) -> None:
+        """Compares all values, and everything else of what a statement used (None: of everything). What a statement
+        did not use is not asked, since a view may be brought up to date by the question."""
+        pairs = [p for name in self.theirs if name[-1].isdigit()
+                 for p in parts(name, self.ours.get(name), self.theirs[name])]  # fmt: skip
+        asked = [p for p in pairs if used is None or p.name in used or p.place.endswith(".grad")]
+        for pair in asked:
+            for aspect, ours, theirs in nature(pair):
+                self._differ(aspect, ours, theirs, pair)
+            self._compare_versions(pair)
+        if any(getattr(p.theirs, "dtype", None) is torch.float32 for p in asked):
+            self.precision = "float32"
+        for pair in pairs:
+            for aspect, ours, theirs in values(pair, lambda: self._tolerance(asked)):
+                self._differ(aspect, ours, theirs, pair)
+
+    def _tolerance(self, pairs: list[Pair]) -> float:
+        return TOLERANCE[self.precision] * max([1.0, *(largest(p.theirs) for p in pairs)])
+
+    def _compare_versions(self, pair: Pair) -> None:
+        """How often a new tensor was written is nobody's promise; that it was written later, is."""
+        tensors = isinstance(pair.theirs, torch.Tensor) and isinstance(pair.ours, dumbtorch.Tensor)
+        if not tensors or pair.place != pair.name:
+            return
+        versions = (pair.ours._version, pair.theirs._version)
+        before = self.versions.setdefault(pair.name, versions)
+        self.versions[pair.name] = versions
+        ours, theirs = (v != b for v, b in zip(versions, before))
+        if ours != theirs:
+            self._differ("version", *versions, pair)
+
+    def _differ(self, aspect: str, ours, theirs, pair: Pair | None = None) -> None:
+        """Raises what this difference means; does nothing if it is documented and harmless."""
+        place = pair.place if pair else ""
+        difference = Difference(aspect, place, str(ours), str(theirs), self.statement, self.line)
+        text = f"{aspect} {place}\n{self.statement}\n{ours}\n{theirs}"
+        if any(re.search(pattern, text) for pattern in self.settings.ignored):
+            raise _Stopped
+        why = known(Case(difference, self.settings.device, getattr(pair, "theirs", None)))
+        if why is None:
+            raise _Differ(difference)
+        if why.final:
+            raise _Stopped
+
+    def forget(self) -> None:
+        """Gradients with graphs are cycles."""
+        for names in (self.ours, self.theirs):
+            for value in names.values():
+                if isinstance(value, (torch.Tensor, dumbtorch.Tensor)):
+                    with contextlib.suppress(RuntimeError):
+                        value.grad = None
+            names.clear()
+
+
+def _error_of(call) -> Exception | None:
+    try:
+        call()
+    except Exception as error:
+        return error.with_traceback(None)
+    return None
+
+
+def _same_sentence(ours: str, theirs: str) -> bool:
+    """Ours may name the function first."""
+    return theirs.partition(": ")[2].partition("\n")[0].strip() in ours

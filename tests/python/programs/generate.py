@@ -1,0 +1,52 @@
+"""generate(seed): the text of a random program."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+
+from . import statements as s
+from .program import Program, Refused
+
+# What a program is made of, and how often. A program has some of these only: what everybody does at once hides what two
+# things do to each other.
+STATEMENTS = {
+    s.function: 30, s.arithmetic: 20, s.view: 14, s.inplace: 10, s.new_leaf: 3, s.new_trainable: 5,
+    s.operator_with_number: 4, s.unary_operator: 3, s.extremes_of_two: 1,
+    s.read_index: 6, s.write_index: 6, s.mask_of_comparison: 3,
+    s.backward: 6, s.grad: 6, s.penalty: 2, s.hook: 2, s.seen_by_hook: 2, s.remove_hook: 1, s.flags: 5,
+    s.detached: 4, s.write_data: 2, s.use_grad: 4, s.step_by_hand: 1,
+    s.block: 5, s.conversion: 3, s.looked_at: 3, s.copied: 1,
+    s.functional_inplace: 1, s.normalized: 1, s.certain_random: 2,
+    s.module: 2, s.use_module: 4, s.parameter: 2, s.loss_module: 2, s.optimizer: 2, s.step: 4, s.clip: 1,
+}  # fmt: skip
+ALWAYS = (s.new_trainable, s.arithmetic, s.function)
+
+
+def generate(seed: int) -> str:
+    p = Program(seed)
+    kinds = [k for k in STATEMENTS if k in ALWAYS or p.chance(0.45)]
+    weights = [STATEMENTS[k] * p.choose(0.3, 1, 1, 3) for k in kinds]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(p.choose(1, 2, 3)):
+            _try(p, s.new_trainable)
+        for kind in p.rng.choices(kinds, weights, k=p.choose(6, 12, 20, 30)):
+            _try(p, kind)
+        for kind in (s.backward, s.backward, s.grad):
+            _try(p, kind)
+    return str(p)
+
+
+def _try(p: Program, kind) -> None:
+    for _ in range(3):
+        try:
+            kind(p)
+            return
+        except Refused:
+            continue
+        except Exception:
+            if not torch.is_grad_enabled():
+                torch.set_grad_enabled(True)
+            raise

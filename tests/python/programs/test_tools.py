@@ -1,0 +1,213 @@
+"""Would a fault be found? Faults are planted in dumbtorch; random programs must find them and become small."""
+
+import os
+import re
+import signal
+import time
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs import calls, known, workers  # noqa: E402
+from programs.compare import Difference, Settings, compare  # noqa: E402
+from programs.generate import generate  # noqa: E402
+from programs.program import Program, Refused  # noqa: E402
+from programs.reduce import reduce  # noqa: E402
+from programs.schema import ROOT  # noqa: E402
+
+# ---- the generator
+
+
+def test_a_seed_stands_for_one_program():
+    assert generate(11) == generate(11) != generate(12)
+
+
+def test_the_ops_of_the_schema_are_called():
+    assert len(calls.FUNCTIONS) > 160
+
+
+@pytest.mark.parametrize("f", [pytest.param(f, id=f.name) for f in calls.FUNCTIONS])
+def test_every_function_gets_arguments_that_pytorch_takes(f):
+    for seed in range(100):
+        p = Program(seed)
+        try:
+            calls.call(p, f)
+        except Refused:
+            continue
+        assert (f.method_name or f.torch_name) in str(p) or "operator" in calls.CALLERS[f.name]
+        return
+    pytest.fail(f"PyTorch refused {f.name} with 100 random arguments")
+
+
+# ---- faults
+
+
+def wrong_sign(x):
+    return -dt.exp(x)
+
+
+def wrong_dtype(x):
+    return dt.exp(x).double() if x.dtype is dt.float32 else dt.exp(x).float()
+
+
+def wrong_shape(x):
+    return dt.exp(x).reshape(1, *x.shape)
+
+
+def lost_gradient(x):
+    return dt.exp(x).detach()
+
+
+def wrong_gradient(x):
+    return dt.exp(x.detach()) + (x - x.detach())
+
+
+def changed_input(x):
+    y = dt.exp(x)
+    x.data.add_(1)
+    return y
+
+
+def error(x):
+    raise RuntimeError("exp: cannot")
+
+
+def death(x):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+FAULTS = [
+    ("exp", wrong_sign, "values"),
+    ("exp", wrong_dtype, "dtype"),
+    ("exp", wrong_shape, "shape"),
+    ("exp", lost_gradient, "requires_grad"),
+    ("exp", wrong_gradient, "values"),
+    ("exp", changed_input, "values"),
+    ("exp", error, "raised"),
+    ("exp", death, "crash"),
+]
+
+
+@pytest.fixture
+def differs():
+    """What a worker says of a program."""
+    worker = None
+
+    def ask(program: str) -> Difference | None:
+        nonlocal worker
+        worker = worker or workers.Worker(compare)
+        worker.ask(program)
+        return worker.answer()
+
+    yield ask
+    worker.stop()
+
+
+@pytest.mark.parametrize("name, fault, aspect", FAULTS, ids=[f.__name__ for _, f, _ in FAULTS])
+def test_planted_faults_are_found_and_reduced(name, fault, aspect, monkeypatch, differs):
+    programs = (
+        p for p in map(generate, range(2000)) if re.search(rf"\.{name}\(\)$", p, re.MULTILINE)
+    )
+    sound = (p for p in programs if compare(p) is None)
+    candidates = [next(sound) for _ in range(3)]
+    monkeypatch.setattr(dt.Tensor, name, fault)
+    found = next((p, d) for p in candidates if (d := differs(p)) is not None)
+    program, difference = found
+    assert difference.aspect == aspect
+    small = reduce(program, difference, differs)
+    assert f".{name}()" in small
+    assert len(small.splitlines()) <= 4, small
+    assert differs(small).kind == difference.kind
+    monkeypatch.undo()
+    assert compare(small) is None
+
+
+# ---- comparing
+
+
+ONE = "x1 = t.ones(3)\n"
+TWO = "x1 = t.ones(2, 3)\n"
+
+
+@pytest.mark.parametrize(
+    "aspect, place, name, fault, program",
+    [
+        ("strides", "x2", "permute", lambda x, d: dt.permute(x, d).contiguous(), TWO + "x2 = x1.permute((1, 0))"),
+        ("values", "x1", "t", lambda x: x.clone(), ONE + "x2 = x1.t()\nx2.zero_()"),
+        ("version", "x1", "zero_", lambda x: x.data.fill_(0), ONE + "x1.zero_()"),
+        ("type", "x2", "t", lambda x: None, ONE + "x2 = x1.t()"),
+        ("values", "n2", "dim", lambda x: 7, ONE + "n2 = x1.dim()"),
+        ("length", "x2", "size", lambda x: [3, 3], ONE + "x2 = x1.size()"),
+        ("values", "x1.grad", "neg", lambda x: x.detach() * -1 + (x - x.detach()),
+         ONE[:-1] + ".requires_grad_()\nx1.neg().sum().backward()"),
+        ("values", "m1.weight", "fill_", lambda x, v: x,
+         "m1 = t.nn.Linear(2, 3).apply(lambda m: [w.data.fill_(1) for w in m.parameters()])"),
+    ],
+)  # fmt: skip
+def test_what_is_compared(aspect, place, name, fault, program, monkeypatch):
+    monkeypatch.setattr(dt.Tensor, name, fault)
+    found = compare(program)
+    assert (found.aspect, found.place) == (aspect, place)
+    assert found.line == program.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "errors, seen", [("raised", None), ("type", "error type"), ("text", "error type")]
+)
+def test_what_is_compared_of_errors(errors, seen, monkeypatch):
+    def other_error(x, y):
+        raise ValueError("matmul")
+
+    monkeypatch.setattr(dt.Tensor, "mm", other_error)
+    found = compare(ONE + "x2 = x1.mm(x1)", Settings(errors=errors))
+    assert found is None if seen is None else found.aspect == seen
+
+
+def test_rounding_does_not_grow(monkeypatch):
+    """A result that is as good as equal is made equal: what follows is compared from there."""
+    monkeypatch.setattr(dt.Tensor, "exp", lambda x: dt.exp(x) * (1 + 1e-6))
+    assert compare("x1 = t.ones(3)\nx2 = x1.exp()\nx3 = x2.sub(2.718282).mul(1e6).floor()") is None
+
+
+def test_what_is_ignored(monkeypatch):
+    monkeypatch.setattr(dt.Tensor, "exp", wrong_sign)
+    program = ONE + "x2 = x1.exp()"
+    assert compare(program) is not None
+    assert compare(program, Settings(ignored=(r"^values x2\n.*exp\(\)",))) is None
+
+
+def test_what_is_known_is_documented():
+    page = (ROOT / "docs" / "differences.md").read_text()
+    assert known.DIFFERENCES
+    for entry in known.DIFFERENCES:
+        assert entry.sentence in page
+
+
+# ---- workers
+
+
+def test_a_death_is_an_answer_and_the_others_go_on():
+    def answer(n):
+        return n if n != 3 else os.kill(os.getpid(), signal.SIGABRT)
+
+    answers = dict(workers.each(answer, range(8), 2))
+    assert answers.pop(3).ours == "SIGABRT"
+    assert answers == {n: n for n in range(8) if n != 3}
+
+
+def test_endless_programs_end(monkeypatch):
+    def answer(n):
+        while n == 1:
+            time.sleep(60)
+        return n
+
+    monkeypatch.setattr(workers, "LIMIT_S", 1)
+    answers = dict(workers.each(answer, range(3), 1))
+    assert answers[1].ours == "no answer" and answers[2] == 2
+
+
+def test_a_fault_of_the_tools_is_no_finding():
+    with pytest.raises(ZeroDivisionError):
+        list(workers.each(lambda n: 1 // n, [1, 0], 1))
