@@ -17,7 +17,6 @@ from .model import (
     SchemaError,
 )
 
-
 _WAITS = ("", "device", "file", "thread")
 
 

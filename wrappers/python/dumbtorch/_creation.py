@@ -171,7 +171,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     address = int(ffi.cast("intptr_t", memory))
     shape = [len(view) // dtype.itemsize]
     owner = keep_alive(memory)
-    out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, -1, dtype.number, owner))
+    out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, 0, dtype.number, owner))
     return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 
