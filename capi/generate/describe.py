@@ -43,7 +43,11 @@ def _lines(content: dict) -> str:
 
 
 def _without_empty(entry: dict) -> dict:
-    return {key: value for key, value in entry.items() if value not in ("", [], False)}
+    return {
+        key: value
+        for key, value in entry.items()
+        if value != "" and value != [] and value is not False
+    }
 
 
 def _enum(e: Enum) -> dict:
@@ -63,8 +67,7 @@ def _handle(h: Handle) -> dict:
 
 
 def _ffi(c: str) -> str:
-    is_function = c == "dt_drop" or c.startswith("void (*")
-    return "pointer" if c.endswith("*") or is_function else _FFI.get(c, "int32")
+    return "pointer" if c.endswith("*") or c == "dt_drop" else _FFI.get(c, "int32")
 
 
 def _parameters(value: Slot | Result) -> list[dict]:
@@ -106,9 +109,13 @@ def _argument(i: Input) -> dict:
 
 
 def _result(r: Result) -> dict:
-    """A handle is new and the caller's; other values are copies."""
+    """A handle is new and the caller's; other values are copies. All go where parameters point to,
+    which is what ffi speaks of: but for a buffer and its capacity."""
     handle = {"handle": r.handle} if r.handle else {}
-    return {**_value(r.argument), "form": r.form, **handle, "parameters": _parameters(r)}
+    parameters = _parameters(r)
+    for p in parameters[-1:] if r.form == "numbers" else parameters:
+        p["ffi"] = _ffi(p["c"][:-1].rstrip())
+    return {**_value(r.argument), "form": r.form, **handle, "parameters": parameters}
 
 
 def _callback(h: Hook) -> dict:
@@ -131,24 +138,25 @@ def _callback(h: Hook) -> dict:
 def _options(o: Options) -> dict:
     members = [
         {"name": m.parameter.name, "c": m.parameter.type, "ffi": _ffi(m.parameter.type),
-         "offset": m.offset, "since": m.since, "field": m.field}
+         "offset": m.offset, "since": m.since}
         for m in cabi.layout(o)
     ]  # fmt: skip
-    fields = [
-        {**_value(a), **_default(a), "since": a.since, "doc": a.doc}
-        | ({"count": a.kind.count} if a.kind.count else {})
-        | ({"pointed": True} if cabi.needs_pointer(a, o) else {})
-        for a in o.fields
-    ]
     return {
         "name": o.name,
         "since": o.since,
         "doc": o.doc,
         "size": cabi.struct_size(o),
         "init": f"dt_{o.name}_options_init",
-        "fields": fields,
-        "members": [_without_empty(m) for m in members],
+        "fields": [_field(o, a) for a in o.fields],
+        "members": members,
     }
+
+
+def _field(o: Options, a: Argument) -> dict:
+    """As an argument; its parameters are members of the struct."""
+    facts = {"count": a.kind.count or "", "since": a.since, "doc": a.doc}
+    members = [{"name": p.name, "c": p.type, "ffi": _ffi(p.type)} for p in cabi.field(a, o)]
+    return {**_value(a), **_default(a), **_without_empty(facts), "parameters": members}
 
 
 def _function(c: Call) -> dict:
@@ -184,8 +192,6 @@ def _plain(c: CFunction) -> dict:
     for text in c.args:
         head, _, name = text.rpartition(" ")
         kind = head + " " + "*" * name.count("*") if "*" in name else head
-        if text.startswith("void (*"):
-            kind, name = text, text[len("void (*") :].partition(")")[0]
         parameters.append({"name": name.lstrip("*"), "c": kind, "ffi": _ffi(kind)})
     returns = {"c": c.returns, "ffi": _ffi(c.returns)}
     return {

@@ -215,6 +215,9 @@ def callback(c: Callback) -> _Callback:
         elif a.kind.base == "tensor":
             taken += [f"const int64_t *{n}", f"int64_t {n}_n"]
             passed += [f"(const int64_t *){n}", f"{n}_n"]
+        elif a.kind.base == "enum":
+            taken.append(f"int32_t {n}")
+            passed.append(n)
         else:
             taken += [str(p) for p in cabi.argument(a)]
             passed += [name for _, name in cabi.argument(a)]

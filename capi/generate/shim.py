@@ -177,6 +177,8 @@ def _callback_class(schema: Schema, c: Callback) -> str:
                 passed.append(f"int32_t({a.name})")
             case "str":
                 passed.append(f"{a.name}.c_str()")
+            case "enum":
+                passed.append(f"static_cast<int32_t>({a.name})")
             case _:
                 raise KeyError(f"callback {c.name}: argument kind {a.kind.key}")
     results = [_callback_result(schema, r) for r in c.results]

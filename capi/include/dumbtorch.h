@@ -281,6 +281,13 @@ typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor 
 typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out);
 
+/** Called with a message, on whichever thread is inside a call. No call can fail for it, so that
+ * what it returns does not matter. It must return: leaving it by longjmp, by an exception or by
+ * ending the thread is undefined.
+ * @param level How serious it is.
+ * @param message What happened. */
+typedef dt_status (*dt_log_hook)(void *user_data, dt_log_level level, const char *message);
+
 /** Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
  * whether that makes another try worth while. It may release handles and make small calls, but not
  * use what the failing call works on; a call in it that needs memory in vain fails at once. It must
@@ -762,12 +769,6 @@ DT_MUST_CHECK DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT;
  * one thread at a time: DT_STATUS_RUNTIME_ERROR if it is on another one. A binding whose tasks move
  * between threads makes a context for each and calls this when a task starts and stops. */
 DT_MUST_CHECK DT_API dt_status dt_context_swap(dt_context *next, dt_context **out) DT_NOEXCEPT;
-
-/** Sends log messages to fn, on whichever thread is inside a dt call; fn must return, as callbacks
- * must. NULL, the start, discards them: the library never prints. drop, if not NULL, gets user_data
- * when it is no longer needed, also if the call fails. */
-DT_MUST_CHECK DT_API dt_status dt_set_log(void (*fn)(void *user_data, dt_log_level level, const char
-    *message), void *user_data, dt_drop drop) DT_NOEXCEPT;
 
 /** Address and length of the bytes. They end in a 0 byte that is not counted, and live as long as
  * the handle. */
@@ -3797,6 +3798,11 @@ DT_MUST_CHECK DT_API dt_status dt_memory_stats(
  * @param device Where; absent means the default device. PyTorch's default: absent. */
 DT_MUST_CHECK DT_API dt_status dt_reset_peak_memory_stats(
     dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
+
+/** Sends log messages to a function.
+ * @param log The function; absent, the start, discards messages: the library never prints. */
+DT_MUST_CHECK DT_API dt_status dt_set_log(
+    dt_log_hook log, void *log_data, dt_drop log_drop) DT_NOEXCEPT;
 
 /** Has this context call a function before an allocation fails, on the thread that allocates. Worker
  * threads of data loaders do not call it.

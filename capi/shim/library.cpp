@@ -1,9 +1,11 @@
 // Functions of the library as a whole: version, handles alive, contexts, log, and what is in text
 // results.
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 
+#include "capi/shim/adapters.h"
 #include "capi/shim/arguments.h"
 #include "capi/shim/callbacks.h"
 #include "capi/shim/guard.h"
@@ -72,33 +74,19 @@ dt_status dt_context_swap(dt_context* next, dt_context** out) noexcept {
 
 // ---- log
 
-namespace {
-
-struct LogTarget {
-  void (*fn)(void*, dt_log_level, const char*);
-  UserData data;
-};
-
-void pass_on(void* target, LogLevel level, const char* message) {
-  const KeepError keep;
-  const auto* t = static_cast<LogTarget*>(target);
-  t->fn(t->data.get(), static_cast<dt_log_level>(level), message);
-}
-
-}  // namespace
-
-dt_status dt_set_log(void (*fn)(void* user_data, dt_log_level level, const char* message),
-                     void* user_data, void (*drop)(void* user_data)) noexcept {
-  return guard("set_log", [&] {
-    UserData data(user_data, drop);
-    if (!fn) {
-      set_log_sink(nullptr, nullptr, nullptr);
-      return;
+void dt::capi::set_log(const LogHook& log) {
+  if (!log) return set_log_sink(nullptr, nullptr, nullptr);
+  auto target = std::make_unique<LogHook>(log);
+  const auto pass_on = [](void* target, LogLevel level, const char* message) {
+    const KeepError keep;
+    try {
+      (*static_cast<const LogHook*>(target))(level, message);
+    } catch (...) {
+      return;  // nobody asked for this message: there is no call that could fail
     }
-    auto target = std::make_unique<LogTarget>(LogTarget{fn, std::move(data)});
-    set_log_sink(pass_on, target.get(), [](void* t) { delete static_cast<LogTarget*>(t); });
-    target.release();
-  });
+  };
+  set_log_sink(pass_on, target.get(), [](void* t) { delete static_cast<LogHook*>(t); });
+  target.release();
 }
 
 // ---- text results

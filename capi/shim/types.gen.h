@@ -565,6 +565,13 @@ inline CustomBackward wrap(dt_custom_backward fn, UserData data, const char* nam
   };
 }
 
+inline LogHook wrap(dt_log_hook fn, UserData data, const char* name) {
+  DT_CHECK(fn, kTypeError, name, " is NULL");
+  return [fn, data](LogLevel level, const std::string& message) -> void {
+    check_callback([&] { return fn(data.get(), static_cast<int32_t>(level), message.c_str()); });
+  };
+}
+
 inline MemoryHook wrap(dt_memory_hook fn, UserData data, const char* name) {
   DT_CHECK(fn, kTypeError, name, " is NULL");
   return [fn, data](int64_t bytes) -> bool {

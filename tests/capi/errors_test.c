@@ -79,9 +79,10 @@ static void test_text(void) {
 
 static int logged, dropped;
 
-static void count_log(void* user_data, dt_log_level level, const char* message) {
+static dt_status count_log(void* user_data, dt_log_level level, const char* message) {
   CHECK(user_data == &logged && level != 0 && message != NULL);
   ++logged;
+  return DT_STATUS_OK;
 }
 
 static void count_drop(void* user_data) {
@@ -112,12 +113,13 @@ static void fail_in_drop(void* stale) {
 
 static dt_tensor* stale_in_log;
 
-static void fail_in_log(void* user_data, dt_log_level level, const char* message) {
+static dt_status fail_in_log(void* user_data, dt_log_level level, const char* message) {
   CHECK(level == DT_LOG_LEVEL_WARNING);
   CHECK(strcmp(message, "tensor_release: handle is a tensor that was released") == 0);
   ++*(int*)user_data;
   FAILS(TYPE_ERROR, dt_context_new(NULL));
   dt_tensor_release(stale_in_log); /* a warning that the log does not hear of */
+  return DT_STATUS_OK;
 }
 
 /* A short message lies in the string itself, a long one in memory of its own. */

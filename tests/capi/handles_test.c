@@ -30,10 +30,11 @@ static void test_changed_bits(void) {
 
 static char warning[200];
 
-static void keep_warning(void* user_data, dt_log_level level, const char* message) {
+static dt_status keep_warning(void* user_data, dt_log_level level, const char* message) {
   (void)user_data;
   CHECK(level == DT_LOG_LEVEL_WARNING);
   snprintf(warning, sizeof warning, "%s", message);
+  return DT_STATUS_OK;
 }
 
 static void test_release(void) {

@@ -46,9 +46,10 @@ static void* replace(void* unused) {
 /* One handle released by all threads: exactly one of them succeeds, the others are warned. */
 static atomic_int warnings;
 
-static void count_warning(void* user_data, dt_log_level level, const char* message) {
+static dt_status count_warning(void* user_data, dt_log_level level, const char* message) {
   (void)user_data, (void)message;
   if (level == DT_LOG_LEVEL_WARNING) atomic_fetch_add(&warnings, 1);
+  return DT_STATUS_OK;
 }
 
 static void* release_same(void* handle) {

@@ -17,7 +17,7 @@ PACKAGE = Path(dt.__file__).parent
 
 # What Python wraps by hand: errors, contexts, memory, text.
 BY_HAND = {
-    "context_new", "context_swap", "set_log", "bytes_data", "string_list_get", "tensor_read",
+    "context_new", "context_swap", "bytes_data", "string_list_get", "tensor_read",
     "tensor_write", "from_data", "from_blob", "to_dlpack", "from_dlpack", "error_set",
     "error_code", "tensor_list_get", "tensor_list_len", "string_list_len",
 }  # fmt: skip

@@ -151,6 +151,16 @@ static inline T_CustomBackward T_CUSTOM_BACKWARD(
   return c;
 }
 
+typedef struct T_LogHook {
+  dt_log_hook fn;
+  void *user_data;
+  dt_drop drop;
+} T_LogHook;
+static inline T_LogHook T_LOG_HOOK(dt_log_hook fn, void *user_data, dt_drop drop) {
+  T_LogHook c = {fn, user_data, drop};
+  return c;
+}
+
 typedef struct T_MemoryHook {
   dt_memory_hook fn;
   void *user_data;
@@ -6522,6 +6532,14 @@ static inline dt_status T_do_reset_peak_memory_stats(
 #define T_reset_peak_memory_stats_with_(...) \
   T_OPTIONS_(reset_peak_memory_stats, \
     T_do_reset_peak_memory_stats(&T_reset_peak_memory_stats_o), __VA_ARGS__)
+
+/** T_set_log(log: callback?)
+ * Sends log messages to a function. */
+static inline dt_status T_set_log(T_LogHook log) {
+  if (T_stopped_()) { if (log.drop) log.drop(log.user_data); return T_status(); }
+  T_check(dt_set_log(log.fn, log.user_data, log.drop));
+  return T_status();
+}
 
 /** T_set_memory_hook(hook: callback)
  * Has this context call a function before an allocation fails, on the thread that allocates.

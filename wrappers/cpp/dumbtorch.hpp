@@ -142,6 +142,9 @@ struct MemoryStatsResult;
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
+// Called with a message, on whichever thread is inside a call. No call can fail for it, so that
+// what it returns does not matter.
+using LogHook = std::function<void(LogLevel level, const std::string& message)>;
 // Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
 // whether that makes another try worth while. It may release handles and make small calls, but not
 // use what the failing call works on; a call in it that needs memory in vain fails at once.
@@ -1325,6 +1328,12 @@ inline dt_status call_custom_backward(
   return guarded([&] {
     auto r = (*static_cast<CustomBackward*>(user_data))(detail::aliases(grads, grads_n), detail::aliases(saved, saved_n));
     *out = detail::give(r);
+  });
+}
+
+inline dt_status call_log_hook(void *user_data, dt_log_level level, const char *message) {
+  return guarded([&] {
+    (*static_cast<LogHook*>(user_data))(static_cast<LogLevel>(level), std::string(message));
   });
 }
 
@@ -4611,6 +4620,14 @@ inline MemoryStatsResult memory_stats(std::optional<Device> device = std::nullop
 inline void reset_peak_memory_stats(std::optional<Device> device = std::nullopt) {
   detail::check(dt_reset_peak_memory_stats(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
+}
+
+// Sends log messages to a function.
+inline void set_log(LogHook log) {
+  const bool log_given = static_cast<bool>(log);
+  detail::check(dt_set_log(
+    log_given ? detail::call_log_hook : nullptr, detail::box(std::move(log)),
+    detail::drop<LogHook>));
 }
 
 // Has this context call a function before an allocation fails, on the thread that allocates. Worker

@@ -242,18 +242,4 @@ class UseContext {
   dt_context* before_ = nullptr;
 };
 
-// Sends the library's log messages to a function; nullptr, the start, discards them.
-inline void set_log(std::function<void(dt_log_level level, const std::string& message)> log) {
-  using Log = std::function<void(dt_log_level, const std::string&)>;
-  const auto run = [](void* user_data, dt_log_level level, const char* message) {
-    try {
-      (*static_cast<Log*>(user_data))(level, message);
-    } catch (...) {
-      return;  // nobody asked for this message: there is no call that could fail
-    }
-  };
-  void (*runner)(void*, dt_log_level, const char*) = log ? +run : nullptr;
-  detail::check(dt_set_log(runner, detail::box(std::move(log)), detail::drop<Log>));
-}
-
 }  // namespace dumbtorch

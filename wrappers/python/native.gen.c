@@ -21,6 +21,14 @@ static dt_status on_custom_backward(void *user_data, dt_tensor *const *grads, in
   return status;
 }
 
+static int32_t py_on_log_hook(int64_t id, int32_t level, const char *message);
+static dt_status on_log_hook(void *user_data, dt_log_level level, const char *message) {
+  dt_status status = 0;
+  if (!python_runs()) return python_has_ended();
+  CALL_PYTHON(status = py_on_log_hook((int64_t)(intptr_t)user_data, level, message));
+  return status;
+}
+
 static int32_t py_on_memory_hook(int64_t id, int64_t bytes, int32_t *out);
 static dt_status on_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
   dt_status status = 0;
@@ -2466,6 +2474,10 @@ static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_
 
 static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_index) {
   return dt_reset_peak_memory_stats(device_type, device_index);
+}
+
+static int32_t py_set_log(int64_t log) {
+  return dt_set_log(log ? on_log_hook : NULL, (void *)(intptr_t)log, on_drop);
 }
 
 static int32_t py_set_memory_hook(int64_t hook) {

@@ -128,12 +128,25 @@ static dt_status run_custom_backward(
   return status;
 }
 static const dtt_item items_4[] = {
+  {"level", &enum_log_level, DTT_ENUM, 0, 0, 0, 0, 1, 0},
+  {"message", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_callback callback_log_hook = {"log_hook", items_4, NULL, 2, 0};
+static dt_status run_log_hook(void *user_data, dt_log_level level, const char *message) {
+  dtt_cell args[2], results[0];
+  dt_status status;
+  args[0].i = level;
+  args[1].p = (void *)message;
+  status = dtt_run(&callback_log_hook, user_data, args, results);
+  return status;
+}
+static const dtt_item items_5[] = {
   {"bytes", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_5[] = {
+static const dtt_item items_6[] = {
   {"result", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_callback callback_memory_hook = {"memory_hook", items_4, items_5, 1, 1};
+static const dtt_callback callback_memory_hook = {"memory_hook", items_5, items_6, 1, 1};
 static dt_status run_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
   dtt_cell args[1], results[1];
   dt_status status;
@@ -142,14 +155,14 @@ static dt_status run_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
   if (!status) *out = (int32_t)results[0].i;
   return status;
 }
-static const dtt_item items_6[] = {
+static const dtt_item items_7[] = {
   {"done", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"total", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_7[] = {
+static const dtt_item items_8[] = {
   {"stop", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_callback callback_progress = {"progress", items_6, items_7, 2, 1};
+static const dtt_callback callback_progress = {"progress", items_7, items_8, 2, 1};
 static dt_status run_progress(void *user_data, int64_t done, int64_t total, int32_t *stop) {
   dtt_cell args[2], results[1];
   dt_status status;
@@ -172,20 +185,20 @@ static dt_status call_nn_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_8[] = {
+static const dtt_item items_9[] = {
   {"in_features", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"out_features", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_9[] = {
+static const dtt_item items_10[] = {
   {"out", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_10[] = {
+static const dtt_cell cells_11[] = {
   {0}, {0}, {1}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_linear = {"Linear", call_nn_linear, items_8, items_9, cells_10, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_nn_linear = {"Linear", call_nn_linear, items_9, items_10, cells_11, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_nn_conv2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -209,7 +222,7 @@ static dt_status call_nn_conv2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_11[] = {
+static const dtt_item items_12[] = {
   {"in_channels", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"out_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -222,10 +235,10 @@ static const dtt_item items_11[] = {
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_12[] = {
+static const dtt_cell cells_13[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {.p = (void *)"zeros"}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_conv2d = {"Conv2d", call_nn_conv2d, items_11, items_9, cells_12, 11, 1, 16, 0, 0, NULL};
+static const dtt_function function_nn_conv2d = {"Conv2d", call_nn_conv2d, items_12, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
 
 static dt_status call_nn_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -243,17 +256,17 @@ static dt_status call_nn_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_13[] = {
+static const dtt_item items_14[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_14[] = {
+static const dtt_cell cells_15[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_max_pool2d = {"MaxPool2d", call_nn_max_pool2d, items_13, items_9, cells_14, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nn_max_pool2d = {"MaxPool2d", call_nn_max_pool2d, items_14, items_10, cells_15, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nn_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -272,7 +285,7 @@ static dt_status call_nn_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_15[] = {
+static const dtt_item items_16[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
@@ -280,10 +293,10 @@ static const dtt_item items_15[] = {
   {"count_include_pad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_16[] = {
+static const dtt_cell cells_17[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_nn_avg_pool2d = {"AvgPool2d", call_nn_avg_pool2d, items_15, items_9, cells_16, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_nn_avg_pool2d = {"AvgPool2d", call_nn_avg_pool2d, items_16, items_10, cells_17, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_nn_upsample(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -299,15 +312,15 @@ static dt_status call_nn_upsample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_17[] = {
+static const dtt_item items_18[] = {
   {"size", NULL, DTT_I64, 0, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 2, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_18[] = {
+static const dtt_cell cells_19[] = {
   {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_nn_upsample = {"Upsample", call_nn_upsample, items_17, items_9, cells_18, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_upsample = {"Upsample", call_nn_upsample, items_18, items_10, cells_19, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_nn_batch_norm1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -328,7 +341,7 @@ static dt_status call_nn_batch_norm1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_19[] = {
+static const dtt_item items_20[] = {
   {"num_features", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
@@ -338,10 +351,10 @@ static const dtt_item items_19[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_20[] = {
+static const dtt_cell cells_21[] = {
   {0}, {.f = 1e-05}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.1}, {1}, {1}, {1}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_batch_norm1d = {"BatchNorm1d", call_nn_batch_norm1d, items_19, items_9, cells_20, 8, 1, 11, 0, 0, NULL};
+static const dtt_function function_nn_batch_norm1d = {"BatchNorm1d", call_nn_batch_norm1d, items_20, items_10, cells_21, 8, 1, 11, 0, 0, NULL};
 
 static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -362,7 +375,7 @@ static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_19, items_9, cells_20, 8, 1, 11, 0, 0, NULL};
+static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_20, items_10, cells_21, 8, 1, 11, 0, 0, NULL};
 
 static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -379,7 +392,7 @@ static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_21[] = {
+static const dtt_item items_22[] = {
   {"normalized_shape", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
   {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"elementwise_affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
@@ -387,10 +400,10 @@ static const dtt_item items_21[] = {
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_22[] = {
+static const dtt_cell cells_23[] = {
   {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_21, items_9, cells_22, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_22, items_10, cells_23, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -403,14 +416,14 @@ static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_23[] = {
+static const dtt_item items_24[] = {
   {"p", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_24[] = {
+static const dtt_cell cells_25[] = {
   {.f = 0.5}, {0},
 };
-static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_23, items_9, cells_24, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_24, items_10, cells_25, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -431,7 +444,7 @@ static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_25[] = {
+static const dtt_item items_26[] = {
   {"num_embeddings", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"embedding_dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -442,10 +455,10 @@ static const dtt_item items_25[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_26[] = {
+static const dtt_cell cells_27[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_25, items_9, cells_26, 9, 1, 12, 0, 0, NULL};
+static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_26, items_10, cells_27, 9, 1, 12, 0, 0, NULL};
 
 static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -458,14 +471,14 @@ static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_27[] = {
+static const dtt_item items_28[] = {
   {"start_dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_28[] = {
+static const dtt_cell cells_29[] = {
   {1}, {-1},
 };
-static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_27, items_9, cells_28, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_28, items_10, cells_29, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_identity(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -476,7 +489,7 @@ static dt_status call_nn_identity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_identity = {"Identity", call_nn_identity, NULL, items_9, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_nn_identity = {"Identity", call_nn_identity, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_nn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -488,13 +501,13 @@ static dt_status call_nn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_29[] = {
+static const dtt_item items_30[] = {
   {"inplace", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_30[] = {
+static const dtt_cell cells_31[] = {
   {0},
 };
-static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_29, items_9, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -507,14 +520,14 @@ static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_31[] = {
+static const dtt_item items_32[] = {
   {"negative_slope", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_32[] = {
+static const dtt_cell cells_33[] = {
   {.f = 0.01}, {0},
 };
-static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_31, items_9, cells_32, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_32, items_10, cells_33, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -527,14 +540,14 @@ static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_33[] = {
+static const dtt_item items_34[] = {
   {"alpha", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_34[] = {
+static const dtt_cell cells_35[] = {
   {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_33, items_9, cells_34, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_34, items_10, cells_35, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -547,14 +560,14 @@ static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_35[] = {
+static const dtt_item items_36[] = {
   {"beta", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_36[] = {
+static const dtt_cell cells_37[] = {
   {.f = 1.0}, {.f = 20.0},
 };
-static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_35, items_9, cells_36, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_36, items_10, cells_37, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -566,13 +579,13 @@ static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_37[] = {
+static const dtt_item items_38[] = {
   {"approximate", &enum_approximate, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_38[] = {
+static const dtt_cell cells_39[] = {
   {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_37, items_9, cells_38, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_38, items_10, cells_39, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -584,7 +597,7 @@ static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_29, items_9, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_sigmoid(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -595,7 +608,7 @@ static dt_status call_nn_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_sigmoid = {"Sigmoid", call_nn_sigmoid, NULL, items_9, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_nn_sigmoid = {"Sigmoid", call_nn_sigmoid, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_nn_log_sigmoid(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -606,7 +619,7 @@ static dt_status call_nn_log_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_log_sigmoid = {"LogSigmoid", call_nn_log_sigmoid, NULL, items_9, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_nn_log_sigmoid = {"LogSigmoid", call_nn_log_sigmoid, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_nn_tanh(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -617,7 +630,7 @@ static dt_status call_nn_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_tanh = {"Tanh", call_nn_tanh, NULL, items_9, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_nn_tanh = {"Tanh", call_nn_tanh, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -627,10 +640,10 @@ static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_39[] = {
+static const dtt_item items_40[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_39, items_9, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_40, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -640,7 +653,7 @@ static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_39, items_9, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_40, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -652,13 +665,13 @@ static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_40[] = {
+static const dtt_item items_41[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_41[] = {
+static const dtt_cell cells_42[] = {
   {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_40, items_9, cells_41, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_41, items_10, cells_42, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -670,7 +683,7 @@ static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_40, items_9, cells_41, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_41, items_10, cells_42, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -684,15 +697,15 @@ static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_42[] = {
+static const dtt_item items_43[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_43[] = {
+static const dtt_cell cells_44[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_42, items_9, cells_43, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_43, items_10, cells_44, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -707,16 +720,16 @@ static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_44[] = {
+static const dtt_item items_45[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_45[] = {
+static const dtt_cell cells_46[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_44, items_9, cells_45, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_45, items_10, cells_46, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -729,14 +742,14 @@ static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_46[] = {
+static const dtt_item items_47[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_47[] = {
+static const dtt_cell cells_48[] = {
   {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_46, items_9, cells_47, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_47, items_10, cells_48, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -750,15 +763,15 @@ static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_48[] = {
+static const dtt_item items_49[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_49[] = {
+static const dtt_cell cells_50[] = {
   {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_48, items_9, cells_49, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_49, items_10, cells_50, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -770,17 +783,17 @@ static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_50[] = {
+static const dtt_item items_51[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"gradient", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 2, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 5, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_51[] = {
+static const dtt_cell cells_52[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_50, NULL, cells_51, 5, 0, 7, 0, 0, NULL};
+static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_51, NULL, cells_52, 5, 0, 7, 0, 0, NULL};
 
 static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -792,14 +805,14 @@ static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_52[] = {
+static const dtt_item items_53[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"grad_tensors", NULL, DTT_TENSOR, 2, 1, 0, 1, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 7, 1, 1, 0, 0, 0},
 };
-static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_52, NULL, cells_14, 5, 0, 9, 0, 0, NULL};
+static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_53, NULL, cells_15, 5, 0, 9, 0, 0, NULL};
 
 static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -813,7 +826,7 @@ static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_53[] = {
+static const dtt_item items_54[] = {
   {"outputs", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
   {"grad_outputs", NULL, DTT_TENSOR, 4, 1, 0, 1, 0, 0},
@@ -821,13 +834,13 @@ static const dtt_item items_53[] = {
   {"create_graph", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"allow_unused", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_54[] = {
+static const dtt_item items_55[] = {
   {"out", &dtt_handle_tensor_list, DTT_TENSOR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_cell cells_55[] = {
+static const dtt_cell cells_56[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_53, items_54, cells_55, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_54, items_55, cells_56, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -838,17 +851,17 @@ static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_56[] = {
+static const dtt_item items_57[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hook", &callback_tensor_hook, DTT_CALLBACK, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_57[] = {
+static const dtt_item items_58[] = {
   {"out", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_58[] = {
+static const dtt_cell cells_59[] = {
   {0}, {0},
 };
-static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_56, items_57, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_57, items_58, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -857,10 +870,10 @@ static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_59[] = {
+static const dtt_item items_60[] = {
   {"self", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_59, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_60, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -874,7 +887,7 @@ static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_60[] = {
+static const dtt_item items_61[] = {
   {"name", NULL, DTT_STR, 0, 0, 1, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -882,7 +895,7 @@ static const dtt_item items_60[] = {
   {"backward", &callback_custom_backward, DTT_CALLBACK, 7, 0, 0, 0, 1, 0},
   {"dirty", NULL, DTT_TENSOR, 8, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_60, items_54, cells_55, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_61, items_55, cells_56, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -894,17 +907,17 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_61[] = {
+static const dtt_item items_62[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_62[] = {
+static const dtt_item items_63[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_empty = {"empty", call_empty, items_61, items_62, cells_51, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_empty = {"empty", call_empty, items_62, items_63, cells_52, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -916,16 +929,16 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_63[] = {
+static const dtt_item items_64[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_64[] = {
+static const dtt_cell cells_65[] = {
   {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_zeros = {"zeros", call_zeros, items_63, items_62, cells_64, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros = {"zeros", call_zeros, items_64, items_63, cells_65, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -937,7 +950,7 @@ static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones = {"ones", call_ones, items_63, items_62, cells_64, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones = {"ones", call_ones, items_64, items_63, cells_65, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -950,14 +963,14 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_65[] = {
+static const dtt_item items_66[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_full = {"full", call_full, items_65, items_62, cells_14, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_full = {"full", call_full, items_66, items_63, cells_15, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -970,7 +983,7 @@ static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_66[] = {
+static const dtt_item items_67[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
@@ -978,10 +991,10 @@ static const dtt_item items_66[] = {
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_67[] = {
+static const dtt_cell cells_68[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_arange = {"arange", call_arange, items_66, items_62, cells_67, 6, 1, 13, 0, 0, NULL};
+static const dtt_function function_arange = {"arange", call_arange, items_67, items_63, cells_68, 6, 1, 13, 0, 0, NULL};
 
 static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -994,7 +1007,7 @@ static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_68[] = {
+static const dtt_item items_69[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -1002,10 +1015,10 @@ static const dtt_item items_68[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_69[] = {
+static const dtt_cell cells_70[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linspace = {"linspace", call_linspace, items_68, items_62, cells_69, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_linspace = {"linspace", call_linspace, items_69, items_63, cells_70, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1018,14 +1031,14 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_70[] = {
+static const dtt_item items_71[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_eye = {"eye", call_eye, items_70, items_62, cells_51, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_eye = {"eye", call_eye, items_71, items_63, cells_52, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1037,13 +1050,13 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_71[] = {
+static const dtt_item items_72[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_71, items_62, cells_51, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_72, items_63, cells_52, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1055,14 +1068,14 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_72[] = {
+static const dtt_item items_73[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_72, items_62, cells_64, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_73, items_63, cells_65, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1074,7 +1087,7 @@ static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_72, items_62, cells_64, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_73, items_63, cells_65, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1086,7 +1099,7 @@ static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_72, items_62, cells_64, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_73, items_63, cells_65, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1098,7 +1111,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_73[] = {
+static const dtt_item items_74[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
@@ -1106,7 +1119,7 @@ static const dtt_item items_73[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_full_like = {"full_like", call_full_like, items_73, items_62, cells_14, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_full_like = {"full_like", call_full_like, items_74, items_63, cells_15, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1118,14 +1131,14 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_74[] = {
+static const dtt_item items_75[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_74, items_62, cells_51, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_75, items_63, cells_52, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1137,7 +1150,7 @@ static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_74, items_62, cells_51, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_75, items_63, cells_52, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1149,7 +1162,7 @@ static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_74, items_62, cells_51, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_75, items_63, cells_52, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1162,7 +1175,7 @@ static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_75[] = {
+static const dtt_item items_76[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
@@ -1170,7 +1183,7 @@ static const dtt_item items_75[] = {
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_full = {"new_full", call_new_full, items_75, items_62, cells_55, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_new_full = {"new_full", call_new_full, items_76, items_63, cells_56, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1182,17 +1195,17 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_76[] = {
+static const dtt_item items_77[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_77[] = {
+static const dtt_cell cells_78[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_76, items_62, cells_77, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_77, items_63, cells_78, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1204,12 +1217,12 @@ static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_78[] = {
+static const dtt_item items_79[] = {
   {"data", NULL, DTT_BOOL, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_78, items_62, cells_64, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_79, items_63, cells_65, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1221,14 +1234,14 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_79[] = {
+static const dtt_item items_80[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_79, items_62, cells_77, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_80, items_63, cells_78, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -1236,13 +1249,13 @@ static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_80[] = {
+static const dtt_item items_81[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_81[] = {
+static const dtt_item items_82[] = {
   {"out", NULL, DTT_I64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_80, items_81, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_81, items_82, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -1250,10 +1263,10 @@ static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_82[] = {
+static const dtt_item items_83[] = {
   {"out", NULL, DTT_F64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_80, items_82, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_81, items_83, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1263,11 +1276,11 @@ static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_83[] = {
+static const dtt_item items_84[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clone = {"clone", call_clone, items_83, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_clone = {"clone", call_clone, items_84, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1279,7 +1292,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_84[] = {
+static const dtt_item items_85[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
@@ -1287,7 +1300,7 @@ static const dtt_item items_84[] = {
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_to = {"to", call_to, items_84, items_62, cells_51, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_to = {"to", call_to, items_85, items_63, cells_52, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1297,7 +1310,7 @@ static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cpu = {"cpu", call_cpu, items_83, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cpu = {"cpu", call_cpu, items_84, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1309,16 +1322,16 @@ static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_85[] = {
+static const dtt_item items_86[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_86[] = {
+static const dtt_cell cells_87[] = {
   {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_cuda = {"cuda", call_cuda, items_85, items_62, cells_86, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cuda = {"cuda", call_cuda, items_86, items_63, cells_87, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1328,14 +1341,14 @@ static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_87[] = {
+static const dtt_item items_88[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_88[] = {
+static const dtt_cell cells_89[] = {
   {0}, {DT_MEMORY_FORMAT_CONTIGUOUS},
 };
-static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_87, items_62, cells_88, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_88, items_63, cells_89, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1344,15 +1357,15 @@ static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_89[] = {
+static const dtt_item items_90[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"non_blocking", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_90[] = {
+static const dtt_cell cells_91[] = {
   {0}, {0}, {0},
 };
-static const dtt_function function_copy_ = {"copy_", call_copy_, items_89, NULL, cells_90, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_copy_ = {"copy_", call_copy_, items_90, NULL, cells_91, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1363,11 +1376,11 @@ static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_91[] = {
+static const dtt_item items_92[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fill_ = {"fill_", call_fill_, items_91, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fill_ = {"fill_", call_fill_, items_92, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1376,7 +1389,7 @@ static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zero_ = {"zero_", call_zero_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_zero_ = {"zero_", call_zero_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   dt_dataset *r_out = NULL;
@@ -1386,13 +1399,13 @@ static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_92[] = {
+static const dtt_item items_93[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_item items_93[] = {
+static const dtt_item items_94[] = {
   {"out", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_92, items_93, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_93, items_94, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -1402,13 +1415,13 @@ static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_94[] = {
+static const dtt_item items_95[] = {
   {"self", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_95[] = {
+static const dtt_item items_96[] = {
   {"out", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_len = {"len", call_dataset_len, items_94, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_dataset_len = {"len", call_dataset_len, items_95, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   dt_data_loader *r_out = NULL;
@@ -1425,7 +1438,7 @@ static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_96[] = {
+static const dtt_item items_97[] = {
   {"dataset", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"batch_size", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"shuffle", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -1434,13 +1447,13 @@ static const dtt_item items_96[] = {
   {"prefetch_factor", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_97[] = {
+static const dtt_item items_98[] = {
   {"out", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_98[] = {
+static const dtt_cell cells_99[] = {
   {0}, {1}, {0}, {0}, {0}, {2}, {0},
 };
-static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_96, items_97, cells_98, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_97, items_98, cells_99, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -1450,10 +1463,10 @@ static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_99[] = {
+static const dtt_item items_100[] = {
   {"self", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_99, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_100, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1462,7 +1475,7 @@ static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_99, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_100, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -1472,7 +1485,7 @@ static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_99, items_54, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_100, items_55, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1482,10 +1495,10 @@ static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_100[] = {
+static const dtt_item items_101[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_100, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_101, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1496,13 +1509,13 @@ static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_101[] = {
+static const dtt_item items_102[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_101, NULL, cells_64, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_102, NULL, cells_65, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -1514,14 +1527,14 @@ static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_102[] = {
+static const dtt_item items_103[] = {
   {"data", NULL, DTT_BYTES, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_103[] = {
+static const dtt_item items_104[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 1, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_102, items_103, cells_58, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_103, items_104, cells_59, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -1535,15 +1548,15 @@ static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_104[] = {
+static const dtt_item items_105[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_105[] = {
+static const dtt_cell cells_106[] = {
   {0}, {0}, {0}, {0},
 };
-static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_104, items_103, cells_105, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_105, items_104, cells_106, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -1553,10 +1566,10 @@ static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_106[] = {
+static const dtt_item items_107[] = {
   {"out", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_100, items_106, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_101, items_107, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1567,7 +1580,7 @@ static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_95, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_96, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1578,10 +1591,10 @@ static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_107[] = {
+static const dtt_item items_108[] = {
   {"out", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_107, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_108, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1592,7 +1605,7 @@ static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_95, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_96, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1601,10 +1614,10 @@ static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_108[] = {
+static const dtt_item items_109[] = {
   {"index", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_108, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_109, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -1616,13 +1629,13 @@ static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_109[] = {
+static const dtt_item items_110[] = {
   {"text", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_110[] = {
+static const dtt_item items_111[] = {
   {"out", NULL, DTT_DEVICE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_109, items_110, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_110, items_111, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -1632,10 +1645,10 @@ static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_111[] = {
+static const dtt_item items_112[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_device_name = {"device_name", call_device_name, items_111, items_107, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_name = {"device_name", call_device_name, items_112, items_108, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   int64_t r_major = 0;
@@ -1647,11 +1660,11 @@ static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_112[] = {
+static const dtt_item items_113[] = {
   {"major", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_111, items_112, cells_58, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_112, items_113, cells_59, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_name = NULL;
@@ -1671,14 +1684,14 @@ static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_113[] = {
+static const dtt_item items_114[] = {
   {"name", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
   {"major", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"multi_processor_count", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"total_memory", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_111, items_113, cells_58, 1, 5, 2, 0, 0, NULL};
+static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_112, items_114, cells_59, 1, 5, 2, 0, 0, NULL};
 
 static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   int64_t r_free = 0;
@@ -1696,13 +1709,13 @@ static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_114[] = {
+static const dtt_item items_115[] = {
   {"free", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"total", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak_allocated", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"peak_reserved", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_111, items_114, cells_58, 1, 4, 2, 0, 0, NULL};
+static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_112, items_115, cells_59, 1, 4, 2, 0, 0, NULL};
 
 static dt_status call_reset_peak_memory(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1711,10 +1724,10 @@ static dt_status call_reset_peak_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_115[] = {
+static const dtt_item items_116[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_reset_peak_memory = {"reset_peak_memory", call_reset_peak_memory, items_115, NULL, cells_58, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory = {"reset_peak_memory", call_reset_peak_memory, items_116, NULL, cells_59, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1723,11 +1736,11 @@ static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_116[] = {
+static const dtt_item items_117[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_116, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_117, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1740,11 +1753,11 @@ static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_117[] = {
+static const dtt_item items_118[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_117, NULL, 0, 2, 0, 0, 0, NULL};
+static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_118, NULL, 0, 2, 0, 0, 0, NULL};
 
 static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1754,7 +1767,7 @@ static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -1764,10 +1777,10 @@ static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_118[] = {
+static const dtt_item items_119[] = {
   {"out", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_80, items_118, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_81, items_119, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -1777,14 +1790,14 @@ static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_119[] = {
+static const dtt_item items_120[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"priority", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_120[] = {
+static const dtt_item items_121[] = {
   {"out", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_119, items_120, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_120, items_121, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -1794,11 +1807,11 @@ static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_121[] = {
+static const dtt_item items_122[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"native", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_121, items_120, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_122, items_121, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -1808,7 +1821,7 @@ static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_115, items_120, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_116, items_121, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -1818,7 +1831,7 @@ static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_115, items_120, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_116, items_121, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -1830,10 +1843,10 @@ static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_122[] = {
+static const dtt_item items_123[] = {
   {"self", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_device = {"device", call_stream_device, items_122, items_110, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_device = {"device", call_stream_device, items_123, items_111, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -1843,7 +1856,7 @@ static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_native = {"native", call_stream_native, items_122, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_native = {"native", call_stream_native, items_123, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1852,11 +1865,11 @@ static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_123[] = {
+static const dtt_item items_124[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 2, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_123, NULL, cells_90, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_124, NULL, cells_91, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1865,7 +1878,7 @@ static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_122, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_123, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -1875,7 +1888,7 @@ static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_query = {"query", call_stream_query, items_122, items_118, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_query = {"query", call_stream_query, items_123, items_119, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1884,11 +1897,11 @@ static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_124[] = {
+static const dtt_item items_125[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_124, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_125, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   dt_event *r_out = NULL;
@@ -1898,14 +1911,14 @@ static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_125[] = {
+static const dtt_item items_126[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"timing", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_126[] = {
+static const dtt_item items_127[] = {
   {"out", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_new = {"event_new", call_event_new, items_125, items_126, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_event_new = {"event_new", call_event_new, items_126, items_127, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -1917,10 +1930,10 @@ static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_127[] = {
+static const dtt_item items_128[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_event_device = {"device", call_event_device, items_127, items_110, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_device = {"device", call_event_device, items_128, items_111, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1929,11 +1942,11 @@ static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_128[] = {
+static const dtt_item items_129[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_record = {"record", call_event_record, items_128, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_event_record = {"record", call_event_record, items_129, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1942,11 +1955,11 @@ static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_129[] = {
+static const dtt_item items_130[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_wait = {"wait", call_event_wait, items_129, NULL, cells_90, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_event_wait = {"wait", call_event_wait, items_130, NULL, cells_91, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1955,7 +1968,7 @@ static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_127, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_128, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -1965,7 +1978,7 @@ static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_query = {"query", call_event_query, items_127, items_118, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_query = {"query", call_event_query, items_128, items_119, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -1975,14 +1988,14 @@ static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_130[] = {
+static const dtt_item items_131[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"end", &dtt_handle_event, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_131[] = {
+static const dtt_item items_132[] = {
   {"out", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_130, items_131, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_131, items_132, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   dt_graph *r_out = NULL;
@@ -1992,10 +2005,10 @@ static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_132[] = {
+static const dtt_item items_133[] = {
   {"out", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_115, items_132, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_116, items_133, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2004,10 +2017,10 @@ static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_133[] = {
+static const dtt_item items_134[] = {
   {"self", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_133, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_134, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2016,7 +2029,7 @@ static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_end = {"end", call_graph_end, items_133, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_end = {"end", call_graph_end, items_134, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2025,7 +2038,7 @@ static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_133, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_134, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2034,7 +2047,7 @@ static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_133, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_134, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -2045,7 +2058,7 @@ static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_118, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_119, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2055,11 +2068,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_134[] = {
+static const dtt_item items_135[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_134, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_135, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2071,13 +2084,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_135[] = {
+static const dtt_item items_136[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_135, items_62, cells_86, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_136, items_63, cells_87, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2088,7 +2101,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_135, NULL, cells_86, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_136, NULL, cells_87, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2098,12 +2111,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_136[] = {
+static const dtt_item items_137[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_136, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_137, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2115,17 +2128,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_137[] = {
+static const dtt_item items_138[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_138[] = {
+static const dtt_cell cells_139[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_137, items_62, cells_138, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_138, items_63, cells_139, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2136,7 +2149,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_137, NULL, cells_138, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_138, NULL, cells_139, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2147,13 +2160,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_139[] = {
+static const dtt_item items_140[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_139, items_62, cells_105, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_140, items_63, cells_106, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2165,13 +2178,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_140[] = {
+static const dtt_item items_141[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_140, items_62, cells_51, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_141, items_63, cells_52, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2182,7 +2195,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_140, NULL, cells_51, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_141, NULL, cells_52, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2193,13 +2206,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_141[] = {
+static const dtt_item items_142[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_141, items_62, cells_105, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_142, items_63, cells_106, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2209,7 +2222,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_141, NULL, cells_105, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_142, NULL, cells_106, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2219,11 +2232,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_142[] = {
+static const dtt_item items_143[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_142, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_143, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2233,7 +2246,7 @@ static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2243,14 +2256,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_143[] = {
+static const dtt_item items_144[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_144[] = {
+static const dtt_cell cells_145[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_143, items_62, cells_144, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_144, items_63, cells_145, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2260,11 +2273,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_145[] = {
+static const dtt_item items_146[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_145, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_146, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2273,7 +2286,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_145, NULL, cells_58, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_146, NULL, cells_59, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2283,7 +2296,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_145, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_146, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2292,7 +2305,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_145, NULL, cells_58, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_146, NULL, cells_59, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2303,12 +2316,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_146[] = {
+static const dtt_item items_147[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_146, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_147, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2319,13 +2332,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_147[] = {
+static const dtt_item items_148[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_147, NULL, cells_77, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_148, NULL, cells_78, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2335,11 +2348,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_148[] = {
+static const dtt_item items_149[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2349,11 +2362,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_149[] = {
+static const dtt_item items_150[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_149, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_150, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2363,7 +2376,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_149, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_150, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2373,11 +2386,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_150[] = {
+static const dtt_item items_151[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_150, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_151, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2387,11 +2400,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_151[] = {
+static const dtt_item items_152[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_151, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_152, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2404,17 +2417,17 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_152[] = {
+static const dtt_item items_153[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_153[] = {
+static const dtt_cell cells_154[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_152, items_62, cells_153, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_153, items_63, cells_154, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2425,7 +2438,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_152, NULL, cells_153, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_153, NULL, cells_154, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2436,16 +2449,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_154[] = {
+static const dtt_item items_155[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_155[] = {
+static const dtt_cell cells_156[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_154, items_62, cells_155, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_155, items_63, cells_156, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2456,7 +2469,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_154, items_62, cells_155, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_155, items_63, cells_156, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2468,17 +2481,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_156[] = {
+static const dtt_item items_157[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_157[] = {
+static const dtt_cell cells_158[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_156, items_62, cells_157, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_157, items_63, cells_158, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2490,7 +2503,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_158[] = {
+static const dtt_item items_159[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2498,10 +2511,10 @@ static const dtt_item items_158[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_159[] = {
+static const dtt_cell cells_160[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_158, items_62, cells_159, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_159, items_63, cells_160, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2512,16 +2525,16 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_160[] = {
+static const dtt_item items_161[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_161[] = {
+static const dtt_cell cells_162[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_160, items_62, cells_161, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_161, items_63, cells_162, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2533,17 +2546,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_162[] = {
+static const dtt_item items_163[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_163[] = {
+static const dtt_cell cells_164[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_162, items_62, cells_163, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_163, items_63, cells_164, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2553,12 +2566,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_164[] = {
+static const dtt_item items_165[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_164, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_165, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -2568,10 +2581,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_165[] = {
+static const dtt_item items_166[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_165, items_107, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_166, items_108, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2580,14 +2593,14 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_166[] = {
+static const dtt_item items_167[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_167[] = {
+static const dtt_cell cells_168[] = {
   {0}, {1},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_166, NULL, cells_167, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_167, NULL, cells_168, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -2597,7 +2610,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_165, items_118, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_166, items_119, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -2607,7 +2620,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_165, items_54, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_166, items_55, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2619,7 +2632,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_165, items_103, cells_30, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_166, items_104, cells_31, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2631,7 +2644,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_165, items_103, cells_30, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_166, items_104, cells_31, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2643,7 +2656,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_165, items_103, cells_30, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_166, items_104, cells_31, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2654,16 +2667,16 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_168[] = {
+static const dtt_item items_169[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_169[] = {
+static const dtt_cell cells_170[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_168, NULL, cells_169, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_169, NULL, cells_170, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2672,11 +2685,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_170[] = {
+static const dtt_item items_171[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_170, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_171, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2685,15 +2698,15 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_171[] = {
+static const dtt_item items_172[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_172[] = {
+static const dtt_cell cells_173[] = {
   {0}, {0}, {1},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_171, NULL, cells_172, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_172, NULL, cells_173, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2703,12 +2716,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_173[] = {
+static const dtt_item items_174[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_173, NULL, cells_105, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_174, NULL, cells_106, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2717,7 +2730,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_165, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_166, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2726,11 +2739,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_174[] = {
+static const dtt_item items_175[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_174, NULL, cells_90, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_175, NULL, cells_91, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2739,11 +2752,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_175[] = {
+static const dtt_item items_176[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_175, NULL, cells_167, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_176, NULL, cells_168, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2752,11 +2765,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_176[] = {
+static const dtt_item items_177[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_176, NULL, cells_167, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_177, NULL, cells_168, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -2766,7 +2779,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_165, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_166, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -2776,11 +2789,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_177[] = {
+static const dtt_item items_178[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_177, items_9, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_178, items_10, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -2790,10 +2803,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_178[] = {
+static const dtt_item items_179[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_178, items_9, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_179, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2803,12 +2816,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_179[] = {
+static const dtt_item items_180[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_179, NULL, cells_90, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_180, NULL, cells_91, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2818,12 +2831,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_180[] = {
+static const dtt_item items_181[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_180, NULL, cells_90, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_181, NULL, cells_91, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2833,12 +2846,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_181[] = {
+static const dtt_item items_182[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_181, NULL, cells_90, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_182, NULL, cells_91, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -2849,7 +2862,7 @@ static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_sequential = {"Sequential", call_nn_sequential, NULL, items_9, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_nn_sequential = {"Sequential", call_nn_sequential, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2858,11 +2871,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_182[] = {
+static const dtt_item items_183[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_182, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_183, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2872,12 +2885,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_183[] = {
+static const dtt_item items_184[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_183, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_184, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2888,13 +2901,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_184[] = {
+static const dtt_item items_185[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_184, items_62, cells_105, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_185, items_63, cells_106, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2907,7 +2920,7 @@ static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_185[] = {
+static const dtt_item items_186[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2916,16 +2929,16 @@ static const dtt_item items_185[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_186[] = {
+static const int64_t numbers_187[] = {
   1, 1
 };
-static const int64_t numbers_187[] = {
+static const int64_t numbers_188[] = {
   0, 0
 };
-static const dtt_cell cells_188[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_186}, {2}, {.p = (void *)numbers_187}, {2}, {.p = (void *)numbers_186}, {2}, {1},
+static const dtt_cell cells_189[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_187}, {2}, {.p = (void *)numbers_188}, {2}, {.p = (void *)numbers_187}, {2}, {1},
 };
-static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_185, items_62, cells_188, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_186, items_63, cells_189, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2937,16 +2950,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_189[] = {
+static const dtt_item items_190[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_190[] = {
+static const dtt_cell cells_191[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_189, items_62, cells_190, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_190, items_63, cells_191, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2959,7 +2972,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_191[] = {
+static const dtt_item items_192[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -2967,10 +2980,10 @@ static const dtt_item items_191[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_192[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_187}, {2}, {.p = (void *)numbers_186}, {2}, {0},
+static const dtt_cell cells_193[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_188}, {2}, {.p = (void *)numbers_187}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_191, items_62, cells_192, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_192, items_63, cells_193, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -2985,11 +2998,11 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_193[] = {
+static const dtt_item items_194[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_191, items_193, cells_192, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_192, items_194, cells_193, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3003,7 +3016,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_194[] = {
+static const dtt_item items_195[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -3012,10 +3025,10 @@ static const dtt_item items_194[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_195[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_187}, {2}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_196[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_188}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_194, items_62, cells_195, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_195, items_63, cells_196, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3027,7 +3040,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_196[] = {
+static const dtt_item items_197[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -3037,10 +3050,10 @@ static const dtt_item items_196[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_197[] = {
+static const dtt_cell cells_198[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_196, items_62, cells_197, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_197, items_63, cells_198, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3052,17 +3065,17 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_198[] = {
+static const dtt_item items_199[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_199[] = {
+static const dtt_cell cells_200[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_198, items_62, cells_199, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_199, items_63, cells_200, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3072,12 +3085,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_200[] = {
+static const dtt_item items_201[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_200, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_201, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3087,7 +3100,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_200, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_201, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3097,15 +3110,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_201[] = {
+static const dtt_item items_202[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_202[] = {
+static const dtt_cell cells_203[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_201, items_62, cells_202, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_202, items_63, cells_203, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3114,7 +3127,7 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_201, NULL, cells_202, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_202, NULL, cells_203, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3128,7 +3141,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_203[] = {
+static const dtt_item items_204[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -3137,10 +3150,10 @@ static const dtt_item items_203[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_204[] = {
+static const dtt_cell cells_205[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_203, items_62, cells_204, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_204, items_63, cells_205, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -3157,7 +3170,7 @@ static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_205[] = {
+static const dtt_item items_206[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -3166,13 +3179,13 @@ static const dtt_item items_205[] = {
   {"nesterov", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_206[] = {
+static const dtt_item items_207[] = {
   {"out", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_207[] = {
+static const dtt_cell cells_208[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_205, items_206, cells_207, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_206, items_207, cells_208, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -3190,7 +3203,7 @@ static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_208[] = {
+static const dtt_item items_209[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -3200,10 +3213,10 @@ static const dtt_item items_208[] = {
   {"amsgrad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_209[] = {
+static const dtt_cell cells_210[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_208, items_206, cells_209, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_209, items_207, cells_210, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -3221,10 +3234,10 @@ static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_210[] = {
+static const dtt_cell cells_211[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.01}, {0}, {0},
 };
-static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_208, items_206, cells_210, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_209, items_207, cells_211, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3233,10 +3246,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_211[] = {
+static const dtt_item items_212[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_211, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_212, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3245,11 +3258,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_212[] = {
+static const dtt_item items_213[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_212, NULL, cells_167, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_213, NULL, cells_168, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3259,11 +3272,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_213[] = {
+static const dtt_item items_214[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_213, NULL, cells_90, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_214, NULL, cells_91, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3273,7 +3286,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_211, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_212, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -3283,12 +3296,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_214[] = {
+static const dtt_item items_215[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_214, items_131, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_215, items_132, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3298,13 +3311,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_215[] = {
+static const dtt_item items_216[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_215, NULL, cells_105, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_216, NULL, cells_106, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3316,7 +3329,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_211, items_103, cells_30, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_212, items_104, cells_31, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3327,12 +3340,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_216[] = {
+static const dtt_item items_217[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_216, NULL, cells_86, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_217, NULL, cells_87, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -3342,18 +3355,18 @@ static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_217[] = {
+static const dtt_item items_218[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"step_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"gamma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_218[] = {
+static const dtt_item items_219[] = {
   {"out", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_219[] = {
+static const dtt_cell cells_220[] = {
   {0}, {0}, {.f = 0.1},
 };
-static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_217, items_218, cells_219, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_218, items_219, cells_220, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -3364,15 +3377,15 @@ static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_220[] = {
+static const dtt_item items_221[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"t_max", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"eta_min", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_221[] = {
+static const dtt_cell cells_222[] = {
   {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_220, items_218, cells_221, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_221, items_219, cells_222, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3381,10 +3394,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_222[] = {
+static const dtt_item items_223[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_222, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_223, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3394,7 +3407,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_222, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_223, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -3403,7 +3416,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_222, items_82, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_223, items_83, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3415,16 +3428,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_223[] = {
+static const dtt_item items_224[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_224[] = {
+static const dtt_cell cells_225[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_223, items_62, cells_224, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_224, items_63, cells_225, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_sgd_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3437,7 +3450,7 @@ static dt_status call_sgd_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_225[] = {
+static const dtt_item items_226[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
   {"momentum_buffers", NULL, DTT_TENSOR, 4, 1, 0, 0, 1, 0},
@@ -3449,10 +3462,10 @@ static const dtt_item items_225[] = {
   {"maximize", NULL, DTT_BOOL, 14, 0, 0, 0, 1, 0},
   {"first_step", NULL, DTT_BOOL, 15, 0, 0, 0, 1, 0},
 };
-static const dtt_cell cells_226[] = {
+static const dtt_cell cells_227[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_sgd_step = {"sgd_step", call_sgd_step, items_225, NULL, cells_226, 10, 0, 16, 0, 0, NULL};
+static const dtt_function function_sgd_step = {"sgd_step", call_sgd_step, items_226, NULL, cells_227, 10, 0, 16, 0, 0, NULL};
 
 static dt_status call_adam_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3467,7 +3480,7 @@ static dt_status call_adam_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_227[] = {
+static const dtt_item items_228[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
   {"exp_avgs", NULL, DTT_TENSOR, 4, 1, 0, 0, 1, 0},
@@ -3483,10 +3496,10 @@ static const dtt_item items_227[] = {
   {"maximize", NULL, DTT_BOOL, 21, 0, 0, 0, 1, 0},
   {"decoupled", NULL, DTT_BOOL, 22, 0, 0, 0, 1, 0},
 };
-static const dtt_cell cells_228[] = {
+static const dtt_cell cells_229[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_adam_step = {"adam_step", call_adam_step, items_227, NULL, cells_228, 14, 0, 23, 0, 0, NULL};
+static const dtt_function function_adam_step = {"adam_step", call_adam_step, items_228, NULL, cells_229, 14, 0, 23, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3496,7 +3509,7 @@ static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg = {"neg", call_neg, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_neg = {"neg", call_neg, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3505,7 +3518,7 @@ static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg_ = {"neg_", call_neg_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_neg_ = {"neg_", call_neg_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3515,7 +3528,7 @@ static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs = {"abs", call_abs, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_abs = {"abs", call_abs, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3524,7 +3537,7 @@ static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs_ = {"abs_", call_abs_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_abs_ = {"abs_", call_abs_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3534,7 +3547,7 @@ static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign = {"sign", call_sign, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sign = {"sign", call_sign, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3543,7 +3556,7 @@ static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign_ = {"sign_", call_sign_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sign_ = {"sign_", call_sign_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3553,7 +3566,7 @@ static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor = {"floor", call_floor, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_floor = {"floor", call_floor, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3562,7 +3575,7 @@ static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_ = {"floor_", call_floor_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_floor_ = {"floor_", call_floor_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3572,7 +3585,7 @@ static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil = {"ceil", call_ceil, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ceil = {"ceil", call_ceil, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3581,7 +3594,7 @@ static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3591,7 +3604,7 @@ static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round = {"round", call_round, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_round = {"round", call_round, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3600,7 +3613,7 @@ static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_ = {"round_", call_round_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_round_ = {"round_", call_round_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3610,7 +3623,7 @@ static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc = {"trunc", call_trunc, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trunc = {"trunc", call_trunc, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3619,7 +3632,7 @@ static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3629,7 +3642,7 @@ static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp = {"exp", call_exp, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp = {"exp", call_exp, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3638,7 +3651,7 @@ static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp_ = {"exp_", call_exp_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp_ = {"exp_", call_exp_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3648,7 +3661,7 @@ static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log = {"log", call_log, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log = {"log", call_log, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3657,7 +3670,7 @@ static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_ = {"log_", call_log_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log_ = {"log_", call_log_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3667,7 +3680,7 @@ static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p = {"log1p", call_log1p, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log1p = {"log1p", call_log1p, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3676,7 +3689,7 @@ static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3686,7 +3699,7 @@ static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3695,7 +3708,7 @@ static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3705,7 +3718,7 @@ static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3714,7 +3727,7 @@ static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3724,7 +3737,7 @@ static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square = {"square", call_square, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_square = {"square", call_square, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3733,7 +3746,7 @@ static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square_ = {"square_", call_square_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_square_ = {"square_", call_square_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3743,7 +3756,7 @@ static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3752,7 +3765,7 @@ static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3762,7 +3775,7 @@ static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin = {"sin", call_sin, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sin = {"sin", call_sin, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3771,7 +3784,7 @@ static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin_ = {"sin_", call_sin_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sin_ = {"sin_", call_sin_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3781,7 +3794,7 @@ static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos = {"cos", call_cos, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cos = {"cos", call_cos, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3790,7 +3803,7 @@ static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos_ = {"cos_", call_cos_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cos_ = {"cos_", call_cos_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3800,7 +3813,7 @@ static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh = {"tanh", call_tanh, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanh = {"tanh", call_tanh, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3809,7 +3822,7 @@ static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3819,7 +3832,7 @@ static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf = {"erf", call_erf, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erf = {"erf", call_erf, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3828,7 +3841,7 @@ static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf_ = {"erf_", call_erf_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erf_ = {"erf_", call_erf_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3838,7 +3851,7 @@ static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3847,7 +3860,7 @@ static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3857,7 +3870,7 @@ static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu = {"relu", call_relu, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu = {"relu", call_relu, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3866,7 +3879,7 @@ static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu_ = {"relu_", call_relu_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu_ = {"relu_", call_relu_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3877,14 +3890,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_229[] = {
+static const dtt_item items_230[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_230[] = {
+static const dtt_cell cells_231[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_229, items_62, cells_230, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_230, items_63, cells_231, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3894,7 +3907,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_229, NULL, cells_230, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_230, NULL, cells_231, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3905,14 +3918,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_231[] = {
+static const dtt_item items_232[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_232[] = {
+static const dtt_cell cells_233[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_231, items_62, cells_232, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_232, items_63, cells_233, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3921,7 +3934,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_231, NULL, cells_232, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_232, NULL, cells_233, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3933,15 +3946,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_233[] = {
+static const dtt_item items_234[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_234[] = {
+static const dtt_cell cells_235[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_233, items_62, cells_234, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_234, items_63, cells_235, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3951,7 +3964,7 @@ static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3961,7 +3974,7 @@ static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu = {"silu", call_silu, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_silu = {"silu", call_silu, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3970,7 +3983,7 @@ static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu_ = {"silu_", call_silu_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_silu_ = {"silu_", call_silu_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3980,14 +3993,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_235[] = {
+static const dtt_item items_236[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_236[] = {
+static const dtt_cell cells_237[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_235, items_62, cells_236, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_236, items_63, cells_237, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3999,11 +4012,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_237[] = {
+static const dtt_item items_238[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_237, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_238, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4014,7 +4027,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_237, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_238, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4026,11 +4039,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_238[] = {
+static const dtt_item items_239[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_238, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_239, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4041,7 +4054,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_238, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_239, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4054,12 +4067,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_239[] = {
+static const dtt_item items_240[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_239, items_62, cells_14, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_240, items_63, cells_15, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4070,7 +4083,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_239, NULL, cells_14, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_240, NULL, cells_15, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4082,15 +4095,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_240[] = {
+static const dtt_item items_241[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_241[] = {
+static const dtt_cell cells_242[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_240, items_62, cells_241, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_241, items_63, cells_242, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4101,7 +4114,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_240, NULL, cells_241, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_241, NULL, cells_242, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4113,7 +4126,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_240, items_62, cells_241, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_241, items_63, cells_242, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4124,7 +4137,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_240, NULL, cells_241, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_241, NULL, cells_242, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4136,7 +4149,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_240, items_62, cells_241, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_241, items_63, cells_242, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4148,11 +4161,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_242[] = {
+static const dtt_item items_243[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4163,7 +4176,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4175,7 +4188,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4186,7 +4199,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4198,12 +4211,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_243[] = {
+static const dtt_item items_244[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_243, items_62, cells_64, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_244, items_63, cells_65, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4214,7 +4227,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_243, NULL, cells_64, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_244, NULL, cells_65, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4226,7 +4239,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4237,7 +4250,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4249,7 +4262,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4260,7 +4273,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4272,11 +4285,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_244[] = {
+static const dtt_item items_245[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_244, items_62, cells_77, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_245, items_63, cells_78, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4287,11 +4300,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_245[] = {
+static const dtt_item items_246[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_245, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_246, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4301,7 +4314,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4311,7 +4324,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4323,7 +4336,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4334,7 +4347,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4346,7 +4359,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4357,7 +4370,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4369,7 +4382,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4380,7 +4393,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4392,7 +4405,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4403,7 +4416,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4415,7 +4428,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4426,7 +4439,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4438,7 +4451,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4449,7 +4462,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4459,7 +4472,7 @@ static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isnan = {"isnan", call_isnan, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isnan = {"isnan", call_isnan, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4469,7 +4482,7 @@ static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isinf = {"isinf", call_isinf, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isinf = {"isinf", call_isinf, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4479,7 +4492,7 @@ static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4489,7 +4502,7 @@ static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4498,7 +4511,7 @@ static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4508,7 +4521,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4517,7 +4530,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_148, NULL, cells_58, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_149, NULL, cells_59, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4527,7 +4540,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4536,7 +4549,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_148, NULL, cells_58, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_149, NULL, cells_59, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4546,7 +4559,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4555,7 +4568,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_148, NULL, cells_58, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_149, NULL, cells_59, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4567,7 +4580,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4578,7 +4591,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4590,7 +4603,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4601,7 +4614,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4613,7 +4626,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4624,7 +4637,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4636,7 +4649,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4647,7 +4660,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4659,7 +4672,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_242, items_62, cells_86, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_243, items_63, cells_87, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4670,7 +4683,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_242, NULL, cells_86, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_243, NULL, cells_87, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4680,7 +4693,7 @@ static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4693,12 +4706,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_246[] = {
+static const dtt_item items_247[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_246, items_62, cells_14, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_247, items_63, cells_15, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4710,12 +4723,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_247[] = {
+static const dtt_item items_248[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_247, items_62, cells_64, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_248, items_63, cells_65, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4726,7 +4739,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_247, NULL, cells_64, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_248, NULL, cells_65, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4738,14 +4751,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_248[] = {
+static const dtt_item items_249[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_248, items_62, cells_51, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_249, items_63, cells_52, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4757,7 +4770,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_248, items_62, cells_51, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_249, items_63, cells_52, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4770,7 +4783,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_249[] = {
+static const dtt_item items_250[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -4779,7 +4792,7 @@ static const dtt_item items_249[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_249, items_62, cells_14, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_250, items_63, cells_15, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4791,14 +4804,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_250[] = {
+static const dtt_item items_251[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_250, items_62, cells_64, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_251, items_63, cells_65, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4810,7 +4823,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_251[] = {
+static const dtt_item items_252[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -4818,7 +4831,7 @@ static const dtt_item items_251[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_251, items_62, cells_51, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_252, items_63, cells_52, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4830,7 +4843,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_251, items_62, cells_51, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_252, items_63, cells_52, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4842,7 +4855,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_252[] = {
+static const dtt_item items_253[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -4852,7 +4865,7 @@ static const dtt_item items_252[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_252, items_62, cells_14, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_253, items_63, cells_15, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4862,11 +4875,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_253[] = {
+static const dtt_item items_254[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_253, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_254, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4875,16 +4888,16 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_254[] = {
+static const dtt_item items_255[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_255[] = {
+static const dtt_cell cells_256[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_254, NULL, cells_255, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_255, NULL, cells_256, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4893,13 +4906,13 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_256[] = {
+static const dtt_item items_257[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_256, NULL, cells_255, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_257, NULL, cells_256, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4908,15 +4921,15 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_257[] = {
+static const dtt_item items_258[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_258[] = {
+static const dtt_cell cells_259[] = {
   {0}, {.f = 0.5}, {0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_257, NULL, cells_258, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_258, NULL, cells_259, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4926,13 +4939,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_259[] = {
+static const dtt_item items_260[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_259, NULL, cells_105, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_random_ = {"random_", call_random_, items_260, NULL, cells_106, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4941,10 +4954,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_260[] = {
+static const dtt_item items_261[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_260, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_261, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -4954,10 +4967,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_261[] = {
+static const dtt_item items_262[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_115, items_261, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_116, items_262, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4966,10 +4979,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_262[] = {
+static const dtt_item items_263[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_262, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_263, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -4980,7 +4993,7 @@ static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_118, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_119, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -4990,7 +5003,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_115, items_261, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_116, items_262, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -5002,10 +5015,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_263[] = {
+static const dtt_item items_264[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_263, items_110, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_264, items_111, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5014,11 +5027,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_264[] = {
+static const dtt_item items_265[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_264, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_265, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5028,7 +5041,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_263, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_264, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5038,7 +5051,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_263, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_264, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5047,11 +5060,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_265[] = {
+static const dtt_item items_266[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_265, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_266, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5063,13 +5076,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_266[] = {
+static const dtt_item items_267[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_266, items_62, cells_86, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_267, items_63, cells_87, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5081,7 +5094,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_266, items_62, cells_86, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_267, items_63, cells_87, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5093,13 +5106,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_267[] = {
+static const dtt_item items_268[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_267, items_62, cells_86, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_268, items_63, cells_87, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5109,7 +5122,7 @@ static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max = {"max", call_max, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_max = {"max", call_max, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5119,7 +5132,7 @@ static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min = {"min", call_min, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_min = {"min", call_min, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5130,12 +5143,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_268[] = {
+static const dtt_item items_269[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_268, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_269, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5146,7 +5159,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_268, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_269, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5157,12 +5170,12 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_269[] = {
+static const dtt_item items_270[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_argmax = {"argmax", call_argmax, items_269, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_270, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5173,7 +5186,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_269, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_270, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5185,13 +5198,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_270[] = {
+static const dtt_item items_271[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_270, items_62, cells_51, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_271, items_63, cells_52, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5203,7 +5216,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_270, items_62, cells_51, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_271, items_63, cells_52, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5215,17 +5228,17 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_271[] = {
+static const dtt_item items_272[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_272[] = {
+static const dtt_cell cells_273[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_271, items_62, cells_272, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_272, items_63, cells_273, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5236,7 +5249,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_268, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_269, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5247,7 +5260,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_268, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_269, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5258,12 +5271,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_273[] = {
+static const dtt_item items_274[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_273, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_274, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5273,7 +5286,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_200, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_201, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5282,7 +5295,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_200, NULL, cells_90, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_201, NULL, cells_91, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5292,7 +5305,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_148, items_118, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_149, items_119, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5304,17 +5317,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_274[] = {
+static const dtt_item items_275[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_275[] = {
+static const dtt_cell cells_276[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_274, items_62, cells_275, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_275, items_63, cells_276, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5326,7 +5339,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_274, items_118, cells_275, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_275, items_119, cells_276, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5336,7 +5349,7 @@ static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5346,7 +5359,7 @@ static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_80, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_81, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5356,11 +5369,11 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_276[] = {
+static const dtt_item items_277[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_276, items_95, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_277, items_96, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -5368,7 +5381,7 @@ static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_80, items_81, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_81, items_82, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -5376,7 +5389,7 @@ static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_80, items_81, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_81, items_82, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5386,7 +5399,7 @@ static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_80, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_81, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5396,7 +5409,7 @@ static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_80, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_81, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5406,7 +5419,7 @@ static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_80, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_81, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_dtype r_out = 0;
@@ -5416,10 +5429,10 @@ static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_277[] = {
+static const dtt_item items_278[] = {
   {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_80, items_277, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_81, items_278, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -5431,7 +5444,7 @@ static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_device = {"device", call_tensor_device, items_80, items_110, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_device = {"device", call_tensor_device, items_81, items_111, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5441,7 +5454,7 @@ static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_87, items_118, cells_88, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_88, items_119, cells_89, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -5451,10 +5464,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_278[] = {
+static const dtt_item items_279[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_80, items_278, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_81, items_279, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5464,7 +5477,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_148, items_118, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_149, items_119, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5474,7 +5487,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_148, items_118, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_149, items_119, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5484,10 +5497,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_279[] = {
+static const dtt_item items_280[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_80, items_279, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_81, items_280, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5497,7 +5510,7 @@ static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_version = {"version", call_tensor_version, items_80, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_version = {"version", call_tensor_version, items_81, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   dt_scalar_kind r_out_kind = 0;
@@ -5511,10 +5524,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_280[] = {
+static const dtt_item items_281[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_80, items_280, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_81, items_281, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -5524,7 +5537,7 @@ static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_80, items_107, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_81, items_108, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5534,7 +5547,7 @@ static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_80, items_118, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_81, items_119, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5543,11 +5556,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_281[] = {
+static const dtt_item items_282[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_281, NULL, cells_167, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_282, NULL, cells_168, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5557,7 +5570,7 @@ static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_80, items_118, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_81, items_119, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5567,7 +5580,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_80, items_279, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_81, items_280, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5576,11 +5589,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_282[] = {
+static const dtt_item items_283[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_282, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_283, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5589,7 +5602,7 @@ static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_80, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_81, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -5599,7 +5612,7 @@ static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_80, items_107, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_81, items_108, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5609,7 +5622,7 @@ static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_data = {"data", call_tensor_data, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data = {"data", call_tensor_data, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5618,11 +5631,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_283[] = {
+static const dtt_item items_284[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_283, NULL, cells_58, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_284, NULL, cells_59, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5633,7 +5646,7 @@ static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_107, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_108, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5643,10 +5656,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_284[] = {
+static const dtt_item items_285[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_284, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_285, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -5656,13 +5669,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_285[] = {
+static const dtt_item items_286[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_286[] = {
+static const dtt_item items_287[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_285, items_286, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_286, items_287, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5672,10 +5685,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_287[] = {
+static const dtt_item items_288[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_287, items_95, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_288, items_96, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5685,11 +5698,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_288[] = {
+static const dtt_item items_289[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_288, items_279, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_289, items_280, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5700,7 +5713,7 @@ static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_118, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_119, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5709,7 +5722,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_262, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_263, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5720,7 +5733,7 @@ static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_118, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_119, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5729,7 +5742,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_262, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_263, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5740,7 +5753,7 @@ static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_277, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_278, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5749,10 +5762,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_289[] = {
+static const dtt_item items_290[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_289, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_290, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5765,7 +5778,7 @@ static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_110, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_111, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5774,7 +5787,7 @@ static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_111, NULL, cells_58, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_112, NULL, cells_59, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5784,7 +5797,7 @@ static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_111, items_118, cells_58, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_112, items_119, cells_59, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5795,7 +5808,7 @@ static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_95, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_96, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5804,10 +5817,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_290[] = {
+static const dtt_item items_291[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_290, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_291, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -5822,12 +5835,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_291[] = {
+static const dtt_item items_292[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_115, items_291, cells_58, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_116, items_292, cells_59, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5836,7 +5849,19 @@ static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_115, NULL, cells_58, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_116, NULL, cells_59, 1, 0, 2, 0, 0, NULL};
+
+static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_set_log(a[0].p ? run_log_hook : NULL, a[0].p, dtt_drop);
+  return status;
+}
+
+static const dtt_item items_293[] = {
+  {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
+};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_293, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5845,10 +5870,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_292[] = {
+static const dtt_item items_294[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_292, NULL, cells_30, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_294, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5867,7 +5892,7 @@ static dt_status call_empty_cache(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_115, NULL, cells_58, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_116, NULL, cells_59, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5876,7 +5901,7 @@ static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_115, NULL, cells_58, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_116, NULL, cells_59, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5886,11 +5911,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_293[] = {
+static const dtt_item items_295[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_293, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_295, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5900,7 +5925,7 @@ static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach = {"detach", call_detach, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_detach = {"detach", call_detach, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5909,7 +5934,7 @@ static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach_ = {"detach_", call_detach_, items_80, NULL, cells_30, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_detach_ = {"detach_", call_detach_, items_81, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5919,7 +5944,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5929,11 +5954,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_294[] = {
+static const dtt_item items_296[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_294, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_296, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5943,7 +5968,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5953,15 +5978,15 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_295[] = {
+static const dtt_item items_297[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_296[] = {
+static const dtt_cell cells_298[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_295, items_62, cells_296, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_297, items_63, cells_298, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5972,12 +5997,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_297[] = {
+static const dtt_item items_299[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_297, items_62, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_299, items_63, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5987,12 +6012,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_298[] = {
+static const dtt_item items_300[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_298, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_300, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6002,11 +6027,11 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_299[] = {
+static const dtt_item items_301[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_permute = {"permute", call_permute, items_299, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_301, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6018,12 +6043,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_300[] = {
+static const dtt_item items_302[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_300, items_62, cells_86, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_302, items_63, cells_87, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6033,7 +6058,7 @@ static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t = {"t", call_t, items_80, items_62, cells_30, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_t = {"t", call_t, items_81, items_63, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6043,11 +6068,11 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_301[] = {
+static const dtt_item items_303[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_301, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_303, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6057,7 +6082,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_276, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_277, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6067,7 +6092,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_293, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_295, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6077,7 +6102,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_148, items_62, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_149, items_63, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6087,7 +6112,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_293, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_295, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6097,12 +6122,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_302[] = {
+static const dtt_item items_304[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_302, items_62, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_304, items_63, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6113,13 +6138,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_303[] = {
+static const dtt_item items_305[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_303, items_62, cells_105, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_305, items_63, cells_106, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6133,17 +6158,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_304[] = {
+static const dtt_item items_306[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_305[] = {
+static const dtt_cell cells_307[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_304, items_62, cells_305, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_306, items_63, cells_307, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6156,13 +6181,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_306[] = {
+static const dtt_item items_308[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_306, items_62, cells_51, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_308, items_63, cells_52, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6173,16 +6198,16 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_307[] = {
+static const dtt_item items_309[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_308[] = {
+static const dtt_cell cells_310[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_307, items_62, cells_308, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_309, items_63, cells_310, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -6192,12 +6217,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_309[] = {
+static const dtt_item items_311[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_309, items_54, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_311, items_55, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -6207,12 +6232,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_310[] = {
+static const dtt_item items_312[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_310, items_54, cells_90, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_312, items_55, cells_91, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -6223,12 +6248,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_311[] = {
+static const dtt_item items_313[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_311, items_54, cells_105, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_313, items_55, cells_106, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -6238,11 +6263,11 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_312[] = {
+static const dtt_item items_314[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_unbind = {"unbind", call_unbind, items_312, items_54, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_314, items_55, cells_59, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6252,11 +6277,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_313[] = {
+static const dtt_item items_315[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_313, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_315, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6266,7 +6291,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_313, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_315, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6276,11 +6301,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_314[] = {
+static const dtt_item items_316[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_314, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_316, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6290,11 +6315,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_315[] = {
+static const dtt_item items_317[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_315, items_62, cells_90, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_317, items_63, cells_91, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -6306,12 +6331,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_316[] = {
+static const dtt_item items_318[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_316, items_193, cells_90, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_318, items_194, cells_91, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -6323,7 +6348,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_316, items_193, cells_90, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_318, items_194, cells_91, 3, 2, 3, 0, 1, &function_min};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -6951,6 +6976,7 @@ static const dtt_entry functions_torch[] = {
   {"set_num_threads", &function_set_num_threads},
   {"memory_stats", &function_memory_stats},
   {"reset_peak_memory_stats", &function_reset_peak_memory_stats},
+  {"set_log", &function_set_log},
   {"set_memory_hook", &function_set_memory_hook},
   {"remove_memory_hook", &function_remove_memory_hook},
   {"empty_cache", &function_empty_cache},

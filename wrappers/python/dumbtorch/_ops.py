@@ -78,6 +78,12 @@ def _on_custom_backward(id, grads, grads_n, saved, saved_n, out):
     return 0
 
 
+@ffi.def_extern("py_on_log_hook", error=9, onerror=on_callback_error)
+def _on_log_hook(id, level, message):
+    CALLBACKS[id](LOG_LEVEL.value(level), ffi.string(message).decode())
+    return 0
+
+
 @ffi.def_extern("py_on_memory_hook", error=9, onerror=on_callback_error)
 def _on_memory_hook(id, bytes, out):
     result = CALLBACKS[id](bytes)
@@ -5361,6 +5367,21 @@ def reset_peak_memory_stats(device=None):
         status = lib.py_reset_peak_memory_stats(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "reset_peak_memory_stats", "device:device?", device) from None
+    if status:
+        raise fail()
+
+
+def set_log(log):
+    """Sends log messages to a function.
+
+    Args:
+        log: The function; absent, the start, discards messages: the library never prints.
+    """
+    try:
+        log_c = keep(log)
+        status = lib.py_set_log(log_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_log", "log:callback?", log) from None
     if status:
         raise fail()
 
