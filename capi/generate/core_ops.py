@@ -68,7 +68,7 @@ _CALLBACKS_INTRO = """\
 #include <functional>
 #include <tuple>
 
-#include "core/runtime/log.h"
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {

@@ -136,11 +136,6 @@ def _callback(h: Hook) -> dict:
 
 
 def _options(o: Options) -> dict:
-    members = [
-        {"name": m.parameter.name, "c": m.parameter.type, "ffi": _ffi(m.parameter.type),
-         "offset": m.offset, "since": m.since}
-        for m in cabi.layout(o)
-    ]  # fmt: skip
     return {
         "name": o.name,
         "since": o.since,
@@ -148,14 +143,17 @@ def _options(o: Options) -> dict:
         "size": cabi.struct_size(o),
         "init": f"dt_{o.name}_options_init",
         "fields": [_field(o, a) for a in o.fields],
-        "members": members,
     }
 
 
 def _field(o: Options, a: Argument) -> dict:
     """As an argument; its parameters are members of the struct."""
+    offsets = {m.parameter.name: m.offset for m in cabi.layout(o)}
     facts = {"count": a.kind.count or "", "since": a.since, "doc": a.doc}
-    members = [{"name": p.name, "c": p.type, "ffi": _ffi(p.type)} for p in cabi.field(a, o)]
+    members = [
+        {"name": p.name, "c": p.type, "ffi": _ffi(p.type), "offset": offsets[p.name]}
+        for p in cabi.field(a, o)
+    ]
     return {**_value(a), **_default(a), **_without_empty(facts), "parameters": members}
 
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <tuple>
 
-#include "core/runtime/log.h"
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {

@@ -1,5 +1,6 @@
 """A C program finds the installed library by pkg-config and find_package, shared and static."""
 
+import json
 import re
 
 import pytest
@@ -51,6 +52,11 @@ def test_find_package(installed, project, kind):
     installed.run("cmake", "-S", project, "-B", project / "build")
     installed.run("cmake", "--build", project / "build")
     assert installed.run(project / "build" / "program") == "fine\n"
+
+
+def test_description_of_the_api(installed):
+    for name in ("dumbtorch.json", "dumbtorch.schema.json"):
+        assert json.loads((installed.prefix / "share" / "dumbtorch" / name).read_text())
 
 
 def test_soname_and_what_the_library_needs(installed):
