@@ -448,7 +448,7 @@ struct elu_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
     const T alpha = p[0];
-    return math::where(math::gt(input, T(0)), grad, grad * (alpha * math::exp(math::where(math::ge(input, T(0)), T(0), input))));
+    return math::where(math::le(input, T(0)), grad * (alpha * math::exp(math::where(math::ge(input, T(0)), T(0), input))), grad);
   }
 };
 

@@ -34,6 +34,11 @@ DT_FN T where(bool condition, T a, T b) {
 }
 
 template <class T>
+DT_MATH T where(Uniform<T> condition, T a, T b) {
+  return condition.choose(a, b);
+}
+
+template <class T>
 DT_FN bool eq(T a, T b) {
   return a == b;
 }

@@ -61,6 +61,17 @@ DT_MATH double fma(double a, double b, double c) {
   return ::fma(a, b, c);
 }
 
+// A truth value that is the same for all elements of a loop.
+template <class T>
+class Uniform {
+ public:
+  DT_FN explicit Uniform(bool value) : value_(value) {}
+  DT_FN T choose(T a, T b) const { return value_ ? a : b; }
+
+ private:
+  bool value_;
+};
+
 // exp(-|x|) cannot overflow, and both tails keep their digits.
 template <class T>
 DT_MATH T sigmoid(T x) {

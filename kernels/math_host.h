@@ -80,6 +80,20 @@ DT_MATH double from_bits(uint64_t bits) {
   return x;
 }
 
+// A truth value that is the same for all elements of a loop. Compilers make no vector code of a
+// choice by a bool that does not change; of a mask they do.
+template <class T>
+class Uniform {
+ public:
+  DT_FN explicit Uniform(bool value) : mask_(value ? ~BitsOf<T>(0) : BitsOf<T>(0)) {}
+  DT_MATH T choose(T a, T b) const {
+    return from_bits(BitsOf<T>((to_bits(a) & mask_) | (to_bits(b) & ~mask_)));
+  }
+
+ private:
+  BitsOf<T> mask_;
+};
+
 // ---- functions that are instructions
 
 // a * b + c, rounded once where the instruction set can (v3, v4) and twice where it cannot (v2):

@@ -146,6 +146,8 @@ class Elementwise:
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""
+    # PyTorch's name of the kernel for numbers, which refuses bools; "" when a number is fine.
+    scalar_kernel: str = ""
 
     @property
     def differentiable(self) -> tuple[Argument, ...]:
@@ -240,6 +242,54 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A number or a truth value that an optimizer goes by, one for each group of parameters."""
+
+    name: str
+    flag: bool
+    default: object
+    doc: str
+    since: int = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """What an optimizer keeps for each parameter: a tensor like it, or one float32 number."""
+
+    name: str
+    number: str = ""  # what the number begins with; "" for a tensor
+    fill: str = ""  # what the tensor is filled with; "" = 0
+    when: str = ""  # it exists only if this is true of the settings; "" = always
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """A class of torch.optim. `numbers` and `update` are Python (optimizers.py)."""
+
+    name: str  # "Adam"
+    doc: str
+    settings: tuple[Setting, ...]
+    python: tuple[tuple[str, tuple[str, ...]], ...]  # (argument, its settings), "*", choices
+    checks: tuple[tuple[str, str], ...]  # (condition on the settings, message)
+    states: tuple[State, ...]
+    numbers: str
+    update: str
+    kind_of: str = ""  # the row whose step it takes
+    fixed: dict[str, object] = field(default_factory=dict)  # settings of that row that it fixes
+    since: int = 1
+
+    @property
+    def snake(self) -> str:
+        """The constructor is dt_optim_SNAKE; the class names of torch.optim are one word."""
+        return self.name.lower()
+
+    @property
+    def reads_first(self) -> bool:
+        """Whether a parameter's first step differs."""
+        return "first" in self.update
+
+
+@dataclass(frozen=True)
 class Kernel:
     """An irregular kernel: operands and attributes of a `dt_call`."""
 
@@ -276,6 +326,7 @@ class Schema:
     callbacks: dict[str, Callback] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
+    optimizers: dict[str, Optimizer] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     c_functions: dict[str, CFunction] = field(default_factory=dict)
     api_level: int = 1  # of the library that this schema describes

@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 import tomllib
 
-from . import formula, layers, signature
+from . import formula, layers, optimizers, signature
 from .model import (
     Argument,
     Callback,
@@ -33,6 +33,7 @@ _TABLES = {
     "fn",
     "c",
     "layer",
+    "optimizer",
     "kernel",
     "library",
 }
@@ -40,7 +41,7 @@ _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
-    "mixed_bool_error", "counts_bools", "flat",
+    "mixed_bool_error", "scalar_kernel", "counts_bools", "flat",
 }  # fmt: skip
 
 
@@ -50,7 +51,11 @@ def load(folder: pathlib.Path) -> Schema:
     names = signature.Names(
         _keys(files, "enum"),
         _keys(files, "handle"),
-        [*_keys(files, "options"), *("nn_" + layers.snake_case(n) for n in _keys(files, "layer"))],
+        [
+            *_keys(files, "options"),
+            *("nn_" + layers.snake_case(n) for n in _keys(files, "layer")),
+            *(n.lower() for n in _keys(files, "optimizer")),
+        ],
         _keys(files, "callback"),
     )
     schema.api_level = next(f["library"]["level"] for f in files.values() if "library" in f)
@@ -240,6 +245,7 @@ def _elementwise(row: dict, args) -> Elementwise:
         counts_bools=row.get("counts_bools", False),
         bool_error=row.get("bool_error", ""),
         mixed_bool_error=row.get("mixed_bool_error", ""),
+        scalar_kernel=row.get("scalar_kernel", ""),
     )
 
 
@@ -266,6 +272,16 @@ def _inplace_twin(f: Function) -> Function:
     )
 
 
+def _parse_optimizer(schema, names, stem, file, name, row) -> None:
+    o = optimizers.parse_optimizer(schema, file, name, row)
+    _add(schema.optimizers, name, o)
+    _add(schema.options, o.snake, optimizers.options_of(o))
+    constructor = optimizers.constructor_of(o)
+    _add(schema.functions, constructor.name, constructor)
+    if not o.kind_of:
+        _add(schema.kernels, o.snake, optimizers.kernel_of(o))
+
+
 def _parse_layer(schema, names, stem, file, name, row) -> None:
     layer, options, constructor = layers.parse_layer(names, stem, file, name, row, _document)
     _add(schema.layers, name, layer)
@@ -283,5 +299,6 @@ _PARSERS = (
     ("kernel", _parse_kernel),
     ("c", _parse_c),
     ("layer", _parse_layer),
+    ("optimizer", _parse_optimizer),
     ("fn", _parse_function),
 )

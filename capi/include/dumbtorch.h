@@ -322,53 +322,6 @@ typedef struct dt_data_loader_options {
 DT_MUST_CHECK DT_API dt_status dt_data_loader_options_init(
     dt_data_loader_options *options, int64_t struct_size) DT_NOEXCEPT;
 
-/** Settings of SGD.
- * Start from DT_SGD_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_sgd_options {
-  int64_t struct_size;
-  double lr; /**< Learning rate. Default: 0.001. */
-  double momentum; /**< Factor of the velocity that is kept. Default: 0. */
-  double dampening; /**< How much of a new gradient is left out of the velocity. Default: 0. */
-  double weight_decay; /**< Factor of the L2 penalty; for AdamW, of the decoupled decay. Default: 0. */
-  int32_t nesterov; /**< Nesterov's momentum. Default: 0. */
-  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
-} dt_sgd_options;
-#define DT_SGD_OPTIONS_INIT { (int64_t)sizeof(dt_sgd_options), 0.001, 0.0, 0.0, 0.0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_sgd_options_init(
-    dt_sgd_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Settings of Adam.
- * Start from DT_ADAM_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_adam_options {
-  int64_t struct_size;
-  double lr; /**< Learning rate. Default: 0.001. */
-  double beta1; /**< Decay of the mean of the gradient. Default: 0.9. */
-  double beta2; /**< Decay of the mean of its square. Default: 0.999. */
-  double eps; /**< Added to the denominator. Default: 1e-08. */
-  double weight_decay; /**< Factor of the L2 penalty; for AdamW, of the decoupled decay. Default: 0. */
-  int32_t amsgrad; /**< Divide by the largest mean square so far (arXiv 1904.09237). Default: 0. */
-  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
-} dt_adam_options;
-#define DT_ADAM_OPTIONS_INIT { (int64_t)sizeof(dt_adam_options), 0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_adam_options_init(
-    dt_adam_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Settings of AdamW.
- * Start from DT_ADAMW_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_adamw_options {
-  int64_t struct_size;
-  double lr; /**< Learning rate. Default: 0.001. */
-  double beta1; /**< Decay of the mean of the gradient. Default: 0.9. */
-  double beta2; /**< Decay of the mean of its square. Default: 0.999. */
-  double eps; /**< Added to the denominator. Default: 1e-08. */
-  double weight_decay; /**< Factor of the L2 penalty; for AdamW, of the decoupled decay. Default: 0.01. */
-  int32_t amsgrad; /**< Divide by the largest mean square so far (arXiv 1904.09237). Default: 0. */
-  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
-} dt_adamw_options;
-#define DT_ADAMW_OPTIONS_INIT { (int64_t)sizeof(dt_adamw_options), 0.001, 0.9, 0.999, 1e-08, 0.01, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_adamw_options_init(
-    dt_adamw_options *options, int64_t struct_size) DT_NOEXCEPT;
-
 /** Named arguments of dt_nn_linear.
  * Start from DT_NN_LINEAR_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_linear_options {
@@ -698,6 +651,183 @@ typedef struct dt_nn_bce_with_logits_loss_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss_options_init(
     dt_nn_bce_with_logits_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Settings of SGD.
+ * Start from DT_SGD_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_sgd_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.001. */
+  double momentum; /**< Factor of the velocity that is kept. Default: 0. */
+  double dampening; /**< How much of a new gradient is left out of the velocity. Default: 0. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  int32_t nesterov; /**< Nesterov's momentum. Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+} dt_sgd_options;
+#define DT_SGD_OPTIONS_INIT { (int64_t)sizeof(dt_sgd_options), 0.001, 0.0, 0.0, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_sgd_options_init(
+    dt_sgd_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of Adam.
+ * Start from DT_ADAM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_adam_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.001. */
+  double beta1; /**< Decay of the mean of the gradient. Default: 0.9. */
+  double beta2; /**< Decay of the mean of its square. Default: 0.999. */
+  double eps; /**< Added to a denominator. Default: 1e-08. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  int32_t amsgrad; /**< Divide by the largest mean square so far (arXiv 1904.09237). Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t decoupled_weight_decay; /**< Shrink the parameters instead of adding to the gradients (arXiv 1711.05101). Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_adam_options;
+#define DT_ADAM_OPTIONS_INIT { (int64_t)sizeof(dt_adam_options), 0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adam_options_init(
+    dt_adam_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of AdamW.
+ * Start from DT_ADAMW_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_adamw_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.001. */
+  double beta1; /**< Decay of the mean of the gradient. Default: 0.9. */
+  double beta2; /**< Decay of the mean of its square. Default: 0.999. */
+  double eps; /**< Added to a denominator. Default: 1e-08. */
+  double weight_decay; /**< Factor of the decoupled decay. Default: 0.01. */
+  int32_t amsgrad; /**< Divide by the largest mean square so far (arXiv 1904.09237). Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+} dt_adamw_options;
+#define DT_ADAMW_OPTIONS_INIT { (int64_t)sizeof(dt_adamw_options), 0.001, 0.9, 0.999, 1e-08, 0.01, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adamw_options_init(
+    dt_adamw_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of RMSprop.
+ * Start from DT_RMSPROP_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_rmsprop_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.01. */
+  double alpha; /**< Decay of the mean of the squared gradient. Default: 0.99. */
+  double eps; /**< Added to a denominator. Default: 1e-08. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  double momentum; /**< Factor of the velocity that is kept. Default: 0. */
+  int32_t centered; /**< Divide by an estimate of the gradient's variance instead of its square. Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+} dt_rmsprop_options;
+#define DT_RMSPROP_OPTIONS_INIT { (int64_t)sizeof(dt_rmsprop_options), 0.01, 0.99, 1e-08, 0.0, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_rmsprop_options_init(
+    dt_rmsprop_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of Adagrad.
+ * Start from DT_ADAGRAD_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_adagrad_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.01. */
+  double lr_decay; /**< How fast the learning rate falls. Default: 0. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  double initial_accumulator_value; /**< What the sums of squares begin with. Default: 0. */
+  double eps; /**< Added to a denominator. Default: 1e-10. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_adagrad_options;
+#define DT_ADAGRAD_OPTIONS_INIT { (int64_t)sizeof(dt_adagrad_options), 0.01, 0.0, 0.0, 0.0, 1e-10, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adagrad_options_init(
+    dt_adagrad_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of Adadelta.
+ * Start from DT_ADADELTA_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_adadelta_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 1. */
+  double rho; /**< Decay of the means of squares. Default: 0.9. */
+  double eps; /**< Added to a denominator. Default: 1e-06. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_adadelta_options;
+#define DT_ADADELTA_OPTIONS_INIT { (int64_t)sizeof(dt_adadelta_options), 1.0, 0.9, 1e-06, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adadelta_options_init(
+    dt_adadelta_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of Adamax.
+ * Start from DT_ADAMAX_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_adamax_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.002. */
+  double beta1; /**< Decay of the mean of the gradient. Default: 0.9. */
+  double beta2; /**< Decay of the gradient's largest size. Default: 0.999. */
+  double eps; /**< Added to a denominator. Default: 1e-08. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_adamax_options;
+#define DT_ADAMAX_OPTIONS_INIT { (int64_t)sizeof(dt_adamax_options), 0.002, 0.9, 0.999, 1e-08, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adamax_options_init(
+    dt_adamax_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of NAdam.
+ * Start from DT_NADAM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nadam_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.002. */
+  double beta1; /**< Decay of the mean of the gradient. Default: 0.9. */
+  double beta2; /**< Decay of the mean of its square. Default: 0.999. */
+  double eps; /**< Added to a denominator. Default: 1e-08. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  double momentum_decay; /**< How fast the momentum grows to beta1. Default: 0.004. */
+  int32_t decoupled_weight_decay; /**< Shrink the parameters instead of adding to the gradients (arXiv 1711.05101). Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+} dt_nadam_options;
+#define DT_NADAM_OPTIONS_INIT { (int64_t)sizeof(dt_nadam_options), 0.002, 0.9, 0.999, 1e-08, 0.0, 0.004, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nadam_options_init(
+    dt_nadam_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of RAdam.
+ * Start from DT_RADAM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_radam_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.001. */
+  double beta1; /**< Decay of the mean of the gradient. Default: 0.9. */
+  double beta2; /**< Decay of the mean of its square. Default: 0.999. */
+  double eps; /**< Added to a denominator. Default: 1e-08. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  int32_t decoupled_weight_decay; /**< Shrink the parameters instead of adding to the gradients (arXiv 1711.05101). Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+} dt_radam_options;
+#define DT_RADAM_OPTIONS_INIT { (int64_t)sizeof(dt_radam_options), 0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_radam_options_init(
+    dt_radam_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of ASGD.
+ * Start from DT_ASGD_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_asgd_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.01. */
+  double lambd; /**< Decay of the parameters. Default: 0.0001. */
+  double alpha; /**< Power with which the learning rate falls. Default: 0.75. */
+  double t0; /**< The step at which averaging begins. Default: 1000000.0. */
+  double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_asgd_options;
+#define DT_ASGD_OPTIONS_INIT { (int64_t)sizeof(dt_asgd_options), 0.01, 0.0001, 0.75, 1000000.0, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_asgd_options_init(
+    dt_asgd_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Settings of Rprop.
+ * Start from DT_RPROP_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_rprop_options {
+  int64_t struct_size;
+  double lr; /**< Learning rate. Default: 0.01. */
+  double etaminus; /**< What a step size is multiplied by when the gradient has changed its sign. Default: 0.5. */
+  double etaplus; /**< What it is multiplied by when it has not. Default: 1.2. */
+  double step_size_min; /**< The smallest step size. Default: 1e-06. */
+  double step_size_max; /**< The largest step size. Default: 50.0. */
+  int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_rprop_options;
+#define DT_RPROP_OPTIONS_INIT { (int64_t)sizeof(dt_rprop_options), 0.01, 0.5, 1.2, 1e-06, 50.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_rprop_options_init(
+    dt_rprop_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /* ---- the library */
 
 /** Copies all elements, row-major, into data of data_n bytes: exactly numel * element_size. */
@@ -978,6 +1108,107 @@ DT_MUST_CHECK DT_API dt_status dt_nn_bce_loss(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss(
     const dt_nn_bce_with_logits_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/* ---- optim */
+
+/** Stochastic gradient descent with momentum, as torch.optim.SGD.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_sgd(
+    dt_tensor *const *params, int64_t params_n, const dt_sgd_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Adam (arXiv 1412.6980), as torch.optim.Adam.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_adam(
+    dt_tensor *const *params, int64_t params_n, const dt_adam_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_adamw(
+    dt_tensor *const *params, int64_t params_n, const dt_adamw_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_rmsprop(
+    dt_tensor *const *params, int64_t params_n, const dt_rmsprop_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_adagrad(
+    dt_tensor *const *params, int64_t params_n, const dt_adagrad_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_adadelta(
+    dt_tensor *const *params, int64_t params_n, const dt_adadelta_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_adamax(
+    dt_tensor *const *params, int64_t params_n, const dt_adamax_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_nadam(
+    dt_tensor *const *params, int64_t params_n, const dt_nadam_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_radam(
+    dt_tensor *const *params, int64_t params_n, const dt_radam_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as torch.optim.ASGD.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_asgd(
+    dt_tensor *const *params, int64_t params_n, const dt_asgd_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
+
+/** Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
+ * @param params Leaf tensors: what is optimized.
+ * @param opts Named arguments; NULL for the defaults.
+ * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
+ *   is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_optim_rprop(
+    dt_tensor *const *params, int64_t params_n, const dt_rprop_options *opts,
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /* ---- autograd */
 
@@ -2318,33 +2549,6 @@ DT_MUST_CHECK DT_API dt_status dt_embedding(
 
 /* ---- optim */
 
-/** Stochastic gradient descent with momentum, as torch.optim.SGD.
- * @param params Leaf tensors: what is optimized.
- * @param opts Named arguments; NULL for the defaults.
- * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
- *   is out of range. */
-DT_MUST_CHECK DT_API dt_status dt_optim_sgd(
-    dt_tensor *const *params, int64_t params_n, const dt_sgd_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT;
-
-/** Adam (arXiv 1412.6980), as torch.optim.Adam.
- * @param params Leaf tensors: what is optimized.
- * @param opts Named arguments; NULL for the defaults.
- * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
- *   is out of range. */
-DT_MUST_CHECK DT_API dt_status dt_optim_adam(
-    dt_tensor *const *params, int64_t params_n, const dt_adam_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT;
-
-/** Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
- * @param params Leaf tensors: what is optimized.
- * @param opts Named arguments; NULL for the defaults.
- * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
- *   is out of range. */
-DT_MUST_CHECK DT_API dt_status dt_optim_adamw(
-    dt_tensor *const *params, int64_t params_n, const dt_adamw_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT;
-
 /** Updates every parameter that has a gradient. After an error earlier groups are updated, later
  * ones are not.
  * @param self The optimizer. */
@@ -2447,47 +2651,24 @@ DT_MUST_CHECK DT_API dt_status dt_clip_grad_norm_(
     dt_tensor *const *params, int64_t params_n, double max_norm, double norm_type,
     int32_t error_if_nonfinite, dt_tensor **out) DT_NOEXCEPT;
 
-/** One SGD step over lists of tensors, in place.
+/** One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
+ * whose optimizers keep their own state.
+ * @param optimizer The optimizer's name in lower case: sgd, adam, ...
  * @param params Leaf tensors: what is optimized.
  * @param grads The gradient of each parameter.
- * @param momentum_buffers One per parameter; an empty list without momentum.
- * @param lr Learning rate.
- * @param momentum Factor of the velocity that is kept.
- * @param dampening How much of a new gradient is left out of the velocity.
- * @param weight_decay Factor of the L2 penalty; for AdamW, of the decoupled decay.
- * @param nesterov Nesterov's momentum.
- * @param maximize Go up the gradient instead of down.
- * @param first_step The buffers start as the gradients.
+ * @param states What the optimizer keeps, a list for each kind in the order of its row, absent
+ *   where its settings need none: number k of parameter i is states[k * n + i] of n parameters.
+ *   Numbers are 0-d float32.
+ * @param lr Learning rate: a number, or a tensor of one element that is read at each run.
+ * @param settings All settings in the order of the row, lr among them, truth values as 0 and 1.
+ * @param first These parameters have not stepped before. PyTorch's default: false.
+ * @throws ValueError: there is no such optimizer.
  * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
-DT_MUST_CHECK DT_API dt_status dt_sgd_step(
-    dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
-    dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, dt_tensor *lr,
-    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, double momentum, double dampening,
-    double weight_decay, int32_t nesterov, int32_t maximize, int32_t first_step) DT_NOEXCEPT;
-
-/** One Adam or AdamW step over lists of tensors, in place.
- * @param params Leaf tensors: what is optimized.
- * @param grads The gradient of each parameter.
- * @param exp_avgs Means of the gradients.
- * @param exp_avg_sqs Means of their squares.
- * @param max_exp_avg_sqs The largest of these so far; an empty list without amsgrad.
- * @param steps A 0-d float32 per parameter: how many steps it has made.
- * @param lr Learning rate.
- * @param beta1 Decay of the mean of the gradient.
- * @param beta2 Decay of the mean of its square.
- * @param eps Added to the denominator.
- * @param weight_decay Factor of the L2 penalty; for AdamW, of the decoupled decay.
- * @param amsgrad Divide by the largest mean square so far (arXiv 1904.09237).
- * @param maximize Go up the gradient instead of down.
- * @param decoupled AdamW's weight decay.
- * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
-DT_MUST_CHECK DT_API dt_status dt_adam_step(
-    dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
-    dt_tensor *const *exp_avgs, int64_t exp_avgs_n, dt_tensor *const *exp_avg_sqs,
-    int64_t exp_avg_sqs_n, dt_tensor *const *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n,
-    dt_tensor *const *steps, int64_t steps_n, dt_tensor *lr, dt_scalar_kind lr_kind, int64_t lr_i,
-    double lr_f, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad,
-    int32_t maximize, int32_t decoupled) DT_NOEXCEPT;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_update(
+    const char *optimizer, dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
+    int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
+    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
+    int32_t first) DT_NOEXCEPT;
 
 /* ---- pointwise */
 

@@ -6,6 +6,7 @@
 #include "capi/shim/types.gen.h"
 #include "core/optim/lr_scheduler.h"
 #include "core/optim/optimizer.h"
+#include "core/optim/optimizers.gen.h"
 #include "core/optim/steps.h"
 
 using namespace dt;
@@ -44,6 +45,102 @@ dt_status dt_optim_adamw(
     const auto opts_ = read(opts, "opts");
     need(out, "out");
     put(out, make_adamw(params_, opts_));
+  });
+}
+
+dt_status dt_optim_rmsprop(
+    dt_tensor *const *params, int64_t params_n, const dt_rmsprop_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_rmsprop", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_rmsprop(params_, opts_));
+  });
+}
+
+dt_status dt_optim_adagrad(
+    dt_tensor *const *params, int64_t params_n, const dt_adagrad_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_adagrad", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_adagrad(params_, opts_));
+  });
+}
+
+dt_status dt_optim_adadelta(
+    dt_tensor *const *params, int64_t params_n, const dt_adadelta_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_adadelta", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_adadelta(params_, opts_));
+  });
+}
+
+dt_status dt_optim_adamax(
+    dt_tensor *const *params, int64_t params_n, const dt_adamax_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_adamax", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_adamax(params_, opts_));
+  });
+}
+
+dt_status dt_optim_nadam(
+    dt_tensor *const *params, int64_t params_n, const dt_nadam_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_nadam", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_nadam(params_, opts_));
+  });
+}
+
+dt_status dt_optim_radam(
+    dt_tensor *const *params, int64_t params_n, const dt_radam_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_radam", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_radam(params_, opts_));
+  });
+}
+
+dt_status dt_optim_asgd(
+    dt_tensor *const *params, int64_t params_n, const dt_asgd_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_asgd", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_asgd(params_, opts_));
+  });
+}
+
+dt_status dt_optim_rprop(
+    dt_tensor *const *params, int64_t params_n, const dt_rprop_options *opts,
+    dt_optimizer **out) noexcept {
+  clear_all(out);
+  return guard("optim_rprop", [&] {
+    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
+    const auto opts_ = read(opts, "opts");
+    need(out, "out");
+    put(out, make_rprop(params_, opts_));
   });
 }
 
@@ -193,48 +290,19 @@ dt_status dt_clip_grad_norm_(
   });
 }
 
-dt_status dt_sgd_step(
-    dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
-    dt_tensor *const *momentum_buffers, int64_t momentum_buffers_n, dt_tensor *lr,
-    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, double momentum, double dampening,
-    double weight_decay, int32_t nesterov, int32_t maximize, int32_t first_step) noexcept {
-  return guard("sgd_step", [&] {
+dt_status dt_optimizer_update(
+    const char *optimizer, dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
+    int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
+    dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
+    int32_t first) noexcept {
+  return guard("optimizer_update", [&] {
+    const std::string optimizer_ = string(optimizer, "optimizer");
     const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
     const TensorArray grads_array(grads, grads_n, "grads"); const TensorList grads_ = grads_array;
-    const TensorArray momentum_buffers_array(momentum_buffers, momentum_buffers_n, "momentum_buffers"); const TensorList momentum_buffers_ = momentum_buffers_array;
+    const TensorArray states_array(states, states_n, "states", kMayBeAbsent); const TensorList states_ = states_array;
     const Operand lr_ = operand(lr, lr_kind, lr_i, lr_f, "lr");
-    const auto momentum_ = momentum;
-    const auto dampening_ = dampening;
-    const auto weight_decay_ = weight_decay;
-    const bool nesterov_ = nesterov != 0;
-    const bool maximize_ = maximize != 0;
-    const bool first_step_ = first_step != 0;
-    dt::sgd_step(params_, grads_, momentum_buffers_, lr_, momentum_, dampening_, weight_decay_, nesterov_, maximize_, first_step_);
-  });
-}
-
-dt_status dt_adam_step(
-    dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads, int64_t grads_n,
-    dt_tensor *const *exp_avgs, int64_t exp_avgs_n, dt_tensor *const *exp_avg_sqs,
-    int64_t exp_avg_sqs_n, dt_tensor *const *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n,
-    dt_tensor *const *steps, int64_t steps_n, dt_tensor *lr, dt_scalar_kind lr_kind, int64_t lr_i,
-    double lr_f, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad,
-    int32_t maximize, int32_t decoupled) noexcept {
-  return guard("adam_step", [&] {
-    const TensorArray params_array(params, params_n, "params"); const TensorList params_ = params_array;
-    const TensorArray grads_array(grads, grads_n, "grads"); const TensorList grads_ = grads_array;
-    const TensorArray exp_avgs_array(exp_avgs, exp_avgs_n, "exp_avgs"); const TensorList exp_avgs_ = exp_avgs_array;
-    const TensorArray exp_avg_sqs_array(exp_avg_sqs, exp_avg_sqs_n, "exp_avg_sqs"); const TensorList exp_avg_sqs_ = exp_avg_sqs_array;
-    const TensorArray max_exp_avg_sqs_array(max_exp_avg_sqs, max_exp_avg_sqs_n, "max_exp_avg_sqs"); const TensorList max_exp_avg_sqs_ = max_exp_avg_sqs_array;
-    const TensorArray steps_array(steps, steps_n, "steps"); const TensorList steps_ = steps_array;
-    const Operand lr_ = operand(lr, lr_kind, lr_i, lr_f, "lr");
-    const auto beta1_ = beta1;
-    const auto beta2_ = beta2;
-    const auto eps_ = eps;
-    const auto weight_decay_ = weight_decay;
-    const bool amsgrad_ = amsgrad != 0;
-    const bool maximize_ = maximize != 0;
-    const bool decoupled_ = decoupled != 0;
-    dt::adam_step(params_, grads_, exp_avgs_, exp_avg_sqs_, max_exp_avg_sqs_, steps_, lr_, beta1_, beta2_, eps_, weight_decay_, amsgrad_, maximize_, decoupled_);
+    const auto settings_ = list(settings, settings_n, "settings");
+    const bool first_ = first != 0;
+    dt::optimizer_update(optimizer_, params_, grads_, states_, lr_, settings_, first_);
   });
 }

@@ -10,21 +10,6 @@ dt_status dt_data_loader_options_init(dt_data_loader_options* options, int64_t s
   return guard("data_loader_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
-dt_status dt_sgd_options_init(dt_sgd_options* options, int64_t struct_size) noexcept {
-  static const dt_sgd_options initial = DT_SGD_OPTIONS_INIT;
-  return guard("sgd_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_adam_options_init(dt_adam_options* options, int64_t struct_size) noexcept {
-  static const dt_adam_options initial = DT_ADAM_OPTIONS_INIT;
-  return guard("adam_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_adamw_options_init(dt_adamw_options* options, int64_t struct_size) noexcept {
-  static const dt_adamw_options initial = DT_ADAMW_OPTIONS_INIT;
-  return guard("adamw_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
 dt_status dt_nn_linear_options_init(dt_nn_linear_options* options, int64_t struct_size) noexcept {
   static const dt_nn_linear_options initial = DT_NN_LINEAR_OPTIONS_INIT;
   return guard("nn_linear_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -138,4 +123,59 @@ dt_status dt_nn_bce_loss_options_init(dt_nn_bce_loss_options* options, int64_t s
 dt_status dt_nn_bce_with_logits_loss_options_init(dt_nn_bce_with_logits_loss_options* options, int64_t struct_size) noexcept {
   static const dt_nn_bce_with_logits_loss_options initial = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT;
   return guard("nn_bce_with_logits_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_sgd_options_init(dt_sgd_options* options, int64_t struct_size) noexcept {
+  static const dt_sgd_options initial = DT_SGD_OPTIONS_INIT;
+  return guard("sgd_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_adam_options_init(dt_adam_options* options, int64_t struct_size) noexcept {
+  static const dt_adam_options initial = DT_ADAM_OPTIONS_INIT;
+  return guard("adam_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_adamw_options_init(dt_adamw_options* options, int64_t struct_size) noexcept {
+  static const dt_adamw_options initial = DT_ADAMW_OPTIONS_INIT;
+  return guard("adamw_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_rmsprop_options_init(dt_rmsprop_options* options, int64_t struct_size) noexcept {
+  static const dt_rmsprop_options initial = DT_RMSPROP_OPTIONS_INIT;
+  return guard("rmsprop_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_adagrad_options_init(dt_adagrad_options* options, int64_t struct_size) noexcept {
+  static const dt_adagrad_options initial = DT_ADAGRAD_OPTIONS_INIT;
+  return guard("adagrad_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_adadelta_options_init(dt_adadelta_options* options, int64_t struct_size) noexcept {
+  static const dt_adadelta_options initial = DT_ADADELTA_OPTIONS_INIT;
+  return guard("adadelta_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_adamax_options_init(dt_adamax_options* options, int64_t struct_size) noexcept {
+  static const dt_adamax_options initial = DT_ADAMAX_OPTIONS_INIT;
+  return guard("adamax_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nadam_options_init(dt_nadam_options* options, int64_t struct_size) noexcept {
+  static const dt_nadam_options initial = DT_NADAM_OPTIONS_INIT;
+  return guard("nadam_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_radam_options_init(dt_radam_options* options, int64_t struct_size) noexcept {
+  static const dt_radam_options initial = DT_RADAM_OPTIONS_INIT;
+  return guard("radam_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_asgd_options_init(dt_asgd_options* options, int64_t struct_size) noexcept {
+  static const dt_asgd_options initial = DT_ASGD_OPTIONS_INIT;
+  return guard("asgd_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_rprop_options_init(dt_rprop_options* options, int64_t struct_size) noexcept {
+  static const dt_rprop_options initial = DT_RPROP_OPTIONS_INIT;
+  return guard("rprop_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }

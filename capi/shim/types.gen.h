@@ -46,73 +46,6 @@ inline DataLoaderOptions read(const dt_data_loader_options* given, const char* n
   return o;
 }
 
-static_assert(sizeof(dt_sgd_options) == 48);
-static_assert(offsetof(dt_sgd_options, struct_size) == 0);
-static_assert(offsetof(dt_sgd_options, lr) == 8);
-static_assert(offsetof(dt_sgd_options, momentum) == 16);
-static_assert(offsetof(dt_sgd_options, dampening) == 24);
-static_assert(offsetof(dt_sgd_options, weight_decay) == 32);
-static_assert(offsetof(dt_sgd_options, nesterov) == 40);
-static_assert(offsetof(dt_sgd_options, maximize) == 44);
-inline SgdOptions read(const dt_sgd_options* given, const char* name) {
-  dt_sgd_options c = DT_SGD_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  SgdOptions o;
-  o.lr = c.lr;
-  o.momentum = c.momentum;
-  o.dampening = c.dampening;
-  o.weight_decay = c.weight_decay;
-  o.nesterov = c.nesterov != 0;
-  o.maximize = c.maximize != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_adam_options) == 56);
-static_assert(offsetof(dt_adam_options, struct_size) == 0);
-static_assert(offsetof(dt_adam_options, lr) == 8);
-static_assert(offsetof(dt_adam_options, beta1) == 16);
-static_assert(offsetof(dt_adam_options, beta2) == 24);
-static_assert(offsetof(dt_adam_options, eps) == 32);
-static_assert(offsetof(dt_adam_options, weight_decay) == 40);
-static_assert(offsetof(dt_adam_options, amsgrad) == 48);
-static_assert(offsetof(dt_adam_options, maximize) == 52);
-inline AdamOptions read(const dt_adam_options* given, const char* name) {
-  dt_adam_options c = DT_ADAM_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  AdamOptions o;
-  o.lr = c.lr;
-  o.beta1 = c.beta1;
-  o.beta2 = c.beta2;
-  o.eps = c.eps;
-  o.weight_decay = c.weight_decay;
-  o.amsgrad = c.amsgrad != 0;
-  o.maximize = c.maximize != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_adamw_options) == 56);
-static_assert(offsetof(dt_adamw_options, struct_size) == 0);
-static_assert(offsetof(dt_adamw_options, lr) == 8);
-static_assert(offsetof(dt_adamw_options, beta1) == 16);
-static_assert(offsetof(dt_adamw_options, beta2) == 24);
-static_assert(offsetof(dt_adamw_options, eps) == 32);
-static_assert(offsetof(dt_adamw_options, weight_decay) == 40);
-static_assert(offsetof(dt_adamw_options, amsgrad) == 48);
-static_assert(offsetof(dt_adamw_options, maximize) == 52);
-inline AdamwOptions read(const dt_adamw_options* given, const char* name) {
-  dt_adamw_options c = DT_ADAMW_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  AdamwOptions o;
-  o.lr = c.lr;
-  o.beta1 = c.beta1;
-  o.beta2 = c.beta2;
-  o.eps = c.eps;
-  o.weight_decay = c.weight_decay;
-  o.amsgrad = c.amsgrad != 0;
-  o.maximize = c.maximize != 0;
-  return o;
-}
-
 static_assert(sizeof(dt_nn_linear_options) == 32);
 static_assert(offsetof(dt_nn_linear_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_linear_options, bias) == 8);
@@ -541,6 +474,261 @@ inline NnBceWithLogitsLossOptions read(const dt_nn_bce_with_logits_loss_options*
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   if (c.pos_weight) o.pos_weight = *Pin<dt_tensor>(c.pos_weight, "pos_weight");
+  return o;
+}
+
+static_assert(sizeof(dt_sgd_options) == 48);
+static_assert(offsetof(dt_sgd_options, struct_size) == 0);
+static_assert(offsetof(dt_sgd_options, lr) == 8);
+static_assert(offsetof(dt_sgd_options, momentum) == 16);
+static_assert(offsetof(dt_sgd_options, dampening) == 24);
+static_assert(offsetof(dt_sgd_options, weight_decay) == 32);
+static_assert(offsetof(dt_sgd_options, nesterov) == 40);
+static_assert(offsetof(dt_sgd_options, maximize) == 44);
+inline SgdOptions read(const dt_sgd_options* given, const char* name) {
+  dt_sgd_options c = DT_SGD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  SgdOptions o;
+  o.lr = c.lr;
+  o.momentum = c.momentum;
+  o.dampening = c.dampening;
+  o.weight_decay = c.weight_decay;
+  o.nesterov = c.nesterov != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_adam_options) == 64);
+static_assert(offsetof(dt_adam_options, struct_size) == 0);
+static_assert(offsetof(dt_adam_options, lr) == 8);
+static_assert(offsetof(dt_adam_options, beta1) == 16);
+static_assert(offsetof(dt_adam_options, beta2) == 24);
+static_assert(offsetof(dt_adam_options, eps) == 32);
+static_assert(offsetof(dt_adam_options, weight_decay) == 40);
+static_assert(offsetof(dt_adam_options, amsgrad) == 48);
+static_assert(offsetof(dt_adam_options, maximize) == 52);
+static_assert(offsetof(dt_adam_options, decoupled_weight_decay) == 56);
+static_assert(offsetof(dt_adam_options, reserved1) == 60);
+inline AdamOptions read(const dt_adam_options* given, const char* name) {
+  dt_adam_options c = DT_ADAM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  AdamOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.amsgrad = c.amsgrad != 0;
+  o.maximize = c.maximize != 0;
+  o.decoupled_weight_decay = c.decoupled_weight_decay != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_adamw_options) == 56);
+static_assert(offsetof(dt_adamw_options, struct_size) == 0);
+static_assert(offsetof(dt_adamw_options, lr) == 8);
+static_assert(offsetof(dt_adamw_options, beta1) == 16);
+static_assert(offsetof(dt_adamw_options, beta2) == 24);
+static_assert(offsetof(dt_adamw_options, eps) == 32);
+static_assert(offsetof(dt_adamw_options, weight_decay) == 40);
+static_assert(offsetof(dt_adamw_options, amsgrad) == 48);
+static_assert(offsetof(dt_adamw_options, maximize) == 52);
+inline AdamwOptions read(const dt_adamw_options* given, const char* name) {
+  dt_adamw_options c = DT_ADAMW_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  AdamwOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.amsgrad = c.amsgrad != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_rmsprop_options) == 56);
+static_assert(offsetof(dt_rmsprop_options, struct_size) == 0);
+static_assert(offsetof(dt_rmsprop_options, lr) == 8);
+static_assert(offsetof(dt_rmsprop_options, alpha) == 16);
+static_assert(offsetof(dt_rmsprop_options, eps) == 24);
+static_assert(offsetof(dt_rmsprop_options, weight_decay) == 32);
+static_assert(offsetof(dt_rmsprop_options, momentum) == 40);
+static_assert(offsetof(dt_rmsprop_options, centered) == 48);
+static_assert(offsetof(dt_rmsprop_options, maximize) == 52);
+inline RmspropOptions read(const dt_rmsprop_options* given, const char* name) {
+  dt_rmsprop_options c = DT_RMSPROP_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  RmspropOptions o;
+  o.lr = c.lr;
+  o.alpha = c.alpha;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.momentum = c.momentum;
+  o.centered = c.centered != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_adagrad_options) == 56);
+static_assert(offsetof(dt_adagrad_options, struct_size) == 0);
+static_assert(offsetof(dt_adagrad_options, lr) == 8);
+static_assert(offsetof(dt_adagrad_options, lr_decay) == 16);
+static_assert(offsetof(dt_adagrad_options, weight_decay) == 24);
+static_assert(offsetof(dt_adagrad_options, initial_accumulator_value) == 32);
+static_assert(offsetof(dt_adagrad_options, eps) == 40);
+static_assert(offsetof(dt_adagrad_options, maximize) == 48);
+static_assert(offsetof(dt_adagrad_options, reserved1) == 52);
+inline AdagradOptions read(const dt_adagrad_options* given, const char* name) {
+  dt_adagrad_options c = DT_ADAGRAD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  AdagradOptions o;
+  o.lr = c.lr;
+  o.lr_decay = c.lr_decay;
+  o.weight_decay = c.weight_decay;
+  o.initial_accumulator_value = c.initial_accumulator_value;
+  o.eps = c.eps;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_adadelta_options) == 48);
+static_assert(offsetof(dt_adadelta_options, struct_size) == 0);
+static_assert(offsetof(dt_adadelta_options, lr) == 8);
+static_assert(offsetof(dt_adadelta_options, rho) == 16);
+static_assert(offsetof(dt_adadelta_options, eps) == 24);
+static_assert(offsetof(dt_adadelta_options, weight_decay) == 32);
+static_assert(offsetof(dt_adadelta_options, maximize) == 40);
+static_assert(offsetof(dt_adadelta_options, reserved1) == 44);
+inline AdadeltaOptions read(const dt_adadelta_options* given, const char* name) {
+  dt_adadelta_options c = DT_ADADELTA_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  AdadeltaOptions o;
+  o.lr = c.lr;
+  o.rho = c.rho;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_adamax_options) == 56);
+static_assert(offsetof(dt_adamax_options, struct_size) == 0);
+static_assert(offsetof(dt_adamax_options, lr) == 8);
+static_assert(offsetof(dt_adamax_options, beta1) == 16);
+static_assert(offsetof(dt_adamax_options, beta2) == 24);
+static_assert(offsetof(dt_adamax_options, eps) == 32);
+static_assert(offsetof(dt_adamax_options, weight_decay) == 40);
+static_assert(offsetof(dt_adamax_options, maximize) == 48);
+static_assert(offsetof(dt_adamax_options, reserved1) == 52);
+inline AdamaxOptions read(const dt_adamax_options* given, const char* name) {
+  dt_adamax_options c = DT_ADAMAX_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  AdamaxOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nadam_options) == 64);
+static_assert(offsetof(dt_nadam_options, struct_size) == 0);
+static_assert(offsetof(dt_nadam_options, lr) == 8);
+static_assert(offsetof(dt_nadam_options, beta1) == 16);
+static_assert(offsetof(dt_nadam_options, beta2) == 24);
+static_assert(offsetof(dt_nadam_options, eps) == 32);
+static_assert(offsetof(dt_nadam_options, weight_decay) == 40);
+static_assert(offsetof(dt_nadam_options, momentum_decay) == 48);
+static_assert(offsetof(dt_nadam_options, decoupled_weight_decay) == 56);
+static_assert(offsetof(dt_nadam_options, maximize) == 60);
+inline NadamOptions read(const dt_nadam_options* given, const char* name) {
+  dt_nadam_options c = DT_NADAM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NadamOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.momentum_decay = c.momentum_decay;
+  o.decoupled_weight_decay = c.decoupled_weight_decay != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_radam_options) == 56);
+static_assert(offsetof(dt_radam_options, struct_size) == 0);
+static_assert(offsetof(dt_radam_options, lr) == 8);
+static_assert(offsetof(dt_radam_options, beta1) == 16);
+static_assert(offsetof(dt_radam_options, beta2) == 24);
+static_assert(offsetof(dt_radam_options, eps) == 32);
+static_assert(offsetof(dt_radam_options, weight_decay) == 40);
+static_assert(offsetof(dt_radam_options, decoupled_weight_decay) == 48);
+static_assert(offsetof(dt_radam_options, maximize) == 52);
+inline RadamOptions read(const dt_radam_options* given, const char* name) {
+  dt_radam_options c = DT_RADAM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  RadamOptions o;
+  o.lr = c.lr;
+  o.beta1 = c.beta1;
+  o.beta2 = c.beta2;
+  o.eps = c.eps;
+  o.weight_decay = c.weight_decay;
+  o.decoupled_weight_decay = c.decoupled_weight_decay != 0;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_asgd_options) == 56);
+static_assert(offsetof(dt_asgd_options, struct_size) == 0);
+static_assert(offsetof(dt_asgd_options, lr) == 8);
+static_assert(offsetof(dt_asgd_options, lambd) == 16);
+static_assert(offsetof(dt_asgd_options, alpha) == 24);
+static_assert(offsetof(dt_asgd_options, t0) == 32);
+static_assert(offsetof(dt_asgd_options, weight_decay) == 40);
+static_assert(offsetof(dt_asgd_options, maximize) == 48);
+static_assert(offsetof(dt_asgd_options, reserved1) == 52);
+inline AsgdOptions read(const dt_asgd_options* given, const char* name) {
+  dt_asgd_options c = DT_ASGD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  AsgdOptions o;
+  o.lr = c.lr;
+  o.lambd = c.lambd;
+  o.alpha = c.alpha;
+  o.t0 = c.t0;
+  o.weight_decay = c.weight_decay;
+  o.maximize = c.maximize != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_rprop_options) == 56);
+static_assert(offsetof(dt_rprop_options, struct_size) == 0);
+static_assert(offsetof(dt_rprop_options, lr) == 8);
+static_assert(offsetof(dt_rprop_options, etaminus) == 16);
+static_assert(offsetof(dt_rprop_options, etaplus) == 24);
+static_assert(offsetof(dt_rprop_options, step_size_min) == 32);
+static_assert(offsetof(dt_rprop_options, step_size_max) == 40);
+static_assert(offsetof(dt_rprop_options, maximize) == 48);
+static_assert(offsetof(dt_rprop_options, reserved1) == 52);
+inline RpropOptions read(const dt_rprop_options* given, const char* name) {
+  dt_rprop_options c = DT_RPROP_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  RpropOptions o;
+  o.lr = c.lr;
+  o.etaminus = c.etaminus;
+  o.etaplus = c.etaplus;
+  o.step_size_min = c.step_size_min;
+  o.step_size_max = c.step_size_max;
+  o.maximize = c.maximize != 0;
   return o;
 }
 

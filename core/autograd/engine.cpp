@@ -41,6 +41,7 @@ class Run {
     return edge.defined() && (!targets_ || targets_->need(edge.node.get()));
   }
   Pending& pending(Node* node);
+  void show(const Edge& edge, const Tensor& grad);
   void deliver(const Edge& edge, Tensor grad);
   void step(Pending& p);
   void call(Pending& p);
@@ -104,6 +105,13 @@ void Run::call(Pending& p) {
   }
 }
 
+// The hooks of the only output see its gradient, also if nothing wanted lies behind it.
+void Run::show(const Edge& edge, const Tensor& grad) {
+  const GradMode mode(options_.create_graph);
+  HookList* const hooks = edge.node->hooks.get();
+  if (hooks) run_hooks(*hooks, edge.index, conform(grad, edge.node->outputs[edge.index]));
+}
+
 // Adds a gradient to what waits at the end of the edge.
 void Run::deliver(const Edge& edge, Tensor grad) {
   Pending& p = pending(edge.node.get());
@@ -130,8 +138,11 @@ void Run::start(TensorList outputs, TensorList grads) {
   for (int64_t i = 0; i < outputs.size(); ++i) {
     const Edge edge = gradient_edge(outputs[i]);
     roots_.push_back(edge.node);
-    if (!is_wanted(edge)) continue;
     const bool given = !grads.empty() && grads[i].defined();
+    if (!is_wanted(edge)) {
+      if (outputs.size() == 1) show(edge, given ? grads[i] : make_seed(OutputInfo(outputs[i])));
+      continue;
+    }
     const bool may_wait = edge.node->outputs.size() == 1 && index_.find(edge.node.get()) < 0;
     if (given)
       deliver(edge, grads[i]);
@@ -149,11 +160,12 @@ void run_backward(TensorList outputs, TensorList grads, TensorList inputs,
   check_outputs(outputs, grads);
   Targets targets(inputs, outputs);
   Run run(options, inputs.empty() ? nullptr : &targets);
+  for (const Tensor& x : inputs) x.retain_grad();  // also in later ones, if it is no leaf
   run.start(outputs, grads);
   run.finish();
   const GradMode mode(options.create_graph);
   for (int64_t i = 0; i < inputs.size(); ++i) {
-    if (!targets.found(i).defined()) continue;
+    if (!inputs[i].is_leaf() || !targets.found(i).defined() || targets.repeats(i)) continue;
     grad_slot(inputs[i])->accumulate(targets.take(i), grad_strides(inputs[i]),
                                      options.create_graph);
   }

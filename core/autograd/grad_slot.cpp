@@ -3,19 +3,12 @@
 #include <mutex>
 
 #include "core/autograd/gradients.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
 
 using Guard = std::lock_guard<SpinLock>;
-
-// Whether the elements of a tensor of `sizes` lie in the same places with both strides.
-bool same_walk(const Dims& sizes, const Dims& a, const Dims& b) {
-  for (int d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] != 1 && a[d] != b[d]) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -50,7 +43,8 @@ void GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
 void GradSlot::add_copy(const Tensor& grad) {
   Guard guard(accumulating_);
   const Tensor before = get();
-  set(before.defined() ? add_gradients(before, grad) : clone_strided(grad, grad_strides(grad)));
+  set(before.defined() ? add_gradients(before, grad)
+                       : clone_strided(grad, contiguous_strides(grad.sizes())));
 }
 
 Dims grad_strides(const Tensor& x) {

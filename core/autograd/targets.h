@@ -24,6 +24,8 @@ class Targets {
   // The gradient of input i; undefined: none arrived.
   const Tensor& found(int64_t i) const { return targets_[i].grad; }
   Tensor take(int64_t i);
+  // Whether input i, a leaf, is in the list before.
+  bool repeats(int64_t i) { return places_.find(targets_[i].edge.node.get()) != i; }
 
  private:
   struct Target {

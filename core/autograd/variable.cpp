@@ -158,6 +158,7 @@ const Tensor& Tensor::detach_() const {
   a.node = nullptr;
   a.output_index = 0;
   a.requires_grad = false;
+  if (a.accumulator) a.accumulator->set_frozen(true);
   return *this;
 }
 

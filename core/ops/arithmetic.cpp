@@ -98,7 +98,8 @@ Tensor pow(const Operand& input, const Operand& exponent) {
   if (is_exponent(input, exponent, -0.5)) return power_minus_half(input.tensor());
   if (is_exponent(input, exponent, -1)) return power_minus_one(input.tensor());
   if (is_exponent(input, exponent, 3)) return mul(square(input.tensor()), input.tensor());
-  return power(input, exponent);
+  // Powers of a number are row-major.
+  return power(input, input.is_number() ? contiguous(exponent.tensor()) : exponent);
 }
 
 const Tensor& pow_(const Tensor& input, const Operand& exponent) {

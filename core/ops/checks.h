@@ -8,12 +8,21 @@
 #include "core/autograd/saved.h"
 #include "core/ops/copy.h"
 #include "core/ops/views.gen.h"
+#include "core/runtime/context.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 
 inline void check_floating(const Tensor& x, const char* kernel) {
   DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", kernel, "\" not implemented for '",
            type_word(x.dtype()), "'");
+}
+
+// A function that has no derivative by an argument refuses one that requires grad.
+inline void check_constant(const Tensor& x, const char* function, const char* argument) {
+  DT_CHECK(!x.defined() || !grad_enabled() || !x.requires_grad(), kRuntimeError, "The function '",
+           function, "' is not differentiable with respect to argument '", argument,
+           "'. This input cannot have requires_grad True.");
 }
 
 // What c10 calls the types, where a number does not fit.
@@ -47,6 +56,20 @@ inline bool fits(const Scalar& number, DType t) {
 inline void check_fits(const Scalar& number, DType t) {
   DT_CHECK(fits(number, t), kRuntimeError, "value cannot be converted to type ", number_word(t),
            " without overflow");
+}
+
+inline void check_overlap(bool overlaps) {
+  DT_CHECK(
+      !overlaps, kRuntimeError,
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+      "to a single memory location. Please clone() the tensor before performing the operation.");
+}
+
+// Of ops that write at positions which tensors name: neither these nor the values may lie in what
+// is written.
+inline void check_apart(const Tensor& written, const Tensor& read) {
+  const Overlap overlap = overlap_of(written, read);
+  check_overlap(overlap == Overlap::kSome || overlap == Overlap::kSame);
 }
 
 inline bool is_index_dtype(const Tensor& index) {

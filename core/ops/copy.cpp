@@ -48,6 +48,11 @@ Tensor clone_strided(const Tensor& x, const Dims& strides) {
   return copy_as(x, x.dtype(), x.device(), strides, "CloneBackward0");
 }
 
+Tensor constant_slope(const Tensor& x) {
+  return record("AliasBackward0", x.detach(), {x},
+                [](BackwardCall& b) { b.results[0] = b.flat_in_inputs(b.grad()); });
+}
+
 Tensor keep_order(const Tensor& x) {
   if (!needs_graph(x)) return x;
   const Dims strides = format_strides(x, MemoryFormat::kPreserve);
@@ -65,20 +70,21 @@ Tensor to(const Tensor& input, Device device, DType dtype, bool non_blocking, bo
           MemoryFormat memory_format) {
   if (device.type == DeviceType::kDefault) device = input.device();
   if (dtype == DType::kDefault) dtype = input.dtype();
-  const bool right_format = memory_format == MemoryFormat::kDefault ||
-                            memory_format == MemoryFormat::kPreserve ||
-                            (memory_format == MemoryFormat::kChannelsLast ? is_channels_last(input)
-                                                                          : input.is_contiguous());
+  // What lies in no order of its own counts as row-major.
+  const bool right_format =
+      memory_format == MemoryFormat::kDefault || memory_format == MemoryFormat::kPreserve ||
+      (memory_format == MemoryFormat::kChannelsLast) == is_channels_last(input);
   if (!copy && right_format && device == input.device() && dtype == input.dtype()) return input;
   return copy_as(input, dtype, device, format_strides(input, memory_format), "ToCopyBackward0",
                  non_blocking);
 }
 
 Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
+  if (memory_format == MemoryFormat::kDefault) memory_format = MemoryFormat::kContiguous;
+  if (input.is_contiguous(memory_format)) return input;
   DT_CHECK(memory_format != MemoryFormat::kPreserve, kRuntimeError,
            "preserve memory format is unsupported by the contiguous operator");
-  if (memory_format == MemoryFormat::kDefault) memory_format = MemoryFormat::kContiguous;
-  return input.is_contiguous(memory_format) ? input : clone(input, memory_format);
+  return clone(input, memory_format);
 }
 
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
@@ -86,7 +92,7 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
            "The size of tensor a ", self.sizes(), " must match the size of tensor b ", src.sizes());
   const bool overlaps = src.storage().get() == self.storage().get() && src.numel() > 0 &&
                         !(src.offset() == self.offset() && src.sizes() == self.sizes() &&
-                          src.strides() == self.strides());
+                          same_walk(src.sizes(), src.strides(), self.strides()));
   inplace(
       "CopyBackwards", self, {self, src},
       [&] {
@@ -100,12 +106,11 @@ const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   return self;
 }
 
-Tensor each_place(const Tensor& x) {
-  Dims sizes = x.sizes();
+Tensor each_place(Tensor x) {
   for (int d = 0; d < x.ndim(); ++d) {
-    if (x.strides()[d] == 0) sizes[d] = 1;
+    if (x.strides()[d] == 0) x = narrow(x, d, 0, 1);
   }
-  return make_alias(x, sizes, x.strides(), x.offset());
+  return x;
 }
 
 const Tensor& fill_(const Tensor& self, const Operand& value) {
@@ -117,7 +122,7 @@ const Tensor& fill_(const Tensor& self, const Operand& value) {
   }
   check_fits(value.number(), self.dtype());
   // Unlike other writes, that of one number to all elements may meet a place more than once.
-  if (repeats_memory(self) && !self.requires_grad()) {
+  if (repeats_memory(self)) {
     fill_(each_place(self), value);
     return self;
   }

@@ -69,10 +69,7 @@ void check_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
 
 // Of the losses of class targets. Those of probabilities are plain ops, and have such a gradient.
 void check_is_constant(const Tensor& weight, const Tensor& input) {
-  DT_CHECK(!needs_graph(weight), kRuntimeError, "The function '",
-           input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward",
-           "' is not differentiable with respect to argument 'weight'. This input cannot have "
-           "requires_grad True.");
+  check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
 }
 
 // Class targets for input [N, C, d1, ...] are [N, d1, ...].
@@ -215,7 +212,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   check_weight(input, weight, input.size(1));
   check_is_constant(weight, input);
   const ClassLoss loss{weight, ignore_index, 0};
-  return reduce_class_losses(picked_losses(input, t, loss), t, loss, reduction);
+  return reduce_class_losses(picked_losses(constant_slope(input), t, loss), t, loss, reduction);
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,

@@ -41,6 +41,14 @@ void check_index_add(const Tensor& self, int dim, const Tensor& index, const Ten
 
 // ---- elements: gather and scatter
 
+// What no index chooses: of any shape that has no elements, and the index of any dtype.
+Tensor gather_nothing(const Tensor& input, const Dims& sizes) {
+  const Tensor y = make_empty(sizes, input.dtype(), input.device());
+  return record("GatherBackward0", y, {input}, [sizes = input.sizes()](BackwardCall& b) {
+    b.results[0] = zeros(sizes, b.grad().dtype(), b.grad().device());
+  });
+}
+
 // The first dimension other than `dim` where the index is larger than self, or -1.
 int oversized_dim(const Tensor& self, int dim, const Tensor& index) {
   for (int d = 0; d < index.ndim(); ++d) {
@@ -55,7 +63,6 @@ bool same_rank(const Tensor& a, const Tensor& b) {
 }
 
 void check_scatter(const Tensor& self, int dim, const Tensor& index, const Tensor* src) {
-  if (index.numel() == 0) return;
   DT_CHECK(same_rank(self, index), kRuntimeError,
            "Index tensor must have the same number of dimensions as self tensor");
   const bool fits = oversized_dim(self, dim, index) < 0;
@@ -91,7 +98,6 @@ Tensor without_record(const Tensor& x) {
 
 void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
                    bool accumulate) {
-  if (index.numel() == 0) return;
   if (src.is_number()) {
     const View number(src.number(), self.dtype(), index.sizes());
     run(DT_OP_scatter, {self}, {number, index}, {dim, accumulate});
@@ -102,28 +108,56 @@ void write_scatter(const Tensor& self, int dim, const Tensor& index, const Opera
   run(DT_OP_scatter, {self}, {source, index}, {dim, accumulate});
 }
 
+// The record of what is added to self where nothing of it is kept.
+void pass_gradient(BackwardCall& b) {
+  b.results[0] = b.grad();
+}
+
 // scatter_ and scatter_add_ on arguments that are checked and at least 1-d.
 void scatter_in_place(const char* node_name, const Tensor& self, int dim, const Tensor& index,
                       const Operand& src, bool accumulate) {
+  const auto write = [&] { write_scatter(self, dim, index, src, accumulate); };
+  const bool keeps_index = !accumulate || needs_graph(src.tensor());
+  if (!keeps_index) return inplace(node_name, self, {self}, write, pass_gradient);
+  inplace(node_name, self, {self, src.tensor()}, write,
+          [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
+            const Tensor positions = saved.get(b.node);
+            if (b.wants(0))
+              b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
+            if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
+          });
+}
+
+// An index without elements says nothing of shapes, and writes nothing; still it is a write.
+void scatter_nothing(const char* node_name, const Tensor& self, const Tensor& index,
+                     const Operand& src) {
+  const Dims sizes = src.is_number() ? Dims() : src.tensor().sizes();
   inplace(
-      node_name, self, {self, src.tensor()},
-      [&] { write_scatter(self, dim, index, src, accumulate); },
-      [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
-        const Tensor positions = saved.get(b.node);
-        if (b.wants(0)) b.results[0] = accumulate ? b.grad() : scatter(b.grad(), dim, positions, 0);
-        if (b.wants(1)) b.results[1] = gather(b.grad(), dim, positions);
+      node_name, self, {self, src.tensor()}, [] {},
+      [sizes, saved = Saved::input(index)](BackwardCall& b) {
+        saved.get(b.node);
+        if (b.wants(0)) b.results[0] = b.grad();
+        if (b.wants(1)) b.results[1] = zeros(sizes, b.grad().dtype(), b.grad().device());
       });
 }
 
 const Tensor& scatter_into(const char* name, const char* node_name, const Tensor& self, int64_t dim,
                            const Tensor& index, const Operand& src, bool accumulate) {
   const int d = wrap_dim(dim, self.ndim());
-  const Tensor positions = at_least_1d(index_operand(index, name));
   const Tensor* source = src.is_number() ? nullptr : &src.tensor();
   DT_CHECK(!source || source->dtype() == self.dtype(), kRuntimeError, name,
            "(): Expected self.dtype to be equal to src.dtype");
+  const Tensor positions = at_least_1d(index_operand(index, name));
   check_scatter(self, d, index, source);
-  if (positions.numel() == 0) return self;
+  if (positions.numel() == 0) {
+    scatter_nothing(node_name, self, index, src);
+    return self;
+  }
+  if (source)
+    check_apart(self, *source);
+  else
+    check_fits(src.number(), self.dtype());
+  check_apart(self, index);
   const Operand part = source ? Operand(reached_part(*source, positions)) : src;
   scatter_in_place(node_name, at_least_1d(self), d, positions, part, accumulate);
   return self;
@@ -168,28 +202,33 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
                          const Scalar& alpha) {
   const int d = wrap_dim(dim, self.ndim());
   check_index_add(self, d, index, source);
+  check_apart(self, index);
+  check_apart(self, source);
   const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
   const Tensor target = at_least_1d(self), slices = at_least_1d(source);
   const double factor = alpha.to_double();
-  inplace(
-      "IndexAddBackward0", target, {target, slices},
-      [&] {
-        const bool overlaps = slices.storage().get() == target.storage().get();
-        const Tensor read = overlaps ? without_record(slices) : slices;
-        run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
-      },
-      [d, factor, saved = Saved::input(positions)](BackwardCall& b) {
-        if (b.wants(0)) b.results[0] = b.grad();
-        if (!b.wants(1)) return;
-        const Tensor part = index_select(b.grad(), d, saved.get(b.node));
-        b.results[1] = factor == 1 ? part : mul(part, factor);
-      });
+  const auto write = [&] {
+    const bool overlaps = slices.storage().get() == target.storage().get();
+    const Tensor read = overlaps ? without_record(slices) : slices;
+    run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
+  };
+  if (!needs_graph(slices)) {
+    inplace("IndexAddBackward0", target, {target}, write, pass_gradient);
+    return self;
+  }
+  inplace("IndexAddBackward0", target, {target, slices}, write,
+          [d, factor, saved = Saved::input(positions)](BackwardCall& b) {
+            if (b.wants(0)) b.results[0] = b.grad();
+            if (!b.wants(1)) return;
+            const Tensor part = index_select(b.grad(), d, saved.get(b.node));
+            b.results[1] = factor == 1 ? part : mul(part, factor);
+          });
   return self;
 }
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   index_add_(y, dim, index, source, alpha);
   return y;
 }
@@ -197,6 +236,7 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse_grad) {
   DT_CHECK(!sparse_grad, kNotImplemented, "sparse_grad must be false: there are no sparse tensors");
   const int d = wrap_dim(dim, input.ndim());
+  if (index.numel() == 0) return gather_nothing(input, index.sizes());
   const Tensor positions = at_least_1d(index_operand(index, "gather"));
   DT_CHECK(same_rank(input, index), kRuntimeError,
            "Index tensor must have the same number of dimensions as input tensor");
@@ -223,7 +263,7 @@ const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, con
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Operand& src) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   scatter_(y, dim, index, src);
   return y;
 }
@@ -234,7 +274,7 @@ const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
 }
 
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
-  const Tensor y = clone(input);
+  const Tensor y = clone(input, MemoryFormat::kContiguous);
   scatter_add_(y, dim, index, src);
   return y;
 }

@@ -239,7 +239,7 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
   int dim = 0, at = 0;
   for (const Tensor& i : indices) {
     if (i.defined()) {
-      if (mask || !is_mask(i) || i.ndim() == 0) return false;
+      if (mask || !is_mask(i)) return false;
       mask = &i;
       at = dim;
     }
@@ -275,6 +275,10 @@ Tensor index(const Tensor& input, TensorList indices) {
 const Tensor& index_put_(const Tensor& self, TensorList indices, const Tensor& values,
                          bool accumulate) {
   if (fills_by_mask(self, indices, values, accumulate)) return self;
+  check_apart(self, values);
+  for (const Tensor& i : indices) {
+    if (i.defined()) check_apart(self, i);
+  }
   const Selection s = select_positions(self, indices);
   if (chooses_all(s)) return copy_(self, accumulate ? add(self, values) : values);
   inplace(

@@ -155,7 +155,7 @@ Tensor flip(const Tensor& input, IntList dims) {
     DT_CHECK(!flipped[d], kRuntimeError, "dim ", d, " appears multiple times in the list of dims");
     flipped[d] = true;
   }
-  const Tensor y = make_empty(input.sizes(), input.dtype(), input.device());
+  const Tensor y = empty_like(input, DType::kDefault, {}, false, MemoryFormat::kPreserve);
   if (y.numel() > 0) {
     Dims strides = input.strides();
     int64_t offset = input.offset();

@@ -88,6 +88,12 @@ Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
   return y;
 }
 
+// beta * addend in the product's shape. What is multiplied by 0 is not looked at: it may be NaN.
+Tensor multiply_nothing(const Tensor& a, const Tensor& b, const Addend& addend) {
+  const GradMode no_grad(false);
+  return multiply({narrow(a, 1, 0, 0), false}, {narrow(b, 0, 0, 0), false}, &addend);
+}
+
 enum class Order { kRows, kColumns };  // which lie in memory one after the other
 
 // The gradient of a matrix is made in the matrix's own order: it needs no copy to become .grad, nor
@@ -331,7 +337,8 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
   check_addend_dtype(input, mat2);
   check_multiply({mat1, false}, {mat2, false});
   const Addend addend{input, alpha.to_double(), beta.to_double()};
-  const Tensor y = multiply({mat1, false}, {mat2, false}, &addend);
+  const Tensor y = addend.alpha == 0 ? multiply_nothing(mat1, mat2, addend)
+                                     : multiply({mat1, false}, {mat2, false}, &addend);
   const bool wants_1 = needs_graph(mat1), wants_2 = needs_graph(mat2);
   if (!wants_1 && !wants_2 && !needs_graph(input)) return y;
   return record(
@@ -355,6 +362,8 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
   if (a == 2 && b == 2) return mm(input, other);
   if (a == 1 && b == 1) return dot(input, other);
   if (a == 2 && b == 1) return mv(input, other);
+  // Folded, or the vector's gradient would be made for each matrix before it is summed.
+  if (a == 1 && b > 2 && needs_graph(input)) return folded_matmul(transpose(other, -2, -1), input);
   if (a == 1) {
     const Tensor y = matmul(unsqueeze(input, 0), other);
     Dims sizes = y.sizes();
@@ -372,8 +381,10 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   DT_CHECK(weight.ndim() <= 2, kRuntimeError,
            "t() expects a tensor with <= 2 dimensions, but self is ", weight.ndim(), "D");
   if (weight.ndim() == 1) {
-    DT_CHECK(!bias.defined(), kRuntimeError, "mat2 must be a matrix, got 1-D tensor");
-    return matmul(input, weight);
+    const bool is_sum = !bias.defined() || (bias.ndim() == 0 && input.ndim() != 2);
+    DT_CHECK(is_sum, kRuntimeError, "mat2 must be a matrix, got 1-D tensor");
+    const Tensor y = matmul(input, weight);
+    return bias.defined() ? add(y, bias) : y;
   }
   return linear_of(input, weight, bias, Activation::kDefault);
 }

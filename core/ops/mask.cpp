@@ -15,14 +15,16 @@
 namespace dt {
 namespace {
 
-// The value as masked_fill writes it: in the dtype of the filled tensor, whatever its own.
+// The value as masked_fill writes it: in the dtype of the filled tensor, whatever its own, and not
+// one of the elements that are written.
 Operand fill_value(const Tensor& input, const Operand& value) {
   if (!value.is_number()) {
     const Tensor& v = value.tensor();
     DT_CHECK(v.ndim() == 0, kRuntimeError,
              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
              v.ndim(), " dimension(s).");
-    return to_dtype(v, input.dtype());
+    const bool shares = v.storage().get() == input.storage().get();
+    return shares ? clone(v) : to_dtype(v, input.dtype());
   }
   const Scalar& number = value.number();
   check_fits(number, input.dtype());
@@ -68,7 +70,7 @@ const Tensor& write_triangle(Tensor (*triangle)(const Tensor&, int64_t), const T
 
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
   check_mask(mask);
-  return fill_where(input, mask, fill_value(input, value));
+  return fill_where(contiguous(input), mask, fill_value(input, value));
 }
 
 const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value) {

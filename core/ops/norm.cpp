@@ -177,6 +177,8 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
   DT_CHECK(!training || per_channel != 1, kValueError,
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
   if (x.numel() == 0) return;  // of any dtype, like PyTorch
+  check_constant(running_mean, "native_batch_norm", "running_mean");
+  check_constant(running_var, "native_batch_norm", "running_var");
   check_floating(x, "batch_norm");
   for (const Tensor* p : {&running_mean, &running_var, &weight, &bias})
     check_parameter_dtype(x, *p);

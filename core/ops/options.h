@@ -28,58 +28,6 @@ struct DataLoaderOptions {
   Ref<Generator> generator;
 };
 
-// Settings of SGD.
-struct SgdOptions {
-  // Learning rate.
-  double lr = 0.001;
-  // Factor of the velocity that is kept.
-  double momentum = 0.0;
-  // How much of a new gradient is left out of the velocity.
-  double dampening = 0.0;
-  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
-  double weight_decay = 0.0;
-  // Nesterov's momentum.
-  bool nesterov = false;
-  // Go up the gradient instead of down.
-  bool maximize = false;
-};
-
-// Settings of Adam.
-struct AdamOptions {
-  // Learning rate.
-  double lr = 0.001;
-  // Decay of the mean of the gradient.
-  double beta1 = 0.9;
-  // Decay of the mean of its square.
-  double beta2 = 0.999;
-  // Added to the denominator.
-  double eps = 1e-08;
-  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
-  double weight_decay = 0.0;
-  // Divide by the largest mean square so far (arXiv 1904.09237).
-  bool amsgrad = false;
-  // Go up the gradient instead of down.
-  bool maximize = false;
-};
-
-// Settings of AdamW.
-struct AdamwOptions {
-  // Learning rate.
-  double lr = 0.001;
-  // Decay of the mean of the gradient.
-  double beta1 = 0.9;
-  // Decay of the mean of its square.
-  double beta2 = 0.999;
-  // Added to the denominator.
-  double eps = 1e-08;
-  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
-  double weight_decay = 0.01;
-  // Divide by the largest mean square so far (arXiv 1904.09237).
-  bool amsgrad = false;
-  // Go up the gradient instead of down.
-  bool maximize = false;
-};
-
 // Named arguments of dt_nn_linear.
 struct NnLinearOptions {
   // Whether there is a bias.
@@ -324,6 +272,194 @@ struct NnBceWithLogitsLossOptions {
   Reduction reduction = Reduction::kMean;
   // A factor for the positive part, or absent.
   Tensor pos_weight;
+};
+
+// Settings of SGD.
+struct SgdOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Factor of the velocity that is kept.
+  double momentum = 0.0;
+  // How much of a new gradient is left out of the velocity.
+  double dampening = 0.0;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Nesterov's momentum.
+  bool nesterov = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adam.
+struct AdamOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Divide by the largest mean square so far (arXiv 1904.09237).
+  bool amsgrad = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+  // Shrink the parameters instead of adding to the gradients (arXiv 1711.05101).
+  bool decoupled_weight_decay = false;
+};
+
+// Settings of AdamW.
+struct AdamwOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the decoupled decay.
+  double weight_decay = 0.01;
+  // Divide by the largest mean square so far (arXiv 1904.09237).
+  bool amsgrad = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of RMSprop.
+struct RmspropOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // Decay of the mean of the squared gradient.
+  double alpha = 0.99;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Factor of the velocity that is kept.
+  double momentum = 0.0;
+  // Divide by an estimate of the gradient's variance instead of its square.
+  bool centered = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adagrad.
+struct AdagradOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // How fast the learning rate falls.
+  double lr_decay = 0.0;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // What the sums of squares begin with.
+  double initial_accumulator_value = 0.0;
+  // Added to a denominator.
+  double eps = 1e-10;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adadelta.
+struct AdadeltaOptions {
+  // Learning rate.
+  double lr = 1.0;
+  // Decay of the means of squares.
+  double rho = 0.9;
+  // Added to a denominator.
+  double eps = 1e-06;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adamax.
+struct AdamaxOptions {
+  // Learning rate.
+  double lr = 0.002;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the gradient's largest size.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of NAdam.
+struct NadamOptions {
+  // Learning rate.
+  double lr = 0.002;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // How fast the momentum grows to beta1.
+  double momentum_decay = 0.004;
+  // Shrink the parameters instead of adding to the gradients (arXiv 1711.05101).
+  bool decoupled_weight_decay = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of RAdam.
+struct RadamOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Shrink the parameters instead of adding to the gradients (arXiv 1711.05101).
+  bool decoupled_weight_decay = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of ASGD.
+struct AsgdOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // Decay of the parameters.
+  double lambd = 0.0001;
+  // Power with which the learning rate falls.
+  double alpha = 0.75;
+  // The step at which averaging begins.
+  double t0 = 1000000.0;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Rprop.
+struct RpropOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // What a step size is multiplied by when the gradient has changed its sign.
+  double etaminus = 0.5;
+  // What it is multiplied by when it has not.
+  double etaplus = 1.2;
+  // The smallest step size.
+  double step_size_min = 1e-06;
+  // The largest step size.
+  double step_size_max = 50.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
 };
 
 }  // namespace dt

@@ -62,7 +62,7 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNu
            " can't be cast to the desired output type ", type_word(self.dtype()));
   const bool recorded = must_record(row, inputs, self.dtype());
   check_inplace(self, recorded);
-  check_overlap(self, inputs);
+  check_operand_overlap(self, inputs);
   Ref<Node> owner;
   PointwiseNode* node = nullptr;
   if (recorded) {

@@ -59,6 +59,8 @@ struct PointwiseRow {
   // PyTorch's name of the kernel that refuses integers (kFloat) or floats (kInteger); null: its
   // kFloat ops take integers.
   const char* refused_by;
+  // PyTorch's name of the kernel for numbers, which refuses bools; or null.
+  const char* scalar_kernel;
   // PyTorch's sentences when all inputs are bool, and when some are; null: they may be.
   const char* bool_error = nullptr;
   const char* mixed_bool_error = nullptr;

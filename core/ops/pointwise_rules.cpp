@@ -3,6 +3,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/promotion.h"
 #include "core/runtime/context.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -11,6 +12,13 @@ bool has_bool(Span<const Operand> inputs) {
   for (const Operand& x : inputs) {
     if (x.is_number() ? x.number().category() == Category::BOOL : x.tensor().dtype() == DType::BOOL)
       return true;
+  }
+  return false;
+}
+
+bool has_number(Span<const Operand> inputs) {
+  for (const Operand& x : inputs) {
+    if (x.is_number()) return true;
   }
   return false;
 }
@@ -59,6 +67,8 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, Pointwis
     }
     common = n ? result_type({rest, n}) : DType::BOOL;
   }
+  DT_CHECK(!row.scalar_kernel || common != DType::BOOL || !has_number(inputs), kNotImplemented,
+           "\"", row.scalar_kernel, "\" not implemented for 'Bool'");
   if (row.bool_error && common == DType::BOOL) fail(row.bool_error_code, row.bool_error);
   if (row.mixed_bool_error && common != DType::BOOL && has_bool(inputs)) {
     fail(row.bool_error_code, row.mixed_bool_error);
@@ -113,21 +123,10 @@ Device common_device(Span<const Operand> inputs) {
   return first ? kCpu : device_or_default({});
 }
 
-void check_overlap(const Tensor& self, Span<const Operand> inputs) {
+void check_operand_overlap(const Tensor& self, Span<const Operand> inputs) {
   for (int64_t i = 1; i < inputs.size(); ++i) {
-    if (inputs[i].is_number()) continue;
-    const Tensor& x = inputs[i].tensor();
-    if (x.storage().get() != self.storage().get() || x.numel() == 0 || self.numel() == 0) continue;
-    if (x.offset() == self.offset() && x.sizes() == self.sizes() && x.strides() == self.strides())
-      continue;
-    if (!is_dense(x.sizes(), x.strides()) || !is_dense(self.sizes(), self.strides()))
-      continue;  // cannot tell
-    const bool apart =
-        x.offset() + x.numel() <= self.offset() || self.offset() + self.numel() <= x.offset();
-    DT_CHECK(apart, kRuntimeError,
-             "unsupported operation: some elements of the input tensor and the written-to tensor "
-             "refer to a single "
-             "memory location. Please clone() the tensor before performing the operation.");
+    if (!inputs[i].is_number())
+      check_overlap(overlap_of(inputs[i].tensor(), self) == Overlap::kSome);
   }
 }
 

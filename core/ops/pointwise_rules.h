@@ -17,7 +17,7 @@ bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, int fi
 Dims common_sizes(Span<const Operand> inputs);
 Device common_device(Span<const Operand> inputs);
 
-// PyTorch refuses operands that overlap the written tensor other than exactly.
-void check_overlap(const Tensor& self, Span<const Operand> inputs);
+// Operands may be the written tensor, but not a part of it.
+void check_operand_overlap(const Tensor& self, Span<const Operand> inputs);
 
 }  // namespace dt

@@ -172,8 +172,7 @@ Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator) {
     const bool valid = item(amin(input)).to_double() >= 0 && item(amax(input)).to_double() <= 1;
     DT_CHECK(valid, kRuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
   }
-  const Tensor u = make_empty_strided(input.sizes(), format_strides(input, MemoryFormat::kPreserve),
-                                      input.dtype(), input.device());
+  const Tensor u = make_empty(input.sizes(), input.dtype(), input.device());
   fill_uniform(u, 0, 1, generator);
   const Tensor y = to_dtype(lt(u, input), input.dtype());
   return record("BernoulliBackward0", y, {input},

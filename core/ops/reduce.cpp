@@ -47,7 +47,11 @@ struct Plan {
 };
 
 DType accumulate_dtype(const Tensor& x, DType wish) {
-  if (wish != DType::kDefault) return wish;
+  if (wish != DType::kDefault) {
+    DT_CHECK(is_floating(wish) || !needs_graph(x), kRuntimeError,
+             "Autograd not support dtype: ", type_word(wish));
+    return wish;
+  }
   return is_floating(x.dtype()) ? x.dtype() : DType::INT64;
 }
 
@@ -156,7 +160,7 @@ Tensor truth(int op, const Tensor& x, std::optional<IntList> dim, bool keepdim) 
 
 // The product of x along dimension d by halves: right at zeros, at every order of derivative.
 Tensor product_by_halves(Tensor x, int d) {
-  if (x.sizes()[d] == 0) return add(sum(x, {{d}}, true), 1);
+  if (x.sizes()[d] == 0) return exp(sum(x, {{d}}, true));  // 1, and x has a part in it
   while (x.sizes()[d] > 1) {
     const int64_t n = x.sizes()[d], half = n / 2;
     Tensor product = mul(slice(x, d, 0, half, 1), slice(x, d, half, 2 * half, 1));
@@ -340,10 +344,18 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
 
 Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim,
             DType dtype) {
-  const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
-  DT_CHECK(is_floating(x.dtype()), kRuntimeError,
+  const DType given = input.dtype(), wanted = dtype == DType::kDefault ? given : dtype;
+  DT_CHECK(is_floating(given), kRuntimeError,
            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
-           type_word(x.dtype()));
+           type_word(given));
+  DT_CHECK(is_floating(wanted), kRuntimeError,
+           "linalg.vector_norm: dtype should be floating point or complex, but got ",
+           type_word(wanted));
+  DT_CHECK(promote_types(given, wanted) == wanted, kRuntimeError,
+           "linalg.vector_norm: the dtype of the input (", type_word(given),
+           ") should be convertible without narrowing to the specified dtype (", type_word(wanted),
+           ")");
+  const Tensor x = to_dtype(input, wanted);
   const Plan plan(x, dim, keepdim);
   const double order = p.to_double();
   DT_CHECK(

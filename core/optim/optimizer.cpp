@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/ops/copy.h"
+#include "core/runtime/transfer.h"
 #include "core/ops/creation.gen.h"
+#include "core/optim/steps.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -16,24 +17,29 @@ void check_not_capturing() {
            "the first step makes the optimizer's state: run it once before a step is captured");
 }
 
+// A state's first value, like the parameter in memory.
+Tensor new_slot(const OptimizerRow::State& state, const Tensor& param, const Settings& settings) {
+  const double value = state.initial(settings);
+  return state.is_number ? full({}, value, DType::FLOAT32, param.device())
+                         : full_like(param.detach(), value);
+}
+
 }  // namespace
 
-double ParamGroup::get(const char* name) const {
-  for (const Hyper& h : hyper) {
-    if (std::strcmp(h.name, name) == 0) return h.value;
+int OptimizerRow::index_of(const char* setting) const {
+  for (int64_t i = 0; i < settings.size(); ++i) {
+    if (std::strcmp(settings[i].name, setting) == 0) return static_cast<int>(i);
   }
-  fail(Code::kValueError, "this optimizer has no '", name, "'");
+  fail(Code::kValueError, name, " has no setting '", setting, "'");
+}
+
+bool ParamState::is_new() const {
+  return std::none_of(slots.begin(), slots.end(), [](const Tensor& x) { return x.defined(); });
 }
 
 void ParamGroup::set(const char* name, double value) {
-  for (Hyper& h : hyper) {
-    if (std::strcmp(h.name, name) == 0) {
-      h.value = value;
-      if (rate_on_device.defined() && std::strcmp(name, "lr") == 0) fill_(rate_on_device, value);
-      return;
-    }
-  }
-  fail(Code::kValueError, "this optimizer has no '", name, "'");
+  settings_[row_->index_of(name)] = value;
+  if (rate_on_device_.defined() && std::strcmp(name, "lr") == 0) fill_(rate_on_device_, value);
 }
 
 Operand ParamGroup::rate(const std::vector<ParamState*>& active) {
@@ -41,20 +47,17 @@ Operand ParamGroup::rate(const std::vector<ParamState*>& active) {
                                   [](const ParamState* s) { return s->param.device() != kCpu; });
   if (found == active.end()) return get("lr");
   const Device device = (*found)->param.device();
-  if (!rate_on_device.defined() || rate_on_device.device() != device) {
+  if (!rate_on_device_.defined() || rate_on_device_.device() != device) {
     check_not_capturing();
-    rate_on_device = full({}, get("lr"), DType::FLOAT64, device);
+    rate_on_device_ = full({}, get("lr"), DType::FLOAT64, device);
   }
-  return rate_on_device;
+  return rate_on_device_;
 }
 
-Optimizer::Optimizer(TensorList params, std::vector<Hyper> hyper,
-                     std::vector<const char*> slot_names)
-    : slot_names_(std::move(slot_names)) {
+Optimizer::Optimizer(const OptimizerRow& row, TensorList params, Settings settings) : row_(row) {
+  row.check(settings);
   DT_CHECK(!params.empty(), kValueError, "optimizer got an empty parameter list");
-  ParamGroup first;
-  first.hyper = std::move(hyper);
-  groups_.push_back(std::move(first));
+  groups_.emplace_back(row, std::move(settings));
   fill(groups_[0], params);
 }
 
@@ -67,13 +70,12 @@ void Optimizer::fill(ParamGroup& group, TensorList params) const {
                  "some parameters appear in more than one parameter group");
       }
     }
-    group.params.push_back({p, std::vector<Tensor>(slot_names_.size())});
+    group.params.push_back({p, std::vector<Tensor>(row_.states.size())});
   }
 }
 
 void Optimizer::add_param_group(TensorList params) {
-  ParamGroup group;
-  group.hyper = groups_[0].hyper;
+  ParamGroup group(row_, groups_[0].settings());
   fill(group, params);
   groups_.push_back(std::move(group));
 }
@@ -99,22 +101,47 @@ void Optimizer::zero_grad(bool set_to_none) {
 
 void Optimizer::step() {
   for (ParamGroup& g : groups_) {
-    std::vector<ParamState*> active;
-    std::vector<Tensor> grads;
-    active.reserve(g.params.size());
-    grads.reserve(g.params.size());
+    std::vector<ParamState*> active[2];  // those that have stepped, and those that have not
+    std::vector<Tensor> grads[2];
     for (ParamState& s : g.params) {
       const Tensor grad = s.param.grad();
       if (!grad.defined()) continue;
-      active.push_back(&s);
-      grads.push_back(grad);
+      const int part = row_.reads_first && s.is_new();
+      active[part].push_back(&s);
+      grads[part].push_back(grad);
     }
-    if (!active.empty()) step_group(g, active, grads);
+    for (const int part : {0, 1}) {
+      if (!active[part].empty()) step_part(g, active[part], grads[part]);
+    }
   }
 }
 
-std::string Optimizer::key(int64_t param, size_t slot) const {
-  return text(param, ".", slot_names_[slot]);
+void Optimizer::step_part(ParamGroup& g, const std::vector<ParamState*>& active,
+                          const std::vector<Tensor>& grads) const {
+  const bool first = active[0]->is_new();
+  std::vector<Tensor> params, states;
+  params.reserve(active.size());
+  states.reserve(active.size() * static_cast<size_t>(row_.states.size()));
+  for (ParamState* s : active) {
+    make_slots(*s, g.settings());
+    params.push_back(s->param);
+  }
+  for (int64_t k = 0; k < row_.states.size(); ++k) {
+    for (const ParamState* s : active) states.push_back(s->slots[k]);
+  }
+  update_parameters(row_, params, grads, states, g.rate(active), g.settings(), first);
+}
+
+void Optimizer::make_slots(ParamState& state, const Settings& settings) const {
+  for (int64_t k = 0; k < row_.states.size(); ++k) {
+    if (state.slots[k].defined() || !row_.states[k].exists(settings)) continue;
+    check_not_capturing();
+    state.slots[k] = new_slot(row_.states[k], state.param, settings);
+  }
+}
+
+std::string Optimizer::key(int64_t param, int64_t slot) const {
+  return text(param, ".", row_.states[slot].name);
 }
 
 std::tuple<std::vector<std::string>, std::vector<Tensor>> Optimizer::state_dict() const {
@@ -125,7 +152,7 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> Optimizer::state_dict(
     for (const ParamState& s : g.params) {
       for (size_t k = 0; k < s.slots.size(); ++k) {
         if (!s.slots[k].defined()) continue;
-        names.push_back(key(number, k));
+        names.push_back(key(number, static_cast<int64_t>(k)));
         tensors.push_back(s.slots[k]);
       }
       ++number;
@@ -145,7 +172,8 @@ void Optimizer::load_state_dict(const std::vector<std::string>& names, TensorLis
   std::vector<std::vector<Tensor>> loaded;  // nothing is changed before all is checked
   for (const ParamGroup& g : groups_) {
     for (const ParamState& s : g.params) {
-      loaded.push_back(take_slots(static_cast<int64_t>(loaded.size()), s.param, given));
+      loaded.push_back(
+          take_slots(static_cast<int64_t>(loaded.size()), s.param, g.settings(), given));
     }
   }
   DT_CHECK(given.empty(), kRuntimeError, "unexpected key '", given.begin()->first,
@@ -159,15 +187,21 @@ void Optimizer::load_state_dict(const std::vector<std::string>& names, TensorLis
 // Moves the state of one parameter out of `given`, as a step needs it: a copy of the optimizer's
 // own, with the dtype, strides and device of a new state.
 std::vector<Tensor> Optimizer::take_slots(int64_t number, const Tensor& param,
+                                          const Settings& settings,
                                           std::map<std::string, Tensor>& given) const {
+  const int64_t n = row_.states.size();
+  std::vector<Tensor> slots(n);
   size_t known = 0;
-  for (size_t k = 0; k < slot_names_.size(); ++k) known += given.count(key(number, k));
-  if (known == 0) return std::vector<Tensor>(slot_names_.size());
-  std::vector<Tensor> slots = new_slots(param);
-  for (size_t k = 0; k < slots.size(); ++k) {
+  for (int64_t k = 0; k < n; ++k) known += given.count(key(number, k));
+  if (known == 0) return slots;
+  for (int64_t k = 0; k < n; ++k) {
     const auto found = given.find(key(number, k));
-    DT_CHECK(found != given.end(), kRuntimeError, "missing key '", key(number, k),
-             "' in the optimizer's state");
+    if (found == given.end()) {
+      DT_CHECK(!row_.states[k].exists(settings), kRuntimeError, "missing key '", key(number, k),
+               "' in the optimizer's state");
+      continue;
+    }
+    slots[k] = new_slot(row_.states[k], param, settings);
     const Tensor& x = found->second;
     DT_CHECK(x.sizes() == slots[k].sizes(), kRuntimeError, "'", key(number, k), "' has size ",
              x.sizes(), ", expected ", slots[k].sizes());
@@ -175,29 +209,6 @@ std::vector<Tensor> Optimizer::take_slots(int64_t number, const Tensor& param,
     given.erase(found);
   }
   return slots;
-}
-
-void Optimizer::make_slots(ParamState& state) const {
-  check_not_capturing();
-  state.slots = new_slots(state.param);
-}
-
-std::vector<Tensor> Optimizer::params_of(const std::vector<ParamState*>& active) {
-  std::vector<Tensor> list;
-  list.reserve(active.size());
-  for (const ParamState* s : active) list.push_back(s->param);
-  return list;
-}
-
-std::vector<Tensor> Optimizer::slot_of(const std::vector<ParamState*>& active, size_t k) {
-  std::vector<Tensor> list;
-  list.reserve(active.size());
-  for (const ParamState* s : active) list.push_back(s->slots[k]);
-  return list;
-}
-
-void Optimizer::check_not_negative(double value, const char* what) {
-  DT_CHECK(value >= 0, kValueError, "Invalid ", what, ": ", value);
 }
 
 }  // namespace dt

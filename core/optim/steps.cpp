@@ -30,7 +30,6 @@ class Lists {
   Lists(TensorList params, TensorList grads) : params_(params) {
     DT_CHECK(grads.size() == params.size(), kRuntimeError, "got ", params.size(),
              " parameters and ", grads.size(), " gradients");
-    out_.reserve(static_cast<size_t>(params.size() * kMaxLists));
     in_.reserve(static_cast<size_t>(params.size()));
     for (int64_t i = 0; i < params.size(); ++i) {
       DT_CHECK(is_floating(params[i].dtype()), kRuntimeError, "parameter ", i, " has dtype ",
@@ -42,10 +41,8 @@ class Lists {
     }
   }
 
-  // A list of per-parameter state, updated in place.
+  // A list of state like the parameters, updated in place.
   void add_state(TensorList state, const char* what) {
-    DT_CHECK(state.size() == params_.size(), kRuntimeError, "got ", params_.size(),
-             " parameters and ", state.size(), " ", what, " tensors");
     for (int64_t i = 0; i < state.size(); ++i) {
       DT_CHECK(state[i].strides() == params_[i].strides() || state[i].numel() <= 1, kRuntimeError,
                what, " ", i, " has strides ", state[i].strides(), ", the parameter ",
@@ -55,21 +52,20 @@ class Lists {
     written_.insert(written_.end(), state.begin(), state.end());
   }
 
-  void add_steps(TensorList steps) {
-    DT_CHECK(steps.size() == params_.size(), kRuntimeError, "got ", params_.size(),
-             " parameters and ", steps.size(), " step tensors");
-    for (const Tensor& step : steps) {
-      DT_CHECK(step.numel() == 1 && step.dtype() == DType::FLOAT32, kRuntimeError,
-               "a step must be one float32 number, got size ", step.sizes(), " of ", step.dtype());
-      out_.push_back(flat(step));
+  // A number for each parameter.
+  void add_numbers(TensorList numbers, const char* what) {
+    for (const Tensor& x : numbers) {
+      DT_CHECK(x.defined(), kRuntimeError, what, " is missing");
+      DT_CHECK(x.numel() == 1 && x.dtype() == DType::FLOAT32, kRuntimeError, what,
+               " must be one float32 number, got size ", x.sizes(), " of ", x.dtype());
+      out_.push_back(flat(x));
     }
-    written_.insert(written_.end(), steps.begin(), steps.end());
+    written_.insert(written_.end(), numbers.begin(), numbers.end());
   }
 
   // One call for the parameters of each device. The rate becomes the first of `floats`.
   void launch(int op, IntList ints, const Operand& lr, std::vector<double> floats) {
     check_rate(lr);
-    floats.insert(floats.begin(), 0);
     const std::vector<Device> devices = devices_of(params_);
     for (const Device device : devices) {
       std::vector<View> out = devices.size() == 1 ? std::move(out_) : part(out_, device);
@@ -87,8 +83,6 @@ class Lists {
   }
 
  private:
-  static constexpr int64_t kMaxLists = 5;  // of Adam: parameters, three states, steps
-
   // Dense tensors with equal strides are runs of elements in the same order.
   static View flat(const Tensor& x) {
     const int64_t n = x.numel();
@@ -125,6 +119,7 @@ class Lists {
 
   const Tensor& like_param(int64_t i, const Tensor& x, const char* what) {
     const Tensor& p = params_[i];
+    DT_CHECK(x.defined(), kRuntimeError, what, " ", i, " is missing");
     DT_CHECK(x.sizes() == p.sizes() && x.dtype() == p.dtype(), kRuntimeError, what, " ", i,
              " has size ", x.sizes(), " and dtype ", x.dtype(), ", the parameter ", p.sizes(),
              " and ", p.dtype());
@@ -143,27 +138,48 @@ class Lists {
 
 }  // namespace
 
-void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, const Operand& lr,
-              double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
-              bool first_step) {
+// The states are lists first, then numbers, as the kernel has them.
+void update_parameters(const OptimizerRow& row, TensorList params, TensorList grads,
+                       TensorList states, const Operand& lr, const Settings& settings, bool first) {
   const GradMode no_grad(false);
+  const int64_t n = params.size();
   Lists lists(params, grads);
-  if (momentum != 0) lists.add_state(momentum_buffers, "momentum_buffer");
-  lists.launch(DT_OP_sgd, {nesterov, maximize, first_step}, lr,
-               {momentum, dampening, weight_decay});
+  for (const bool numbers : {false, true}) {
+    for (int64_t k = 0; k < row.states.size(); ++k) {
+      const OptimizerRow::State& state = row.states[k];
+      if (state.is_number != numbers || !state.exists(settings)) continue;
+      const TensorList list(states.data() + k * n, n);
+      if (numbers)
+        lists.add_numbers(list, state.name);
+      else
+        lists.add_state(list, state.name);
+    }
+  }
+  std::vector<double> floats;
+  std::vector<int64_t> ints;
+  for (int64_t i = 0; i < row.settings.size(); ++i) {
+    if (row.settings[i].is_flag)
+      ints.push_back(settings[i] != 0);
+    else
+      floats.push_back(settings[i]);
+  }
+  if (row.reads_first) ints.push_back(first);
+  lists.launch(row.op, ints, lr, floats);
 }
 
-void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-               TensorList max_exp_avg_sqs, TensorList steps, const Operand& lr, double beta1,
-               double beta2, double eps, double weight_decay, bool amsgrad, bool maximize,
-               bool decoupled) {
-  const GradMode no_grad(false);
-  Lists lists(params, grads);
-  lists.add_state(exp_avgs, "exp_avg");
-  lists.add_state(exp_avg_sqs, "exp_avg_sq");
-  if (amsgrad) lists.add_state(max_exp_avg_sqs, "max_exp_avg_sq");
-  lists.add_steps(steps);
-  lists.launch(DT_OP_adam, {amsgrad, maximize, decoupled}, lr, {beta1, beta2, eps, weight_decay});
+void optimizer_update(const std::string& optimizer, TensorList params, TensorList grads,
+                      TensorList states, const Operand& lr, Span<const double> settings,
+                      bool first) {
+  const OptimizerRow& row = optimizer_row(optimizer);
+  DT_CHECK(settings.size() == row.settings.size(), kValueError, optimizer, " has ",
+           row.settings.size(), " settings, got ", settings.size());
+  const int64_t expected = row.states.size() * params.size();
+  DT_CHECK(states.size() == expected || states.empty(), kRuntimeError, "got ", params.size(),
+           " parameters and ", states.size(), " tensors of state, expected ", row.states.size(),
+           " for each");
+  const std::vector<Tensor> none(static_cast<size_t>(states.empty() ? expected : 0));
+  if (states.empty()) states = none;
+  update_parameters(row, params, grads, states, lr, settings.to_vector(), first);
 }
 
 Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,

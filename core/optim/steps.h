@@ -4,22 +4,19 @@
 // at each run, so that a captured step obeys a schedule.
 #pragma once
 
+#include "core/optim/row.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
 
-// torch.optim.SGD's step. `momentum_buffers` is empty without momentum, else one per parameter;
-// with `first_step` they are written before they are read.
-void sgd_step(TensorList params, TensorList grads, TensorList momentum_buffers, const Operand& lr,
-              double momentum, double dampening, double weight_decay, bool nesterov, bool maximize,
-              bool first_step);
-
-// torch.optim.Adam's step, or AdamW's when `decoupled`. `steps` holds a 0-d float32 per parameter,
-// incremented here; `max_exp_avg_sqs` is empty without amsgrad.
-void adam_step(TensorList params, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
-               TensorList max_exp_avg_sqs, TensorList steps, const Operand& lr, double beta1,
-               double beta2, double eps, double weight_decay, bool amsgrad, bool maximize,
-               bool decoupled);
+// One step. `states` has a tensor of each of the row's states for each parameter, state by state;
+// undefined where these settings need none. `first`: the parameters have not stepped before.
+void update_parameters(const OptimizerRow& row, TensorList params, TensorList grads,
+                       TensorList states, const Operand& lr, const Settings& settings, bool first);
+// The same by the row's name.
+void optimizer_update(const std::string& optimizer, TensorList params, TensorList grads,
+                      TensorList states, const Operand& lr, Span<const double> settings,
+                      bool first);
 
 // torch.nn.utils.clip_grad_norm_: scales the gradients of `params` so that the norm of all together
 // is at most `max_norm`. Returns the norm before.

@@ -15,8 +15,7 @@ int compare_dims(const Dims* strides, int operands, const Dims& sizes, int a, in
     const int64_t sa = strides[k][a], sb = strides[k][b];
     if (sa == 0 || sb == 0) continue;
     if (sa != sb) return sa > sb ? 1 : -1;
-    if (sizes[a] != sizes[b])
-      return sizes[a] > sizes[b] ? -1 : 1;  // equal strides: the smaller dimension goes inside
+    if (sizes[a] < sizes[b]) return -1;  // equal strides: the smaller dimension goes inside
   }
   return 0;
 }
@@ -26,20 +25,31 @@ int compare_dims(const Dims* strides, int operands, const Dims& sizes, int a, in
 void memory_order(const Dims* strides, int operands, const Dims& sizes, int* order) {
   const int n = sizes.size();
   for (int d = 0; d < n; ++d) order[d] = d;
-  for (int i = 1; i < n; ++i) {
-    for (int j = i; j > 0; --j) {
-      const int c = compare_dims(strides, operands, sizes, order[j - 1], order[j]);
-      if (c >= 0) break;
-      std::swap(order[j - 1], order[j]);
+  for (int i = n - 2; i >= 0; --i) {
+    int at = i;
+    for (int j = i + 1; j < n; ++j) {
+      const int c = compare_dims(strides, operands, sizes, order[at], order[j]);
+      if (c > 0) break;
+      if (c == 0) continue;
+      std::swap(order[at], order[j]);
+      at = j;
     }
   }
+}
+
+bool same_walk(const Dims& sizes, const Dims& a, const Dims& b) {
+  for (int d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] != 1 && a[d] != b[d]) return false;
+  }
+  return true;
 }
 
 Dims broadcast_strides(IntList sizes, IntList strides, IntList over) {
   Dims result(static_cast<int>(over.size()), 0);
   const int64_t lead = over.size() - sizes.size();
   for (int64_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] != 1) result[static_cast<int>(lead + d)] = strides[d];
+    const int at = static_cast<int>(lead + d);
+    if (sizes[d] == over[at]) result[at] = strides[d];
   }
   return result;
 }
@@ -69,6 +79,18 @@ Dims elementwise_strides(const Dims& sizes, TensorList inputs) {
 Dims dense_strides(const Tensor& x) {
   if (is_dense(x.sizes(), x.strides())) return x.strides();
   return elementwise_strides(x.sizes(), {x});
+}
+
+Overlap overlap_of(const Tensor& a, const Tensor& b) {
+  if (a.storage().get() != b.storage().get() || a.numel() == 0 || b.numel() == 0)
+    return Overlap::kNone;
+  if (a.offset() == b.offset() && a.sizes() == b.sizes() &&
+      same_walk(a.sizes(), a.strides(), b.strides()))
+    return Overlap::kSame;
+  if (!is_dense(a.sizes(), a.strides()) || !is_dense(b.sizes(), b.strides()))
+    return Overlap::kUnknown;
+  const bool apart = a.offset() + a.numel() <= b.offset() || b.offset() + b.numel() <= a.offset();
+  return apart ? Overlap::kNone : Overlap::kSome;
 }
 
 }  // namespace dt

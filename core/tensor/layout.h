@@ -9,9 +9,13 @@ namespace dt {
 // broadcast).
 Dims broadcast_strides(IntList sizes, IntList strides, IntList over);
 
+// Whether the elements of a tensor of `sizes` lie in the same places with both strides.
+bool same_walk(const Dims& sizes, const Dims& a, const Dims& b);
+
 // Puts the dimensions into the order in which operands with these strides walk memory, from the
-// slowest to the fastest. Dimensions that nothing tells apart keep their order; empty strides say
-// nothing.
+// slowest to the fastest. This is PyTorch's insertion sort: it begins with the last dimension and
+// looks past those that nothing tells apart, which is not the same in another order. Empty strides
+// say nothing.
 void memory_order(const Dims* strides, int operands, const Dims& sizes, int* order);
 
 // The strides that PyTorch gives to the result of an elementwise op: dense, with the inputs' order
@@ -19,5 +23,9 @@ void memory_order(const Dims* strides, int operands, const Dims& sizes, int* ord
 Dims elementwise_strides(const Dims& sizes, TensorList inputs);
 // Those of a copy of x: x's own, or where it has gaps dense ones in the same order of dimensions.
 Dims dense_strides(const Tensor& x);
+
+// What two tensors have in common. Memory with holes is not looked into.
+enum class Overlap { kNone, kSome, kSame, kUnknown };
+Overlap overlap_of(const Tensor& a, const Tensor& b);
 
 }  // namespace dt

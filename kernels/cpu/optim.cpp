@@ -1,9 +1,10 @@
 // Optimizer steps over lists of tensors: one pass over memory, all tensors' elements shared out
-// together.
+// together. What a step computes is in optimizers.gen.h.
 #include "kernels/cpu/register.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/cpu/workers.h"
 #include "kernels/math.h"
+#include "kernels/optimizers.gen.h"
 
 namespace dt::cpu {
 namespace {
@@ -101,145 +102,143 @@ inline bool all_floating(const dt_view* views, int64_t k) {
   return true;
 }
 
-// ---- SGD
+// ---- optimizers
 
-template <class T>
-struct Sgd {
-  T lr, momentum, keep, weight_decay, sign;  // keep = 1 - dampening
-  bool nesterov, first_step;
+// The operands of a step: k parameters, the lists of state that there are, the numbers of the
+// parameters, and their gradients.
+template <class Optimizer>
+struct Lists {
+  int64_t k;
+  int lists;  // of state
+  const dt_view *param, *list, *states, *grad;
 
-  explicit Sgd(const dt_call* call)
-      : lr(static_cast<T>(call->floats[0])),
-        momentum(static_cast<T>(call->floats[1])),
-        keep(static_cast<T>(1 - call->floats[2])),
-        weight_decay(static_cast<T>(call->floats[3])),
-        sign(call->ints[1] != 0 ? T(-1) : T(1)),
-        nesterov(call->ints[0] != 0),
-        first_step(call->ints[2] != 0) {}
-
-  T gradient(T grad, T param) const {
-    const T g = sign * grad;
-    return weight_decay != T(0) ? g + weight_decay * param : g;
+  Lists(const dt_call* call, unsigned present)
+      : k(call->n_in), lists(optim::lists_before(present, Optimizer::kLists)) {
+    param = call->out;
+    list = param + k;
+    states = list + lists * k;
+    grad = call->in;
   }
-
-  void plain(T* param, const T* grad, int64_t n) const {
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) param[i] -= lr * gradient(grad[i], param[i]);
-  }
-
-  // The first buffer is the gradient itself, undampened.
-  void with_momentum(T* param, T* buffer, const T* grad, int64_t n) const {
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
-      const T g = gradient(grad[i], param[i]), old = buffer[i];
-      const T b = first_step ? g : momentum * old + keep * g;
-      buffer[i] = b;
-      param[i] -= lr * (nesterov ? g + momentum * b : b);
-    }
+  // The numbers of parameter i.
+  void numbers_of(int64_t i, float** out) const {
+    for (int s = 0; s < Optimizer::kStates; ++s) out[s] = data<float>(states[s * k + i]);
   }
 };
 
-int32_t sgd(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_in;
-  if (!all_floating(call->in, k)) return DT_KERNEL_UNSUPPORTED;
-  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(call->out[i].dtype, [&](auto type) {
-      using T = decltype(type);
-      const Sgd<T> step(call);
-      T* param = data<T>(call->out[i]) + offset;
-      const T* grad = data<T>(call->in[i]) + offset;
-      if (call->n_out == k) {
-        step.plain(param, grad, n);
-      } else {
-        step.with_momentum(param, data<T>(call->out[k + i]) + offset, grad, n);
+inline double power(double base, double exponent) {
+  return math::pow(base, exponent);
+}
+
+// What the updates of all parameters go by. All tensors of a list are usually at the same step,
+// whose powers cost more than a small tensor's update: equal numbers are prepared once.
+template <class Optimizer>
+class Prepared {
+ public:
+  using Numbers = typename Optimizer::Numbers;
+
+  // `numbers` has room for one Numbers for each parameter.
+  Prepared(const typename Optimizer::Settings& settings, const Lists<Optimizer>& lists,
+           Numbers* numbers)
+      : numbers_(numbers) {
+    constexpr int n = Optimizer::kStates > 0 ? Optimizer::kStates : 1;
+    float before[n] = {}, after[n] = {};
+    for (int64_t i = 0; i < lists.k; ++i) {
+      float* state[n];
+      lists.numbers_of(i, state);
+      bool same = i > 0;
+      for (int s = 0; s < Optimizer::kStates; ++s) same &= *state[s] == before[s];
+      if (same) {
+        for (int s = 0; s < Optimizer::kStates; ++s) *state[s] = after[s];
+        numbers_[i] = numbers_[i - 1];
+        continue;
       }
+      for (int s = 0; s < Optimizer::kStates; ++s) before[s] = *state[s];
+      numbers_[i] = Optimizer::prepare(settings, state, power);
+      for (int s = 0; s < Optimizer::kStates; ++s) after[s] = *state[s];
+    }
+  }
+  const Numbers& of(int64_t tensor) const { return numbers_[tensor]; }
+
+ private:
+  Numbers* numbers_;
+};
+
+template <int... kNumbers>
+struct Indices {};
+template <int n, int... kNumbers>
+struct IndicesUpTo : IndicesUpTo<n - 1, n - 1, kNumbers...> {};
+template <int... kNumbers>
+struct IndicesUpTo<0, kNumbers...> {
+  using type = Indices<kNumbers...>;
+};
+
+// The lists are named one by one, for a loop over them would keep the one over elements from
+// becoming vector code. The gradient is not written.
+template <class T, class Update, class... List>
+inline void update_run(Update update, int64_t n, const T* grad, List*... lists) {
+  DT_INDEPENDENT
+  for (int64_t i = 0; i < n; ++i) {
+    T x[] = {lists[i]..., grad[i]};
+    update(x);
+    int k = 0;
+    ((lists[i] = x[k++]), ...);
+  }
+}
+
+template <class T, class Update, int... kLists>
+inline void update_run(const Update& update, int64_t n, const T* grad, T* const* lists,
+                       Indices<kLists...>) {
+  update_run<T>(update, n, grad, lists[kLists]...);
+}
+
+template <class Optimizer, unsigned kPresent>
+int32_t step_with(const dt_stream* stream, const dt_call* call,
+                  const typename Optimizer::Settings& settings) {
+  constexpr int kLists = 1 + optim::lists_before(kPresent, Optimizer::kLists);  // written
+  const Lists<Optimizer> lists(call, kPresent);
+  auto* const starts = static_cast<int64_t*>(call->workspace);
+  auto* const numbers =
+      reinterpret_cast<typename Optimizer::Numbers*>(starts + max(call->n_in, call->n_out) + 1);
+  const Prepared<Optimizer> prepared(settings, lists, numbers);
+  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
+    with_type(lists.param[i].dtype, [&](auto type) {
+      using T = decltype(type);
+      T* at[kLists];
+      for (int l = 0; l < kLists; ++l) at[l] = data<T>(lists.param[l * lists.k + i]) + offset;
+      const T* grad = data<T>(lists.grad[i]) + offset;
+      const typename Optimizer::template Update<T, kPresent> update(prepared.of(i));
+      update_run<T>(update, n, grad, at, typename IndicesUpTo<kLists>::type());
     });
   };
-  for_each_element(stream, call->out, k, static_cast<int64_t*>(call->workspace), 2, body);
+  for_each_element(stream, lists.param, lists.k, starts, kLists + 1, body);
   return DT_KERNEL_OK;
 }
 
-// ---- Adam
-
-template <class T>
-struct Adam {
-  T decay, coupled_decay, sign, beta1_rest, beta2, beta2_rest, eps;
-  T step_size, inverse_root;  // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t)
-
-  Adam(const dt_call* call, double step)
-      : decay(static_cast<T>(call->ints[2] != 0 ? 1 - call->floats[0] * call->floats[4] : 1)),
-        coupled_decay(static_cast<T>(call->ints[2] != 0 ? 0 : call->floats[4])),
-        sign(call->ints[1] != 0 ? T(-1) : T(1)),
-        beta1_rest(static_cast<T>(1 - call->floats[1])),
-        beta2(static_cast<T>(call->floats[2])),
-        beta2_rest(static_cast<T>(1 - call->floats[2])),
-        eps(static_cast<T>(call->floats[3])),
-        step_size(static_cast<T>(call->floats[0] / (1 - math::pow(call->floats[1], step)))),
-        inverse_root(static_cast<T>(1 / math::sqrt(1 - math::pow(call->floats[2], step)))) {}
-
-  template <bool kAmsgrad>
-  void run(T* param, T* exp_avg, T* exp_avg_sq, T* max_exp_avg_sq, const T* grad, int64_t n) const {
-    DT_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) {
-      const T p = param[i] * decay;
-      const T signed_grad = sign * grad[i];
-      const T g = coupled_decay != T(0) ? signed_grad + coupled_decay * p : signed_grad;
-      const T m = exp_avg[i] + beta1_rest * (g - exp_avg[i]);
-      const T v = beta2 * exp_avg_sq[i] + beta2_rest * g * g;
-      T scale = v;
-      exp_avg[i] = m;
-      exp_avg_sq[i] = v;
-      if constexpr (kAmsgrad) {
-        scale = math::maximum(max_exp_avg_sq[i], v);
-        max_exp_avg_sq[i] = scale;
-      }
-      param[i] = p - step_size * m / (math::sqrt(scale) * inverse_root + eps);
-    }
+// Finds the instance for the lists that there are.
+template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
+int32_t step_present(const dt_stream* stream, const dt_call* call, unsigned present,
+                     const typename Optimizer::Settings& settings) {
+  if (kPresent == present) return step_with<Optimizer, kPresent>(stream, call, settings);
+  if constexpr (kPresent != Optimizer::kAlways) {
+    constexpr unsigned kOptional = kPresent & ~Optimizer::kAlways;
+    constexpr unsigned kNext = ((kOptional - 1) & ~Optimizer::kAlways) | Optimizer::kAlways;
+    return step_present<Optimizer, kNext>(stream, call, present, settings);
   }
-};
+  return DT_KERNEL_UNSUPPORTED;
+}
 
-// All tensors of a list are usually at the same step, whose powers of beta cost more than a small
-// tensor's update: they are computed once, for the first tensor.
-struct Adams {
-  float step;
-  Adam<float> single;
-  Adam<double> precise;
+template <class Optimizer>
+int32_t step(const dt_stream* stream, const dt_call* call) {
+  if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
+  if (call->n_in == 0) return DT_KERNEL_OK;
+  const typename Optimizer::Settings settings(call);
+  return step_present<Optimizer>(stream, call, Optimizer::present(settings), settings);
+}
 
-  Adams(const dt_call* call, float step) : step(step), single(call, step), precise(call, step) {}
-  const Adam<float>& get(float) const { return single; }
-  const Adam<double>& get(double) const { return precise; }
-};
-
-int32_t adam(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_in;
-  if (!all_floating(call->in, k)) return DT_KERNEL_UNSUPPORTED;
-  if (k == 0) return DT_KERNEL_OK;
-  const bool amsgrad = call->ints[0] != 0;
-  const dt_view* out = call->out;
-  const dt_view* steps = out + (amsgrad ? 4 : 3) * k;
-  // Before any task reads them: a tensor may be shared out between tasks.
-  for (int64_t i = 0; i < k; ++i) *data<float>(steps[i]) += 1.0f;
-  const Adams common(call, *data<float>(steps[0]));
-  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(out[i].dtype, [&](auto type) {
-      using T = decltype(type);
-      const float at = *data<float>(steps[i]);
-      const Adam<T> step =
-          at == common.step ? common.get(T()) : Adam<T>(call, static_cast<double>(at));
-      T* param = data<T>(out[i]) + offset;
-      T* exp_avg = data<T>(out[k + i]) + offset;
-      T* exp_avg_sq = data<T>(out[2 * k + i]) + offset;
-      const T* grad = data<T>(call->in[i]) + offset;
-      if (amsgrad) {
-        step.template run<true>(param, exp_avg, exp_avg_sq, data<T>(out[3 * k + i]) + offset, grad,
-                                n);
-      } else {
-        step.template run<false>(param, exp_avg, exp_avg_sq, nullptr, grad, n);
-      }
-    });
-  };
-  for_each_element(stream, out, k, static_cast<int64_t*>(call->workspace), 4, body);
-  return DT_KERNEL_OK;
+template <class Optimizer>
+int64_t step_bytes(const dt_stream* stream, const dt_call* call) {
+  return starts_bytes(stream, call) +
+         call->n_in * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
 }
 
 // ---- scaling, as gradient clipping needs it
@@ -266,8 +265,9 @@ int32_t scale_by(const dt_stream* stream, const dt_call* call) {
 }  // namespace
 
 void register_optim(dt_registry* registry) {
-  add(registry, "sgd", sgd, starts_bytes);
-  add(registry, "adam", adam, starts_bytes);
+#define DT_ROW(Name, name) add(registry, #name, step<optim::Name>, step_bytes<optim::Name>);
+  DT_OPTIMIZERS(DT_ROW)
+#undef DT_ROW
   add(registry, "scale_by", scale_by, starts_bytes);
 }
 

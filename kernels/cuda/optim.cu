@@ -1,8 +1,8 @@
 // Optimizer steps over lists of tensors, many tensors in one launch: their addresses travel in the
 // kernel's parameters, and a block finds its tensor by its number.
 //
-// Step counters and, if given, the learning rate are on the device, so that a captured graph goes
-// on counting and follows a schedule.
+// The numbers of a parameter (its step, for one) and, if given, the learning rate are on the
+// device, so that a captured graph goes on counting and follows a schedule.
 #include <cstddef>
 
 #include "kernels/cuda/launch.cuh"
@@ -10,6 +10,7 @@
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
+#include "kernels/optimizers.gen.h"
 
 namespace dt::cuda {
 namespace {
@@ -209,265 +210,201 @@ int32_t for_both_types(const Body& body) {
   return body(Type<double>(), DT_FLOAT64);
 }
 
-// ---- SGD
+// ---- optimizers: what a step computes is in optimizers.gen.h
 
-template <class T>
-struct Sgd {
-  DeviceNumber lr;
-  T momentum, keep, weight_decay, sign;  // keep = 1 - dampening
-  bool nesterov, first_step;
-
-  explicit Sgd(const dt_call* call, const DeviceNumber& lr)
-      : lr(lr),
-        momentum(static_cast<T>(call->floats[1])),
-        keep(static_cast<T>(1 - call->floats[2])),
-        weight_decay(static_cast<T>(call->floats[3])),
-        sign(call->ints[1] != 0 ? T(-1) : T(1)),
-        nesterov(call->ints[0] != 0),
-        first_step(call->ints[2] != 0) {}
-
-  __device__ __forceinline__ T gradient(T grad, T param) const {
-    const T g = sign * grad;
-    return weight_decay != T(0) ? g + weight_decay * param : g;
-  }
-};
-
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    sgd_kernel(const __grid_constant__ Pack<2> pack, const __grid_constant__ Sgd<T> sgd) {
-  const Place place = find_place(pack, kBlockElements<T>);
-  begin_kernel();
-  update_block<T, 1>(pack, place, [&] {
-    const T lr = static_cast<T>(sgd.lr.get());
-    return [&sgd, lr](T(&x)[2]) { x[0] -= lr * sgd.gradient(x[1], x[0]); };
-  });
-}
-
-// The first buffer is the gradient itself, undampened.
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    momentum_kernel(const __grid_constant__ Pack<3> pack, const __grid_constant__ Sgd<T> sgd) {
-  const Place place = find_place(pack, kBlockElements<T>);
-  begin_kernel();
-  update_block<T, 2>(pack, place, [&] {
-    const T lr = static_cast<T>(sgd.lr.get());
-    return [&sgd, lr](T(&x)[3]) {
-      const T g = sgd.gradient(x[2], x[0]);
-      const T b = sgd.first_step ? g : sgd.momentum * x[1] + sgd.keep * g;
-      x[1] = b;
-      x[0] -= lr * (sgd.nesterov ? g + sgd.momentum * b : b);
-    };
-  });
-}
-
-// The learning rate is the attribute, or a last input.
-DeviceNumber learning_rate(const dt_call* call, int64_t k) {
-  if (call->n_in > k) return device_number(call->in[k]);
-  return {nullptr, DT_FLOAT64, call->floats[0]};
-}
-
-int32_t sgd(const dt_stream* stream, const dt_call* call) {
-  // Not by n_in, which counts the learning rate as well.
-  const bool has_buffers = call->floats[1] != 0;
-  const int64_t k = has_buffers ? call->n_out / 2 : call->n_out;
-  if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
-  const DeviceNumber lr = learning_rate(call, k);
-  return for_both_types([&](auto type, int32_t dtype) {
-    using T = typename decltype(type)::type;
-    const Sgd<T> step(call, lr);
-    if (has_buffers) {
-      return for_each_pack<T, 3>({call->out, call->out + k, call->in}, k, dtype,
-                                 [&](const Pack<3>& pack) {
-                                   return launch(stream, momentum_kernel<T>, dim3(pack.blocks),
-                                                 dim3(kThreads), 0, pack, step);
-                                 });
-    }
-    return for_each_pack<T, 2>({call->out, call->in}, k, dtype, [&](const Pack<2>& pack) {
-      return launch(stream, sgd_kernel<T>, dim3(pack.blocks), dim3(kThreads), 0, pack, step);
-    });
-  });
-}
-
-// ---- Adam
-
-// base^n. One thread computes while its block waits: squaring takes a fraction of pow's time.
-__device__ __forceinline__ double power(double base, int n) {
+// base to the power of exponent. One thread computes while its block waits: squaring, for the
+// number of a step, takes a fraction of pow's time.
+__device__ __forceinline__ double power(double base, double exponent) {
+  if (exponent != floor(exponent) || exponent < 0 || exponent > 0x1p31) return pow(base, exponent);
   double result = 1;
-  for (; n > 0; n >>= 1, base *= base) {
+  for (auto n = static_cast<uint32_t>(exponent); n > 0; n >>= 1, base *= base) {
     if (n & 1) result *= base;
   }
   return result;
 }
 
-struct Corrections {
-  double step_size, inverse_root;  // lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t)
-};
+template <class Optimizer>
+struct Step {
+  typename Optimizer::Settings settings;
+  DeviceNumber lr;  // in the place of the settings'
+  // What the updates of each tensor of the call go by, unless a block is alone with its tensor.
+  typename Optimizer::Numbers* numbers;
 
-struct Adam {
-  DeviceNumber lr;
-  double beta1, beta2, eps, weight_decay;
-  bool decoupled, maximize;
-  Corrections* corrections;  // of every tensor of the call, unless a block is alone with its tensor
-
-  __device__ __forceinline__ Corrections correct(float step) const {
-    const int n = static_cast<int>(step);
-    return {lr.get() / (1 - power(beta1, n)), 1 / sqrt(1 - power(beta2, n))};
+  __device__ __forceinline__ typename Optimizer::Numbers prepare(float* const* states) const {
+    typename Optimizer::Settings s = settings;
+    s.lr = lr.get();
+    return Optimizer::prepare(s, states, power);
   }
 };
 
-// Counts a step for every tensor and works out its corrections, once for all blocks that share it.
-constexpr int kMaxSteps = 256;
-struct Steps {
-  int32_t count = 0;
-  int32_t index[kMaxSteps];
-  float* step[kMaxSteps];
-};
-
-__global__ void __launch_bounds__(kMaxSteps)
-    count_steps(const __grid_constant__ Steps steps, const __grid_constant__ Adam adam) {
-  begin_kernel();
-  if (threadIdx.x >= steps.count) return;
-  const float step = *steps.step[threadIdx.x] += 1.0f;
-  adam.corrections[steps.index[threadIdx.x]] = adam.correct(step);
-}
-
-// A tensor of one block counts its own step, which saves small networks a launch.
+// A tensor of one block is prepared by it, which saves small networks a launch.
 template <class T>
-__device__ __forceinline__ bool is_alone(int64_t numel) {
+__host__ __device__ constexpr bool is_alone(int64_t numel) {
   return numel <= kBlockElements<T>;
 }
 
-// Every thread of the block gets them.
-template <class T>
-__device__ __forceinline__ Corrections find_corrections(const Adam& adam, int64_t numel,
-                                                        int32_t index, float* step) {
-  if (!is_alone<T>(numel)) return adam.corrections[index];
-  __shared__ Corrections mine;
-  if (threadIdx.x == 0) mine = adam.correct(*step += 1.0f);
+// Without state there is nothing to count, and every thread prepares.
+template <class Optimizer>
+constexpr int kStates = Optimizer::kStates > 0 ? Optimizer::kStates : 1;
+
+// The numbers of tensors that are shared out between blocks.
+template <class Optimizer>
+struct Shared {
+  static constexpr int kMax = 256 / kStates<Optimizer>;
+  int32_t count = 0;
+  int32_t index[kMax];
+  float* states[kMax][kStates<Optimizer>];
+};
+
+template <class Optimizer>
+__global__ void __launch_bounds__(Shared<Optimizer>::kMax)
+    prepare_kernel(const __grid_constant__ Shared<Optimizer> shared,
+                   const __grid_constant__ Step<Optimizer> step) {
+  begin_kernel();
+  if (threadIdx.x >= shared.count) return;
+  step.numbers[shared.index[threadIdx.x]] = step.prepare(shared.states[threadIdx.x]);
+}
+
+template <class Optimizer, int kLists>
+struct StepPack {
+  Pack<kLists> pack;
+  float* states[kMaxTensors][kStates<Optimizer>];
+};
+
+// Every thread of the block gets what its tensor's update goes by.
+template <class T, class Optimizer, int kLists>
+__device__ __forceinline__ typename Optimizer::Numbers numbers_of(
+    const StepPack<Optimizer, kLists>& call, const Step<Optimizer>& step, int tensor) {
+  if constexpr (Optimizer::kStates == 0) return step.prepare(nullptr);
+  if (!is_alone<T>(call.pack.numel[tensor])) return step.numbers[call.pack.index[tensor]];
+  __shared__ typename Optimizer::Numbers mine;
+  if (threadIdx.x == 0) mine = step.prepare(call.states[tensor]);
   __syncthreads();
   return mine;
 }
 
-// The operands are param, exp_avg, exp_avg_sq, with kAmsgrad max_exp_avg_sq, then grad.
-template <bool kAmsgrad>
-constexpr int kAdamLists = kAmsgrad ? 5 : 4;
+// Of the lists, the parameters and the state that there is are written; the gradients come last.
+template <class Optimizer, unsigned kPresent>
+constexpr int kListsOf = 2 + optim::lists_before(kPresent, Optimizer::kLists);
 
-template <class T, bool kAmsgrad>
-struct AdamUpdate {
-  T decay, coupled_decay, sign, beta1_rest, beta2, beta2_rest, eps, step_size, inverse_root;
-
-  __device__ __forceinline__ AdamUpdate(const Adam& a, const Corrections& c)
-      : decay(static_cast<T>(a.decoupled ? 1 - a.lr.get() * a.weight_decay : 1)),
-        coupled_decay(static_cast<T>(a.decoupled ? 0 : a.weight_decay)),
-        sign(a.maximize ? T(-1) : T(1)),
-        beta1_rest(static_cast<T>(1 - a.beta1)),
-        beta2(static_cast<T>(a.beta2)),
-        beta2_rest(static_cast<T>(1 - a.beta2)),
-        eps(static_cast<T>(a.eps)),
-        step_size(static_cast<T>(c.step_size)),
-        inverse_root(static_cast<T>(c.inverse_root)) {}
-
-  __device__ __forceinline__ void operator()(T (&x)[kAdamLists<kAmsgrad>]) const {
-    const T p = x[0] * decay, signed_grad = sign * x[kAdamLists<kAmsgrad> - 1];
-    const T g = coupled_decay != T(0) ? signed_grad + coupled_decay * p : signed_grad;
-    const T m = x[1] + beta1_rest * (g - x[1]);
-    const T v = beta2 * x[2] + beta2_rest * g * g;
-    T scale = v;
-    x[1] = m;
-    x[2] = v;
-    if constexpr (kAmsgrad) {
-      scale = x[3] > v || x[3] != x[3] ? x[3] : v;
-      x[3] = scale;
-    }
-    x[0] = p - step_size * m / (sqrt(scale) * inverse_root + eps);
-  }
-};
-
-template <int kLists>
-struct AdamPack {
-  Pack<kLists> pack;
-  float* step[kMaxTensors];
-};
-
-template <class T, bool kAmsgrad>
+template <class T, class Optimizer, unsigned kPresent>
 __global__ void __launch_bounds__(kThreads)
-    adam_kernel(const __grid_constant__ AdamPack<kAdamLists<kAmsgrad>> call,
-                const __grid_constant__ Adam adam) {
+    step_kernel(const __grid_constant__ StepPack<Optimizer, kListsOf<Optimizer, kPresent>> call,
+                const __grid_constant__ Step<Optimizer> step) {
+  constexpr int kLists = kListsOf<Optimizer, kPresent>;
   const Place place = find_place(call.pack, kBlockElements<T>);
   const int tensor = place.tensor;
   begin_kernel();
-  update_block<T, kAdamLists<kAmsgrad> - 1>(call.pack, place, [&] {
-    return AdamUpdate<T, kAmsgrad>(
-        adam, find_corrections<T>(adam, call.pack.numel[tensor], call.pack.index[tensor],
-                                  call.step[tensor]));
+  update_block<T, kLists - 1>(call.pack, place, [&] {
+    return typename Optimizer::template Update<T, kPresent>(
+        numbers_of<T, Optimizer>(call, step, tensor));
   });
 }
 
-// Counts the steps of the tensors that are shared out between blocks, and of empty ones.
-int32_t run_count_steps(const dt_stream* stream, const dt_view* params, const dt_view* counters,
-                        int64_t k, const Adam& adam) {
-  Steps steps;
+// The operands of a call.
+template <class Optimizer>
+struct Operands {
+  int64_t k;
+  const dt_view *param, *states, *grad;
+
+  Operands(const dt_call* call, unsigned present) {
+    const int lists = 1 + optim::lists_before(present, Optimizer::kLists);
+    k = call->n_out / (lists + Optimizer::kStates);
+    param = call->out;
+    states = param + lists * k;
+    grad = call->in;
+  }
+  void states_of(int64_t i, float** out) const {
+    for (int s = 0; s < Optimizer::kStates; ++s)
+      out[s] = static_cast<float*>(states[s * k + i].data);
+  }
+};
+
+// Prepares the tensors that are shared out between blocks, and counts the steps of empty ones.
+template <class Optimizer>
+int32_t prepare_shared(const dt_stream* stream, const Operands<Optimizer>& operands,
+                       const Step<Optimizer>& step) {
+  Shared<Optimizer> shared;
   const auto flush = [&]() -> int32_t {
-    if (steps.count == 0) return DT_KERNEL_OK;
-    const int32_t code = launch(stream, count_steps, dim3(1), dim3(kMaxSteps), 0, steps, adam);
-    steps.count = 0;
+    if (shared.count == 0) return DT_KERNEL_OK;
+    const int32_t code = launch(stream, prepare_kernel<Optimizer>, dim3(1),
+                                dim3(Shared<Optimizer>::kMax), 0, shared, step);
+    shared.count = 0;
     return code;
   };
-  for (int64_t i = 0; i < k; ++i) {
-    const int64_t n = numel(params[i]);
-    const bool alone =
-        params[i].dtype == DT_FLOAT32 ? n <= kBlockElements<float> : n <= kBlockElements<double>;
+  for (int64_t i = 0; i < operands.k; ++i) {
+    const dt_view& param = operands.param[i];
+    const int64_t n = numel(param);
+    const bool alone = param.dtype == DT_FLOAT32 ? is_alone<float>(n) : is_alone<double>(n);
     if (alone && n > 0) continue;
-    if (steps.count == kMaxSteps) {
+    if (shared.count == Shared<Optimizer>::kMax) {
       if (const int32_t code = flush()) return code;
     }
-    steps.index[steps.count] = static_cast<int32_t>(i);
-    steps.step[steps.count++] = static_cast<float*>(counters[i].data);
+    shared.index[shared.count] = static_cast<int32_t>(i);
+    operands.states_of(i, shared.states[shared.count++]);
   }
   return flush();
 }
 
-template <class T, bool kAmsgrad>
-int32_t run_adam(const dt_stream* stream, const dt_call* call, int64_t k, int32_t dtype,
-                 const Adam& adam) {
-  constexpr int kLists = kAdamLists<kAmsgrad>;
+template <class T, class Optimizer, unsigned kPresent>
+int32_t step_tensors(const dt_stream* stream, const Operands<Optimizer>& operands, int32_t dtype,
+                     const Step<Optimizer>& step) {
+  constexpr int kLists = kListsOf<Optimizer, kPresent>;
+  static_assert(sizeof(StepPack<Optimizer, kLists>) + sizeof(step) <= 4096 &&
+                    sizeof(Shared<Optimizer>) + sizeof(step) <= 4096,
+                "kernel parameters are limited to 4 KiB");
   const dt_view* lists[kLists];
-  for (int l = 0; l < kLists - 1; ++l) lists[l] = call->out + l * k;
-  lists[kLists - 1] = call->in;
-  const dt_view* counters = call->out + (kLists - 1) * k;
-  return for_each_pack<T, kLists>(lists, k, dtype, [&](const Pack<kLists>& pack) {
-    AdamPack<kLists> kernel = {pack, {}};
-    for (int i = 0; i < pack.count; ++i)
-      kernel.step[i] = static_cast<float*>(counters[pack.index[i]].data);
-    return launch(stream, adam_kernel<T, kAmsgrad>, dim3(pack.blocks), dim3(kThreads), 0, kernel,
-                  adam);
+  for (int l = 0; l < kLists - 1; ++l) lists[l] = operands.param + l * operands.k;
+  lists[kLists - 1] = operands.grad;
+  return for_each_pack<T, kLists>(lists, operands.k, dtype, [&](const Pack<kLists>& pack) {
+    StepPack<Optimizer, kLists> call = {pack, {}};
+    for (int i = 0; i < pack.count; ++i) operands.states_of(pack.index[i], call.states[i]);
+    return launch(stream, step_kernel<T, Optimizer, kPresent>, dim3(pack.blocks), dim3(kThreads), 0,
+                  call, step);
   });
 }
 
-int64_t adam_tensors(const dt_call* call) {
-  return call->n_out / (call->ints[0] != 0 ? 5 : 4);
+// Finds the instance for the lists that there are.
+template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
+int32_t step_present(const dt_stream* stream, const Operands<Optimizer>& operands, unsigned present,
+                     const Step<Optimizer>& step) {
+  if (kPresent == present) {
+    return for_both_types([&](auto type, int32_t dtype) {
+      using T = typename decltype(type)::type;
+      return step_tensors<T, Optimizer, kPresent>(stream, operands, dtype, step);
+    });
+  }
+  if constexpr (kPresent != Optimizer::kAlways) {
+    constexpr unsigned kOptional = kPresent & ~Optimizer::kAlways;
+    constexpr unsigned kNext = ((kOptional - 1) & ~Optimizer::kAlways) | Optimizer::kAlways;
+    return step_present<Optimizer, kNext>(stream, operands, present, step);
+  }
+  return DT_KERNEL_UNSUPPORTED;
 }
 
-int32_t adam(const dt_stream* stream, const dt_call* call) {
-  const bool amsgrad = call->ints[0] != 0;
-  const int64_t k = adam_tensors(call);
+template <class Optimizer>
+int32_t step(const dt_stream* stream, const dt_call* call) {
   if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
-  if (k == 0) return DT_KERNEL_OK;
-  const Adam step = {learning_rate(call, k), call->floats[1],
-                     call->floats[2],        call->floats[3],
-                     call->floats[4],        call->ints[2] != 0,
-                     call->ints[1] != 0,     static_cast<Corrections*>(call->workspace)};
-  const dt_view* counters = call->out + (amsgrad ? 4 : 3) * k;
-  if (const int32_t code = run_count_steps(stream, call->out, counters, k, step)) return code;
-  return for_both_types([&](auto type, int32_t dtype) {
-    using T = typename decltype(type)::type;
-    return amsgrad ? run_adam<T, true>(stream, call, k, dtype, step)
-                   : run_adam<T, false>(stream, call, k, dtype, step);
-  });
+  const typename Optimizer::Settings settings(call);
+  const unsigned present = Optimizer::present(settings);
+  const Operands<Optimizer> operands(call, present);
+  if (operands.k == 0) return DT_KERNEL_OK;
+  // The learning rate is the attribute, or a last input.
+  const DeviceNumber lr = call->n_in > operands.k ? device_number(call->in[operands.k])
+                                                  : DeviceNumber{nullptr, DT_FLOAT64, settings.lr};
+  const Step<Optimizer> step = {settings, lr,
+                                static_cast<typename Optimizer::Numbers*>(call->workspace)};
+  if constexpr (Optimizer::kStates > 0) {
+    if (const int32_t code = prepare_shared(stream, operands, step)) return code;
+  }
+  return step_present<Optimizer>(stream, operands, present, step);
 }
 
-int64_t adam_workspace(const dt_stream*, const dt_call* call) {
-  return adam_tensors(call) * static_cast<int64_t>(sizeof(Corrections));
+template <class Optimizer>
+int64_t step_bytes(const dt_stream*, const dt_call* call) {
+  if (Optimizer::kStates == 0) return 0;
+  const Operands<Optimizer> operands(call, Optimizer::present(typename Optimizer::Settings(call)));
+  return operands.k * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
 }
 
 // ---- scaling, as gradient clipping needs it
@@ -495,14 +432,12 @@ int32_t scale_by(const dt_stream* stream, const dt_call* call) {
   });
 }
 
-static_assert(sizeof(AdamPack<5>) + sizeof(Adam) <= 4096 && sizeof(Steps) + sizeof(Adam) <= 4096,
-              "kernel parameters are limited to 4 KiB");
-
 }  // namespace
 
 void register_optim(dt_registry* registry) {
-  add(registry, "sgd", sgd);
-  add(registry, "adam", adam, adam_workspace);
+#define DT_ROW(Name, name) add(registry, #name, step<optim::Name>, step_bytes<optim::Name>);
+  DT_OPTIMIZERS(DT_ROW)
+#undef DT_ROW
   add(registry, "scale_by", scale_by);
 }
 

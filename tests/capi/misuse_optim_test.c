@@ -22,6 +22,7 @@ static void test_optim_adam(void) {
   EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adam_options options = DT_ADAM_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, NULL, NULL));
 }
 
@@ -35,6 +36,107 @@ static void test_optim_adamw(void) {
   EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, 2, (const dt_adamw_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_adamw", dt_optim_adamw(good.tensors, 2, (const dt_adamw_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_rmsprop(void) {
+  EXPECT(VALUE_ERROR, "optim_rmsprop", dt_optim_rmsprop(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rmsprop", dt_optim_rmsprop(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rmsprop", dt_optim_rmsprop(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_rmsprop", dt_optim_rmsprop(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_rmsprop", dt_optim_rmsprop(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_rmsprop", dt_optim_rmsprop(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rmsprop", dt_optim_rmsprop(good.tensors, 2, (const dt_rmsprop_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_rmsprop", dt_optim_rmsprop(good.tensors, 2, (const dt_rmsprop_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_rmsprop", dt_optim_rmsprop(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_adagrad(void) {
+  EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adagrad", dt_optim_adagrad(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adagrad", dt_optim_adagrad(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adagrad", dt_optim_adagrad(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, (const dt_adagrad_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, (const dt_adagrad_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adagrad_options options = DT_ADAGRAD_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_adadelta(void) {
+  EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adadelta", dt_optim_adadelta(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adadelta", dt_optim_adadelta(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adadelta", dt_optim_adadelta(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, (const dt_adadelta_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, (const dt_adadelta_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adadelta_options options = DT_ADADELTA_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_adamax(void) {
+  EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adamax", dt_optim_adamax(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adamax", dt_optim_adamax(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_adamax", dt_optim_adamax(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, 2, (const dt_adamax_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_adamax", dt_optim_adamax(good.tensors, 2, (const dt_adamax_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adamax_options options = DT_ADAMAX_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_nadam(void) {
+  EXPECT(VALUE_ERROR, "optim_nadam", dt_optim_nadam(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_nadam", dt_optim_nadam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_nadam", dt_optim_nadam(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_nadam", dt_optim_nadam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_nadam", dt_optim_nadam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_nadam", dt_optim_nadam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_nadam", dt_optim_nadam(good.tensors, 2, (const dt_nadam_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_nadam", dt_optim_nadam(good.tensors, 2, (const dt_nadam_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_nadam", dt_optim_nadam(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_radam(void) {
+  EXPECT(VALUE_ERROR, "optim_radam", dt_optim_radam(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_radam", dt_optim_radam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_radam", dt_optim_radam(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_radam", dt_optim_radam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_radam", dt_optim_radam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_radam", dt_optim_radam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_radam", dt_optim_radam(good.tensors, 2, (const dt_radam_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_radam", dt_optim_radam(good.tensors, 2, (const dt_radam_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_radam", dt_optim_radam(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_asgd(void) {
+  EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_asgd", dt_optim_asgd(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_asgd", dt_optim_asgd(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_asgd", dt_optim_asgd(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, 2, (const dt_asgd_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_asgd", dt_optim_asgd(good.tensors, 2, (const dt_asgd_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_asgd_options options = DT_ASGD_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, 2, NULL, NULL));
+}
+
+static void test_optim_rprop(void) {
+  EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_rprop", dt_optim_rprop(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_rprop", dt_optim_rprop(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_rprop", dt_optim_rprop(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, 2, (const dt_rprop_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "optim_rprop", dt_optim_rprop(good.tensors, 2, (const dt_rprop_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_rprop_options options = DT_RPROP_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optimizer_step(void) {
@@ -164,72 +266,32 @@ static void test_clip_grad_norm_(void) {
   EXPECT(TYPE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(good.tensors, 2, 1, 1, 1, NULL));
 }
 
-static void test_sgd_step(void) {
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(NULL, -1, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, NULL, -1, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, NULL, -1, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.released, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.foreign, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(TYPE_ERROR, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 99, 0, 0.0, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "sgd_step", dt_sgd_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 0, 0, 0.0, 1, 1, 1, 1, 1, 1));
-}
-
-static void test_adam_step(void) {
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(NULL, -1, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, NULL, -1, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, NULL, -1, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, -1, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, -1, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(VALUE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, -1, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, bad.null_tensors, 2, good.tensor, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.released, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.foreign, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(TYPE_ERROR, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 99, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
-  EXPECT(HANDLE, "adam_step", dt_adam_step(good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 0, 0, 0.0, 1, 1, 1, 1, 1, 1, 1));
+static void test_optimizer_update(void) {
+  EXPECT(TYPE_ERROR, "optimizer_update", dt_optimizer_update(NULL, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", NULL, -1, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, NULL, -1, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, NULL, -1, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.released, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.foreign, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(TYPE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 99, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, NULL, 2, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, NULL, -1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, -7, 1));
 }
 
 int main(void) {
@@ -237,6 +299,14 @@ int main(void) {
   test_optim_sgd();
   test_optim_adam();
   test_optim_adamw();
+  test_optim_rmsprop();
+  test_optim_adagrad();
+  test_optim_adadelta();
+  test_optim_adamax();
+  test_optim_nadam();
+  test_optim_radam();
+  test_optim_asgd();
+  test_optim_rprop();
   test_optimizer_step();
   test_optimizer_zero_grad();
   test_optimizer_add_param_group();
@@ -251,7 +321,6 @@ int main(void) {
   test_lr_scheduler_last_epoch();
   test_lr_scheduler_get_last_lr();
   test_clip_grad_norm_();
-  test_sgd_step();
-  test_adam_step();
+  test_optimizer_update();
   return misuse_end();
 }

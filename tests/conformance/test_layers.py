@@ -200,6 +200,14 @@ OPTIMIZERS = [
     ("Adam", {"lr": 0.1}),
     ("Adam", {"lr": 0.1, "weight_decay": 0.1, "amsgrad": True}),
     ("AdamW", {"lr": 0.1, "weight_decay": 0.1}),
+    ("RMSprop", {"lr": 0.01, "momentum": 0.9, "centered": True}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5}),
+    ("Adadelta", {"rho": 0.5}),
+    ("Adamax", {"lr": 0.1, "betas": (0.5, 0.7)}),
+    ("NAdam", {"lr": 0.1, "momentum_decay": 0.1}),
+    ("RAdam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "t0": 2.0}),
+    ("Rprop", {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.05)}),
 ]
 
 OPTIMIZER_PROGRAM = """
@@ -220,6 +228,21 @@ layer:save("trained.safetensors")
 """
 
 
+# PyTorch's pairs are two settings outside Python.
+PAIRS = {
+    "betas": ("beta1", "beta2"),
+    "etas": ("etaminus", "etaplus"),
+    "step_sizes": ("step_size_min", "step_size_max"),
+}
+
+
+def without_pairs(settings):
+    flat = {}
+    for name, value in settings.items():
+        flat |= dict(zip(PAIRS[name], value, strict=True)) if name in PAIRS else {name: value}
+    return flat
+
+
 @pytest.mark.parametrize("name, settings", OPTIMIZERS, ids=map(str, OPTIMIZERS))
 def test_optimizer(name, settings, tmp_path):
     layer = torch.nn.Linear(4, 3)
@@ -228,7 +251,8 @@ def test_optimizer(name, settings, tmp_path):
             p.copy_(numbers(*p.shape))
     files.save_file(layer.state_dict(), tmp_path / "state.safetensors")
     files.save_file({"x": ROWS}, tmp_path / "inputs.safetensors")
-    run_lua(OPTIMIZER_PROGRAM.format(optimizer=name, settings=lua(settings)), tmp_path)
+    program = OPTIMIZER_PROGRAM.format(optimizer=name, settings=lua(without_pairs(settings)))
+    run_lua(program, tmp_path)
 
     optimizer = getattr(torch.optim, name)(layer.parameters(), **settings)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)

@@ -15,6 +15,7 @@
 #include "core/ops/ops.h"
 #include "core/ops/options.h"
 #include "core/optim/optimizer.h"
+#include "core/optim/optimizers.gen.h"
 #include "core/optim/steps.h"
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
@@ -197,7 +198,7 @@ void check_rates() {
       set_gradients(params, 0);
       std::vector<Tensor> grads;
       for (const Tensor& p : params) grads.push_back(p.grad());
-      sgd_step(params, grads, {}, rate, 0, 0, 0, false, false, false);
+      optimizer_update("sgd", params, grads, {}, rate, {0, 0, 0, 0, 0, 0}, false);
     });
   }
 }
@@ -212,8 +213,8 @@ void check_steps_in_part() {
   const Tensor other = filled(0, kFirst, 3);
   check_refused(
       [&] {
-        sgd_step(params, {params[0].grad(), params[1].grad()}, buffers, 1.0, 0.5, 0, 0, false,
-                 false, false);
+        optimizer_update("sgd", params, {params[0].grad(), params[1].grad()}, buffers, 1.0,
+                         {1.0, 0.5, 0, 0, 0, 0}, false);
       },
       "Expected all tensors to be on the same device");
   check(params[0].version() > before[0] && buffers[0].version() > other.version(),

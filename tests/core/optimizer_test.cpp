@@ -11,6 +11,7 @@
 #include "core/ops/options.h"
 #include "core/optim/lr_scheduler.h"
 #include "core/optim/optimizer.h"
+#include "core/optim/optimizers.gen.h"
 
 namespace dt::test {
 namespace {

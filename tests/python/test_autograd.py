@@ -487,3 +487,120 @@ def test_second_backward_where_nothing_was_kept(name, both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_inputs_of_a_backward_that_are_no_leaves_retain_their_gradients(create_graph, both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        z = y.exp()
+        z.sum().backward(inputs=[y, y], create_graph=create_graph, retain_graph=True)
+        grads = [y.grad.clone(), x.grad, z.grad]
+        y.sum().backward()
+        w = x * 2
+        x.sum().backward(inputs=[w])  # nothing leads there
+        w.sum().backward()
+        return grads, y.grad, y.grad.requires_grad, w.grad, x.grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("leaf", [False, True])
+def test_hooks_of_an_output_behind_which_nothing_is_wanted(leaf, both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        y = x if leaf else x * 2
+        other, seen = t.ones(1, requires_grad=True), []
+        y.register_hook(lambda g: seen.append(g.clone()))
+        if not leaf:
+            y.retain_grad()
+        found = t.autograd.grad(y, [other], t.tensor([3.0, 4.0]), allow_unused=True)
+        y.backward(t.ones(2), inputs=[other])
+        return found, seen, y.grad
+
+    same(*both(run))
+
+
+def test_indices_that_no_gradient_needs_are_not_kept(both, same):
+    def run(t):
+        x, i = t.ones(2, 2, requires_grad=True), t.tensor([[0, 1]])
+        y = x.clone()
+        results = y.scatter_add(0, i, t.ones(1, 2)), y.index_add(0, i[0], t.ones(2, 2))
+        i.add_(1)
+        for y in results:
+            total = y.sum()
+            total.backward()
+            total.backward()
+        return x.grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "view, rows",
+    [
+        (lambda x: x.expand(2, 3), slice(None)),
+        (lambda x: x.expand(4, 2, 3)[1:, :, 1:], slice(None)),
+        (lambda x: x[:1].expand(2, 3), slice(1)),
+    ],
+)
+def test_filling_an_expanded_view_in_a_graph(view, rows, both, same):
+    """PyTorch fills it, but its backward would write to each element. There, each place is filled."""
+
+    def run(t):
+        x = t.tensor([[1.0], [2.0]], requires_grad=True)
+        y = x * 3
+        z = view(y)
+        (z if t is dt else y[rows]).fill_(5)
+        (y.exp() + z.exp().sum()).sum().backward()
+        return y, z, x.grad, z.requires_grad
+
+    same(*both(run))
+
+
+def test_the_slope_of_elu_at_nan(both, same):
+    def run(t):
+        x = t.tensor([t.nan, 0.0, -1.0], requires_grad=True)
+        y = t.nn.functional.elu(x).sum()
+        return [t.autograd.grad(y, x, create_graph=c)[0] for c in (True, False)]
+
+    same(*both(run))
+
+
+def test_a_leaf_that_left_the_graph_after_its_use(both, same):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        y = x * 2
+        x.detach_()
+        y.sum().backward()
+        return x.grad, x.requires_grad, y.requires_grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("shape, classes", [((2, 3), (2,)), ((2, 3, 2), (2, 2)), ((3,), ())])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_nll_loss_has_a_constant_slope(reduction, shape, classes, both, same):
+    def run(t):
+        x = t.ones(shape, requires_grad=True)
+        target = t.zeros(classes, dtype=t.int64)
+        y = t.nn.functional.nll_loss(x, target, reduction=reduction)
+        (g,) = t.autograd.grad(y.sum(), x, create_graph=True)
+        (h,) = t.autograd.grad(g.sum(), x)
+        return g, g.requires_grad, h
+
+    same(*both(run))
+
+
+def test_a_batch_that_changes_after_a_vector_was_multiplied_with_it(both, same):
+    """The product has kept a copy."""
+
+    def run(t):
+        v, batch = t.ones(2, requires_grad=True), t.arange(8.0).reshape(2, 2, 2)
+        y = v @ batch
+        batch.zero_()
+        y.sum().backward()
+        return y, v.grad
+
+    same(*both(run))

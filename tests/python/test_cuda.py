@@ -311,8 +311,11 @@ def test_threads():
     assert not errors
 
 
+OPTIMIZERS = sorted(set(dt.optim.__all__) - {"Optimizer", "lr_scheduler"})
+
+
 @needs_gpu
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_captured_steps_equal_eager_ones(optimizer, dropout):
     """100 steps with a schedule; random numbers go on from replay to replay."""

@@ -178,3 +178,42 @@ def test_values_that_are_no_numbers(torch, value):
     for t in (dt, torch):
         with pytest.raises(TypeError):
             base(t)[0] = value
+
+
+def test_a_truth_value_as_an_index(both, same):
+    """False chooses nothing, and PyTorch does not look at what is assigned; True chooses everything."""
+
+    def run(t):
+        leaf = t.ones(2, requires_grad=True)
+        leaf[False] = t.zeros(7)
+        x = t.ones(2)
+        before = x._version
+        x[False] = leaf
+        x[True] = t.tensor([3, 4], dtype=t.uint8)
+        return leaf, x, x._version - before, x.requires_grad, x[True], x[False]
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("name", ["scatter_", "scatter_add_"])
+def test_scatter_of_nothing_is_a_write(name, both, same):
+    def run(t):
+        nothing = t.zeros((0,), dtype=t.int64)
+        leaf = t.ones(2, 2, requires_grad=True)
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            getattr(leaf, name)(0, nothing, t.zeros(()))
+        x, src = t.ones(2, 2), t.tensor(2.0, requires_grad=True)
+        before = x._version
+        getattr(x, name)(0, nothing, src)
+        x.sum().backward()
+        return x, x.requires_grad, x._version - before, src.grad
+
+    same(*both(run))
+
+
+def test_adding_truth_values(both, same):
+    def run(t):
+        x, source = t.tensor([False, True, False]), t.tensor([True, True])
+        return [x.index_add(0, t.tensor([0, 1]), source, alpha=a) for a in (0, 1, 2)]
+
+    same(*both(run))

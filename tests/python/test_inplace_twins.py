@@ -122,6 +122,20 @@ def test_other_names(both, same):
     check(both, same, run)
 
 
+def test_a_factor_that_is_the_written_memory_seen_otherwise(both, same):
+    """Strides of dimensions of size 1 say nothing."""
+
+    def run(t):
+        x = t.arange(4.0).reshape(2, 2)
+        y = x.select(1, 0)[:1]
+        y[...] *= y
+        y.view(1, 1)[:, 0].add_(y)
+        y[None].copy_(y[None, :])
+        return x
+
+    same(*both(run))
+
+
 @pytest.mark.parametrize("name", COMPARISONS)
 @pytest.mark.parametrize("grad_of", ["self", "other", "both", "none"])
 def test_comparisons_take_part_in_the_graph(both, same, name, grad_of):

@@ -97,6 +97,21 @@ def test_float64_takes_what_its_gradient_says():
     assert torch.equal(x.grad, torch.from_numpy(y.grad.numpy()))
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_recomputed_factors(mode):
+    """The size decides which elements are taken, not the factor that it came from."""
+    for size in (3, 5, 7, 10, 33):
+        x = torch.arange(float(size * 4)).reshape(1, 1, size, 4)
+        for factor in (0.5, 1.5, 2.0, 2.3, 0.9, 1 / 3, 2.0000001, 1.9999, (2.3, 0.7), [1.1, 1.9]):
+            expected, ours = both(x, mode, scale_factor=factor, recompute_scale_factor=True)
+            assert torch.equal(ours, expected), (size, factor)
+    up = [
+        t.nn.Upsample(None, 2.3, mode, None, True)(t.arange(5.0).view(1, 1, 5))
+        for t in (torch, dumbtorch)
+    ]
+    assert up[0].tolist() == up[1].tolist()
+
+
 def test_channels_last_stays():
     x = dumbtorch.randn(2, 3, 4, 5).contiguous(memory_format=dumbtorch.channels_last)
     y = dumbtorch.nn.functional.interpolate(x, scale_factor=2)
@@ -119,6 +134,7 @@ def test_channels_last_stays():
         ((2, 0, 4, 5), {"size": 2}, "Non-empty 4D data tensor expected but got a tensor with size"),
         ((2, 3, 4, 5), {"scale_factor": float("nan")}, "value cannot be converted to type int64_t"),
         ((2, 3, 4, 5), {"scale_factor": float("inf")}, "value cannot be converted to type int64_t"),
+        ((2, 3, 4, 5), {"size": 2, "recompute_scale_factor": True}, "is not meaningful with an"),
         ((2, 3, 4, 5), {"size": 2, "align_corners": True}, "align_corners option can only be set"),
         ((2, 3, 4, 5), {"size": 2, "antialias": True}, "Anti-alias option is restricted to"),
     ],
@@ -135,8 +151,6 @@ def test_what_is_missing_is_refused():
     x = dumbtorch.zeros(1, 1, 2, 2)
     with pytest.raises(NotImplementedError, match="upsample_nearest2d.*'Long'"):
         dumbtorch.nn.functional.interpolate(x.long(), size=3)
-    with pytest.raises(NotImplementedError, match="recompute_scale_factor"):
-        dumbtorch.nn.functional.interpolate(x, scale_factor=2, recompute_scale_factor=True)
     options = ({}, {"align_corners": False}, {"antialias": True}, {"recompute_scale_factor": True})
     for how in options:
         with pytest.raises(ValueError, match="'bilinear' is not a valid value for interpolation"):

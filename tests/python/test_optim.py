@@ -1,26 +1,78 @@
 """Optimizers and schedules: the same steps as PyTorch's."""
 
 import copy
+import os
 
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops
 
 NAN = float("nan")
+DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
 
-OPTIMIZERS = {
-    "SGD": lambda o, p: o.SGD(p, lr=0.1),
-    "SGD decay": lambda o, p: o.SGD(p, lr=0.1, weight_decay=0.1, maximize=True),
-    "SGD momentum": lambda o, p: o.SGD(p, lr=0.1, momentum=0.9),
-    "SGD dampening": lambda o, p: o.SGD(p, lr=0.1, momentum=0.9, dampening=0.5),
-    "SGD nesterov": lambda o, p: o.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
-    "Adam": lambda o, p: o.Adam(p, lr=0.1),
-    "Adam amsgrad": lambda o, p: o.Adam(
-        p, lr=0.1, amsgrad=True, betas=(0.8, 0.9), weight_decay=0.1
-    ),
-    "AdamW": lambda o, p: o.AdamW(p, lr=0.1, eps=1e-6),
-    "AdamW maximize": lambda o, p: o.AdamW(p, lr=0.1, maximize=True, weight_decay=0.3),
+# Every setting, away from its default: each is tried alone and all together.
+SETTINGS = {
+    "SGD": {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1, "maximize": True},
+    "Adam": {
+        "betas": (0.8, 0.9),
+        "eps": 1e-3,
+        "weight_decay": 0.1,
+        "amsgrad": True,
+        "maximize": True,
+        "decoupled_weight_decay": True,
+    },
+    "AdamW": {"betas": (0.8, 0.9), "weight_decay": 0.3, "amsgrad": True, "maximize": True},
+    "RMSprop": {
+        "alpha": 0.8,
+        "eps": 1e-3,
+        "weight_decay": 0.1,
+        "momentum": 0.5,
+        "centered": True,
+        "maximize": True,
+    },
+    "Adagrad": {
+        "lr_decay": 0.1,
+        "weight_decay": 0.1,
+        "initial_accumulator_value": 0.5,
+        "eps": 1e-3,
+        "maximize": True,
+    },
+    "Adadelta": {"rho": 0.5, "eps": 1e-3, "weight_decay": 0.1, "maximize": True},
+    "Adamax": {"betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1, "maximize": True},
+    "NAdam": {
+        "betas": (0.8, 0.9),
+        "eps": 1e-3,
+        "weight_decay": 0.1,
+        "momentum_decay": 0.1,
+        "decoupled_weight_decay": True,
+        "maximize": True,
+    },
+    "RAdam": {
+        "betas": (0.8, 0.9),
+        "eps": 1e-3,
+        "weight_decay": 0.1,
+        "decoupled_weight_decay": True,
+        "maximize": True,
+    },
+    "ASGD": {"lambd": 0.1, "alpha": 0.5, "t0": 4.0, "weight_decay": 0.1, "maximize": True},
+    "Rprop": {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.05), "maximize": True},
 }
+
+
+def cases():
+    for name, settings in SETTINGS.items():
+        yield pytest.param(name, {}, id=name)
+        yield pytest.param(name, settings, id=f"{name}-all")
+        for key, value in settings.items():
+            yield pytest.param(name, {key: value}, id=f"{name}-{key}")
+    momentum = {"momentum": 0.9, "weight_decay": 0.1}
+    yield pytest.param("SGD", momentum, id="SGD-decayed")
+    yield pytest.param("SGD", momentum | {"dampening": 0.5}, id="SGD-dampened")
+    yield pytest.param("SGD", momentum | {"nesterov": True}, id="SGD-nesterov")
+
+
+OPTIMIZERS = list(cases())
+TOLERANCES = {"float32": {"rtol": 1e-4, "atol": 1e-5}, "float64": {"rtol": 1e-7, "atol": 1e-9}}
 
 
 def parameters(t):
@@ -40,28 +92,34 @@ def train(t, opt, ps, steps):
         opt.step()
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_steps(name, both, same):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name, settings", OPTIMIZERS)
+def test_steps(name, settings, dtype, both, same):
+    """50 steps: at a learning rate that keeps rounding errors from growing, all numbers are
+    PyTorch's."""
+
     def run(t):
-        ps = parameters(t)
-        opt = OPTIMIZERS[name](t.optim, ps)
-        train(t, opt, ps, 5)
-        return ps
+        where = DEVICE if t is dt else "cpu"
+        ps = [t.nn.Parameter(p.detach().to(where, getattr(t, dtype))) for p in parameters(t)]
+        opt = getattr(t.optim, name)(ps, lr=0.01, **settings)
+        train(t, opt, ps, 50)
+        state = [opt.state[p] for p in ps[:2]]
+        return ps, [sorted((k, v) for k, v in s.items() if v is not None) for s in state]
 
-    same(*both(run))
+    same(*both(run), **TOLERANCES[dtype])
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_state_dict(name, both, same):
+@pytest.mark.parametrize("name, settings", OPTIMIZERS)
+def test_state_dict(name, settings, both, same):
     """Training that is interrupted goes on as if it had not been; the layout is PyTorch's."""
 
     def run(t):
         ps = parameters(t)
-        opt = OPTIMIZERS[name](t.optim, ps)
+        opt = getattr(t.optim, name)(ps, lr=0.1, **settings)
         train(t, opt, ps, 3)
         state = copy.deepcopy(opt.state_dict())
         copies = [t.nn.Parameter(p.detach().clone()) for p in ps]
-        again = OPTIMIZERS[name](t.optim, copies)
+        again = getattr(t.optim, name)(copies, lr=0.1, **settings)
         again.load_state_dict(state)
         train(t, opt, ps, 2)
         train(t, again, copies, 2)
@@ -70,7 +128,7 @@ def test_state_dict(name, both, same):
         names = {
             k: sorted(v)
             for k, v in state["state"].items()
-            if any(x is not None for x in v.values())
+            if ps[k].grad is not None and any(x is not None for x in v.values())
         }
         return names, [g["params"] for g in state["param_groups"]], ps
 

@@ -1,5 +1,6 @@
 """Mistakes that once were: each test fails without its fix."""
 
+import math
 import threading
 
 import dumbtorch as dt
@@ -385,3 +386,29 @@ def test_weights_of_classes_that_were_changed(torch):
         weight.mul_(2)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
+
+
+# ---- what PyTorch gets wrong (docs/differences.md), against the definitions
+
+
+def test_remainders_by_denormal_numbers():
+    for n in (1, 4, 33):
+        assert (dt.ones(n, dtype=dt.float64) % 1e-310).tolist() == [math.fmod(1, 1e-310)] * n
+
+
+def test_products_with_what_is_written():
+    x = dt.arange(100.0 * 100).reshape(100, 100) % 7
+    expected = x + x @ x
+    assert x.addmm_(x, x).tolist() == expected.tolist()
+
+
+def test_second_derivatives_by_frequency():
+    """The gradient of a row is a mean of what arrives; so is what comes back from it a mean."""
+    index, frequency = dt.tensor([0, 1, 1, 2, 1]), dt.tensor([1.0, 3.0, 3.0, 1.0, 3.0])
+    table = dt.zeros(3, 2, requires_grad=True)
+    arriving = dt.arange(10.0).reshape(5, 2).requires_grad_()
+    y = dt.nn.functional.embedding(index, table, scale_grad_by_freq=True)
+    (gradient,) = dt.autograd.grad(y, table, arriving, create_graph=True)
+    weights = dt.tensor([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]])
+    (gradient * weights).sum().backward()
+    assert dt.equal(arriving.grad, weights[index] / frequency.unsqueeze(1))

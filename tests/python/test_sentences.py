@@ -89,6 +89,10 @@ OF_ONE = [
     "m.bernoulli(x > 9 if x.dtype == m.bool else x * 0)",
     "m.linspace(0, 5, 4, dtype=x.dtype)",
     "m.clamp(x, m.tensor(True), m.tensor(True))",
+    *(f"x.{f}({b})" for f in ("clamp_min", "clamp_max") for b in ("True", "1", "m.tensor(True)", "x")),
+    *(f"x.clamp({b})" for b in ("True, True", "min=False", "max=True", "0, True", "x, x", "m.tensor(False), True")),
+    "x.clone().clamp_(False, True)",
+    "x.clone().clamp_min_(True)",
     *(f"x.clone().{f}" for f in ("square_()", "pow_(True)", "div_(2)", "exp_()", "requires_grad_()")),
     *(f"m.pow({a})" for a in ("x, True", "x, False", "True, x", "x, 2", "x, 0.5", "2, x")),
     "1 / x",
@@ -222,3 +226,49 @@ def test_weights_of_classes_have_no_gradient(loss, size, target, agree):
     agree(text + ".detach())")
     if loss == "cross_entropy":
         agree(text + ", label_smoothing=0.5)")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool"])
+def test_results_outside_of_the_graph(dtype, agree):
+    for op in ("sum(", "prod(", "cumsum(0, "):
+        if (op, dtype) != ("cumsum(0, ", "bool"):
+            agree(f"m.ones(2, requires_grad=True).{op}dtype=m.{dtype})")
+            agree(f"m.ones(2).{op}dtype=m.{dtype})")
+
+
+@pytest.mark.parametrize("given", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("wanted", ["float32", "float64", "int64"])
+def test_dtypes_of_a_norm(given, wanted, agree):
+    agree(f"m.ones(2, dtype=m.{given}).norm(dtype=m.{wanted})")
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("which", ["mean", "var"])
+def test_running_statistics_have_no_gradient(which, training, agree):
+    statistics = ["m.ones(3, requires_grad=True)", "m.ones(3)"][:: 1 if which == "mean" else -1]
+    agree(f"m.nn.functional.batch_norm(m.ones(2, 3), {', '.join(statistics)}, training={training})")
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 2, 3)])
+@pytest.mark.parametrize("bias", ["None", "m.tensor(2.0)", "m.ones(1)", "m.ones(3)"])
+def test_linear_with_a_vector_for_its_weight(shape, bias, agree):
+    agree(f"m.nn.functional.linear(m.ones({shape}), m.ones(3), {bias})")
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 0.5])
+@pytest.mark.parametrize("beta", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_what_addmm_multiplies_by_zero(dtype, beta, alpha, agree):
+    x, y = (f"m.tensor([[{n}, 1], [1, 2]]).to(m.{dtype})" for n in ("m.nan", "m.inf"))
+    if dtype == "int64":
+        x = y = "m.tensor([[3, 1], [1, 2]])"
+    agree(f"m.addmm({x}, {y}, m.ones(2, 2, dtype=m.{dtype}), beta={beta}, alpha={alpha})")
+
+
+def test_a_number_that_requires_grad(torch):
+    for call in (lambda t, x: t.full((2,), x), lambda t, x: t.ones(2).new_full((2,), x),
+                 lambda t, x: t.ones(2).add(1, alpha=x)):  # fmt: skip
+        for t in (dt, torch):
+            call(t, t.tensor(1.0))
+            with pytest.raises(TypeError, match="must be Number, not Tensor"):
+                call(t, t.tensor(1.0, requires_grad=True))

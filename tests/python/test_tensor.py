@@ -290,11 +290,23 @@ def test_copies():
     for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert y.tolist() == [1.0, 2.0] and y.requires_grad and y.data_ptr() != x.data_ptr()
     assert copy.deepcopy(x).grad.tolist() == [1.0, 1.0]
-    assert copy.copy(x).data_ptr() == x.data_ptr()
     with pytest.raises(RuntimeError, match="graph leaves"):
         copy.deepcopy(x * 2)
     p = copy.deepcopy(dt.nn.Parameter(dt.ones(2), requires_grad=False))
     assert isinstance(p, dt.nn.Parameter) and not p.requires_grad
+
+
+def test_a_copy_is_a_leaf_of_its_own(both, same):
+    def run(t):
+        x = t.tensor([1.0, 2.0], requires_grad=True)
+        x.grad = t.ones(2)
+        y, z = copy.copy(x), copy.copy(x * 2)
+        x.data.add_(1)
+        (y * 3).sum().backward()
+        shares = y.data_ptr() == x.data_ptr()
+        return y, shares, y.is_leaf, y.grad, x.grad, z, z.is_leaf, z.requires_grad
+
+    same(*both(run))
 
 
 def test_pickled_dtypes_and_devices():

@@ -929,6 +929,393 @@ static inline dt_module *T_do_nn_bce_with_logits_loss(
   T_OPTIONS_(nn_bce_with_logits_loss, \
     T_do_nn_bce_with_logits_loss(&T_nn_bce_with_logits_loss_o), __VA_ARGS__)
 
+/** T_optim_sgd(params: tensor[], .lr: f64 = 0.001, .momentum: f64 = 0.0, .dampening: f64 = 0.0,
+ *     .weight_decay: f64 = 0.0, .nesterov: bool = false, .maximize: bool = false)
+ * Stochastic gradient descent with momentum, as torch.optim.SGD. */
+typedef struct {
+  double lr;
+  double momentum;
+  double dampening;
+  double weight_decay;
+  int nesterov;
+  int maximize;
+} T_optim_sgd_options;
+static inline T_optim_sgd_options T_optim_sgd_defaults(void) {
+  T_optim_sgd_options options = {0.001, 0.0, 0.0, 0.0, 0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_sgd(T_Tensors params, const T_optim_sgd_options *options) {
+  dt_optimizer *result = NULL;
+  dt_sgd_options c_opts = DT_SGD_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.momentum = options->momentum;
+  c_opts.dampening = options->dampening;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.nesterov = options->nesterov;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_sgd(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_sgd(...) T_optim_sgd_with_(__VA_ARGS__, )
+#define T_optim_sgd_with_(params, ...) \
+  T_OPTIONS_(optim_sgd, \
+    T_do_optim_sgd(params, &T_optim_sgd_o), __VA_ARGS__)
+
+/** T_optim_adam(params: tensor[], .lr: f64 = 0.001, .beta1: f64 = 0.9, .beta2: f64 = 0.999, .eps:
+ *     f64 = 1e-08, .weight_decay: f64 = 0.0, .amsgrad: bool = false, .maximize: bool = false,
+ *     .decoupled_weight_decay: bool = false)
+ * Adam (arXiv 1412.6980), as torch.optim.Adam. */
+typedef struct {
+  double lr;
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay;
+  int amsgrad;
+  int maximize;
+  int decoupled_weight_decay;
+} T_optim_adam_options;
+static inline T_optim_adam_options T_optim_adam_defaults(void) {
+  T_optim_adam_options options = {0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_adam(T_Tensors params, const T_optim_adam_options *options) {
+  dt_optimizer *result = NULL;
+  dt_adam_options c_opts = DT_ADAM_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.beta1 = options->beta1;
+  c_opts.beta2 = options->beta2;
+  c_opts.eps = options->eps;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.amsgrad = options->amsgrad;
+  c_opts.maximize = options->maximize;
+  c_opts.decoupled_weight_decay = options->decoupled_weight_decay;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_adam(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_adam(...) T_optim_adam_with_(__VA_ARGS__, )
+#define T_optim_adam_with_(params, ...) \
+  T_OPTIONS_(optim_adam, \
+    T_do_optim_adam(params, &T_optim_adam_o), __VA_ARGS__)
+
+/** T_optim_adamw(params: tensor[], .lr: f64 = 0.001, .beta1: f64 = 0.9, .beta2: f64 = 0.999, .eps:
+ *     f64 = 1e-08, .weight_decay: f64 = 0.01, .amsgrad: bool = false, .maximize: bool = false)
+ * Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW. */
+typedef struct {
+  double lr;
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay;
+  int amsgrad;
+  int maximize;
+} T_optim_adamw_options;
+static inline T_optim_adamw_options T_optim_adamw_defaults(void) {
+  T_optim_adamw_options options = {0.001, 0.9, 0.999, 1e-08, 0.01, 0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_adamw(
+    T_Tensors params, const T_optim_adamw_options *options) {
+  dt_optimizer *result = NULL;
+  dt_adamw_options c_opts = DT_ADAMW_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.beta1 = options->beta1;
+  c_opts.beta2 = options->beta2;
+  c_opts.eps = options->eps;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.amsgrad = options->amsgrad;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_adamw(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_adamw(...) T_optim_adamw_with_(__VA_ARGS__, )
+#define T_optim_adamw_with_(params, ...) \
+  T_OPTIONS_(optim_adamw, \
+    T_do_optim_adamw(params, &T_optim_adamw_o), __VA_ARGS__)
+
+/** T_optim_rmsprop(params: tensor[], .lr: f64 = 0.01, .alpha: f64 = 0.99, .eps: f64 = 1e-08,
+ *     .weight_decay: f64 = 0.0, .momentum: f64 = 0.0, .centered: bool = false, .maximize: bool =
+ *     false)
+ * RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop. */
+typedef struct {
+  double lr;
+  double alpha;
+  double eps;
+  double weight_decay;
+  double momentum;
+  int centered;
+  int maximize;
+} T_optim_rmsprop_options;
+static inline T_optim_rmsprop_options T_optim_rmsprop_defaults(void) {
+  T_optim_rmsprop_options options = {0.01, 0.99, 1e-08, 0.0, 0.0, 0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_rmsprop(
+    T_Tensors params, const T_optim_rmsprop_options *options) {
+  dt_optimizer *result = NULL;
+  dt_rmsprop_options c_opts = DT_RMSPROP_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.alpha = options->alpha;
+  c_opts.eps = options->eps;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.momentum = options->momentum;
+  c_opts.centered = options->centered;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_rmsprop(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_rmsprop(...) T_optim_rmsprop_with_(__VA_ARGS__, )
+#define T_optim_rmsprop_with_(params, ...) \
+  T_OPTIONS_(optim_rmsprop, \
+    T_do_optim_rmsprop(params, &T_optim_rmsprop_o), __VA_ARGS__)
+
+/** T_optim_adagrad(params: tensor[], .lr: f64 = 0.01, .lr_decay: f64 = 0.0, .weight_decay: f64 =
+ *     0.0, .initial_accumulator_value: f64 = 0.0, .eps: f64 = 1e-10, .maximize: bool = false)
+ * Adagrad (JMLR 12, 2121), as torch.optim.Adagrad. */
+typedef struct {
+  double lr;
+  double lr_decay;
+  double weight_decay;
+  double initial_accumulator_value;
+  double eps;
+  int maximize;
+} T_optim_adagrad_options;
+static inline T_optim_adagrad_options T_optim_adagrad_defaults(void) {
+  T_optim_adagrad_options options = {0.01, 0.0, 0.0, 0.0, 1e-10, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_adagrad(
+    T_Tensors params, const T_optim_adagrad_options *options) {
+  dt_optimizer *result = NULL;
+  dt_adagrad_options c_opts = DT_ADAGRAD_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.lr_decay = options->lr_decay;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.initial_accumulator_value = options->initial_accumulator_value;
+  c_opts.eps = options->eps;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_adagrad(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_adagrad(...) T_optim_adagrad_with_(__VA_ARGS__, )
+#define T_optim_adagrad_with_(params, ...) \
+  T_OPTIONS_(optim_adagrad, \
+    T_do_optim_adagrad(params, &T_optim_adagrad_o), __VA_ARGS__)
+
+/** T_optim_adadelta(params: tensor[], .lr: f64 = 1.0, .rho: f64 = 0.9, .eps: f64 = 1e-06,
+ *     .weight_decay: f64 = 0.0, .maximize: bool = false)
+ * Adadelta (arXiv 1212.5701), as torch.optim.Adadelta. */
+typedef struct {
+  double lr;
+  double rho;
+  double eps;
+  double weight_decay;
+  int maximize;
+} T_optim_adadelta_options;
+static inline T_optim_adadelta_options T_optim_adadelta_defaults(void) {
+  T_optim_adadelta_options options = {1.0, 0.9, 1e-06, 0.0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_adadelta(
+    T_Tensors params, const T_optim_adadelta_options *options) {
+  dt_optimizer *result = NULL;
+  dt_adadelta_options c_opts = DT_ADADELTA_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.rho = options->rho;
+  c_opts.eps = options->eps;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_adadelta(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_adadelta(...) T_optim_adadelta_with_(__VA_ARGS__, )
+#define T_optim_adadelta_with_(params, ...) \
+  T_OPTIONS_(optim_adadelta, \
+    T_do_optim_adadelta(params, &T_optim_adadelta_o), __VA_ARGS__)
+
+/** T_optim_adamax(params: tensor[], .lr: f64 = 0.002, .beta1: f64 = 0.9, .beta2: f64 = 0.999, .eps:
+ *     f64 = 1e-08, .weight_decay: f64 = 0.0, .maximize: bool = false)
+ * Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax. */
+typedef struct {
+  double lr;
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay;
+  int maximize;
+} T_optim_adamax_options;
+static inline T_optim_adamax_options T_optim_adamax_defaults(void) {
+  T_optim_adamax_options options = {0.002, 0.9, 0.999, 1e-08, 0.0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_adamax(
+    T_Tensors params, const T_optim_adamax_options *options) {
+  dt_optimizer *result = NULL;
+  dt_adamax_options c_opts = DT_ADAMAX_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.beta1 = options->beta1;
+  c_opts.beta2 = options->beta2;
+  c_opts.eps = options->eps;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_adamax(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_adamax(...) T_optim_adamax_with_(__VA_ARGS__, )
+#define T_optim_adamax_with_(params, ...) \
+  T_OPTIONS_(optim_adamax, \
+    T_do_optim_adamax(params, &T_optim_adamax_o), __VA_ARGS__)
+
+/** T_optim_nadam(params: tensor[], .lr: f64 = 0.002, .beta1: f64 = 0.9, .beta2: f64 = 0.999, .eps:
+ *     f64 = 1e-08, .weight_decay: f64 = 0.0, .momentum_decay: f64 = 0.004,
+ *     .decoupled_weight_decay: bool = false, .maximize: bool = false)
+ * Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam. */
+typedef struct {
+  double lr;
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay;
+  double momentum_decay;
+  int decoupled_weight_decay;
+  int maximize;
+} T_optim_nadam_options;
+static inline T_optim_nadam_options T_optim_nadam_defaults(void) {
+  T_optim_nadam_options options = {0.002, 0.9, 0.999, 1e-08, 0.0, 0.004, 0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_nadam(
+    T_Tensors params, const T_optim_nadam_options *options) {
+  dt_optimizer *result = NULL;
+  dt_nadam_options c_opts = DT_NADAM_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.beta1 = options->beta1;
+  c_opts.beta2 = options->beta2;
+  c_opts.eps = options->eps;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.momentum_decay = options->momentum_decay;
+  c_opts.decoupled_weight_decay = options->decoupled_weight_decay;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_nadam(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_nadam(...) T_optim_nadam_with_(__VA_ARGS__, )
+#define T_optim_nadam_with_(params, ...) \
+  T_OPTIONS_(optim_nadam, \
+    T_do_optim_nadam(params, &T_optim_nadam_o), __VA_ARGS__)
+
+/** T_optim_radam(params: tensor[], .lr: f64 = 0.001, .beta1: f64 = 0.9, .beta2: f64 = 0.999, .eps:
+ *     f64 = 1e-08, .weight_decay: f64 = 0.0, .decoupled_weight_decay: bool = false, .maximize:
+ *     bool = false)
+ * Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam. */
+typedef struct {
+  double lr;
+  double beta1;
+  double beta2;
+  double eps;
+  double weight_decay;
+  int decoupled_weight_decay;
+  int maximize;
+} T_optim_radam_options;
+static inline T_optim_radam_options T_optim_radam_defaults(void) {
+  T_optim_radam_options options = {0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_radam(
+    T_Tensors params, const T_optim_radam_options *options) {
+  dt_optimizer *result = NULL;
+  dt_radam_options c_opts = DT_RADAM_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.beta1 = options->beta1;
+  c_opts.beta2 = options->beta2;
+  c_opts.eps = options->eps;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.decoupled_weight_decay = options->decoupled_weight_decay;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_radam(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_radam(...) T_optim_radam_with_(__VA_ARGS__, )
+#define T_optim_radam_with_(params, ...) \
+  T_OPTIONS_(optim_radam, \
+    T_do_optim_radam(params, &T_optim_radam_o), __VA_ARGS__)
+
+/** T_optim_asgd(params: tensor[], .lr: f64 = 0.01, .lambd: f64 = 0.0001, .alpha: f64 = 0.75, .t0:
+ *     f64 = 1000000.0, .weight_decay: f64 = 0.0, .maximize: bool = false)
+ * Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as torch.optim.ASGD. */
+typedef struct {
+  double lr;
+  double lambd;
+  double alpha;
+  double t0;
+  double weight_decay;
+  int maximize;
+} T_optim_asgd_options;
+static inline T_optim_asgd_options T_optim_asgd_defaults(void) {
+  T_optim_asgd_options options = {0.01, 0.0001, 0.75, 1000000.0, 0.0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_asgd(T_Tensors params, const T_optim_asgd_options *options) {
+  dt_optimizer *result = NULL;
+  dt_asgd_options c_opts = DT_ASGD_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.lambd = options->lambd;
+  c_opts.alpha = options->alpha;
+  c_opts.t0 = options->t0;
+  c_opts.weight_decay = options->weight_decay;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_asgd(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_asgd(...) T_optim_asgd_with_(__VA_ARGS__, )
+#define T_optim_asgd_with_(params, ...) \
+  T_OPTIONS_(optim_asgd, \
+    T_do_optim_asgd(params, &T_optim_asgd_o), __VA_ARGS__)
+
+/** T_optim_rprop(params: tensor[], .lr: f64 = 0.01, .etaminus: f64 = 0.5, .etaplus: f64 = 1.2,
+ *     .step_size_min: f64 = 1e-06, .step_size_max: f64 = 50.0, .maximize: bool = false)
+ * Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop. */
+typedef struct {
+  double lr;
+  double etaminus;
+  double etaplus;
+  double step_size_min;
+  double step_size_max;
+  int maximize;
+} T_optim_rprop_options;
+static inline T_optim_rprop_options T_optim_rprop_defaults(void) {
+  T_optim_rprop_options options = {0.01, 0.5, 1.2, 1e-06, 50.0, 0};
+  return options;
+}
+static inline dt_optimizer *T_do_optim_rprop(
+    T_Tensors params, const T_optim_rprop_options *options) {
+  dt_optimizer *result = NULL;
+  dt_rprop_options c_opts = DT_RPROP_OPTIONS_INIT;
+  c_opts.lr = options->lr;
+  c_opts.etaminus = options->etaminus;
+  c_opts.etaplus = options->etaplus;
+  c_opts.step_size_min = options->step_size_min;
+  c_opts.step_size_max = options->step_size_max;
+  c_opts.maximize = options->maximize;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_rprop(params.p, params.n, &c_opts, &result));
+  return T_own_optimizer_(result);
+}
+#define T_optim_rprop(...) T_optim_rprop_with_(__VA_ARGS__, )
+#define T_optim_rprop_with_(params, ...) \
+  T_OPTIONS_(optim_rprop, \
+    T_do_optim_rprop(params, &T_optim_rprop_o), __VA_ARGS__)
+
 /** T_backward(input: tensor, .gradient: tensor? = absent, .retain_graph: bool? = absent,
  *     .create_graph: bool = false, .inputs: tensor[]? = absent)
  * Adds gradients with respect to the leaves to their .grad. If it fails, some of them may have
@@ -3677,110 +4064,6 @@ static inline dt_tensor *T_do_embedding(
   T_OPTIONS_(embedding, \
     T_do_embedding(input, weight, &T_embedding_o), __VA_ARGS__)
 
-/** T_optim_sgd(params: tensor[], .lr: f64 = 0.001, .momentum: f64 = 0.0, .dampening: f64 = 0.0,
- *     .weight_decay: f64 = 0.0, .nesterov: bool = false, .maximize: bool = false)
- * Stochastic gradient descent with momentum, as torch.optim.SGD. */
-typedef struct {
-  double lr;
-  double momentum;
-  double dampening;
-  double weight_decay;
-  int nesterov;
-  int maximize;
-} T_optim_sgd_options;
-static inline T_optim_sgd_options T_optim_sgd_defaults(void) {
-  T_optim_sgd_options options = {0.001, 0.0, 0.0, 0.0, 0, 0};
-  return options;
-}
-static inline dt_optimizer *T_do_optim_sgd(T_Tensors params, const T_optim_sgd_options *options) {
-  dt_optimizer *result = NULL;
-  dt_sgd_options c_opts = DT_SGD_OPTIONS_INIT;
-  c_opts.lr = options->lr;
-  c_opts.momentum = options->momentum;
-  c_opts.dampening = options->dampening;
-  c_opts.weight_decay = options->weight_decay;
-  c_opts.nesterov = options->nesterov;
-  c_opts.maximize = options->maximize;
-  if (T_stopped_()) return result;
-  T_check(dt_optim_sgd(params.p, params.n, &c_opts, &result));
-  return T_own_optimizer_(result);
-}
-#define T_optim_sgd(...) T_optim_sgd_with_(__VA_ARGS__, )
-#define T_optim_sgd_with_(params, ...) \
-  T_OPTIONS_(optim_sgd, \
-    T_do_optim_sgd(params, &T_optim_sgd_o), __VA_ARGS__)
-
-/** T_optim_adam(params: tensor[], .lr: f64 = 0.001, .beta1: f64 = 0.9, .beta2: f64 = 0.999, .eps:
- *     f64 = 1e-08, .weight_decay: f64 = 0.0, .amsgrad: bool = false, .maximize: bool = false)
- * Adam (arXiv 1412.6980), as torch.optim.Adam. */
-typedef struct {
-  double lr;
-  double beta1;
-  double beta2;
-  double eps;
-  double weight_decay;
-  int amsgrad;
-  int maximize;
-} T_optim_adam_options;
-static inline T_optim_adam_options T_optim_adam_defaults(void) {
-  T_optim_adam_options options = {0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0};
-  return options;
-}
-static inline dt_optimizer *T_do_optim_adam(T_Tensors params, const T_optim_adam_options *options) {
-  dt_optimizer *result = NULL;
-  dt_adam_options c_opts = DT_ADAM_OPTIONS_INIT;
-  c_opts.lr = options->lr;
-  c_opts.beta1 = options->beta1;
-  c_opts.beta2 = options->beta2;
-  c_opts.eps = options->eps;
-  c_opts.weight_decay = options->weight_decay;
-  c_opts.amsgrad = options->amsgrad;
-  c_opts.maximize = options->maximize;
-  if (T_stopped_()) return result;
-  T_check(dt_optim_adam(params.p, params.n, &c_opts, &result));
-  return T_own_optimizer_(result);
-}
-#define T_optim_adam(...) T_optim_adam_with_(__VA_ARGS__, )
-#define T_optim_adam_with_(params, ...) \
-  T_OPTIONS_(optim_adam, \
-    T_do_optim_adam(params, &T_optim_adam_o), __VA_ARGS__)
-
-/** T_optim_adamw(params: tensor[], .lr: f64 = 0.001, .beta1: f64 = 0.9, .beta2: f64 = 0.999, .eps:
- *     f64 = 1e-08, .weight_decay: f64 = 0.01, .amsgrad: bool = false, .maximize: bool = false)
- * Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW. */
-typedef struct {
-  double lr;
-  double beta1;
-  double beta2;
-  double eps;
-  double weight_decay;
-  int amsgrad;
-  int maximize;
-} T_optim_adamw_options;
-static inline T_optim_adamw_options T_optim_adamw_defaults(void) {
-  T_optim_adamw_options options = {0.001, 0.9, 0.999, 1e-08, 0.01, 0, 0};
-  return options;
-}
-static inline dt_optimizer *T_do_optim_adamw(
-    T_Tensors params, const T_optim_adamw_options *options) {
-  dt_optimizer *result = NULL;
-  dt_adamw_options c_opts = DT_ADAMW_OPTIONS_INIT;
-  c_opts.lr = options->lr;
-  c_opts.beta1 = options->beta1;
-  c_opts.beta2 = options->beta2;
-  c_opts.eps = options->eps;
-  c_opts.weight_decay = options->weight_decay;
-  c_opts.amsgrad = options->amsgrad;
-  c_opts.maximize = options->maximize;
-  if (T_stopped_()) return result;
-  T_check(dt_optim_adamw(params.p, params.n, &c_opts, &result));
-  return T_own_optimizer_(result);
-}
-#define T_optim_adamw(...) T_optim_adamw_with_(__VA_ARGS__, )
-#define T_optim_adamw_with_(params, ...) \
-  T_OPTIONS_(optim_adamw, \
-    T_do_optim_adamw(params, &T_optim_adamw_o), __VA_ARGS__)
-
 /** T_optimizer_step(self: optimizer)
  * Updates every parameter that has a gradient. After an error earlier groups are updated, later
  * ones are not. */
@@ -3999,37 +4282,30 @@ static inline dt_tensor *T_do_clip_grad_norm_(
   T_OPTIONS_(clip_grad_norm_, \
     T_do_clip_grad_norm_(params, max_norm, &T_clip_grad_norm__o), __VA_ARGS__)
 
-/** T_sgd_step(params: tensor[], grads: tensor[], momentum_buffers: tensor[], lr: operand, momentum:
- *     f64, dampening: f64, weight_decay: f64, nesterov: bool, maximize: bool, first_step: bool)
- * One SGD step over lists of tensors, in place. */
-static inline dt_status T_do_sgd_step(
-    T_Tensors params, T_Tensors grads, T_Tensors momentum_buffers, T_Operand lr, double momentum,
-    double dampening, double weight_decay, int nesterov, int maximize, int first_step) {
+/** T_optimizer_update(optimizer: str, params: tensor[], grads: tensor[], states: tensor?[], lr:
+ *     operand, settings: f64[], .first: bool = false)
+ * One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
+ * whose optimizers keep their own state. */
+typedef struct {
+  int first;
+} T_optimizer_update_options;
+static inline T_optimizer_update_options T_optimizer_update_defaults(void) {
+  T_optimizer_update_options options = {0};
+  return options;
+}
+static inline dt_status T_do_optimizer_update(
+    const char *optimizer, T_Tensors params, T_Tensors grads, T_Tensors states, T_Operand lr,
+    T_Reals settings, const T_optimizer_update_options *options) {
   if (T_stopped_()) return T_status();
-  T_check(dt_sgd_step(
-    params.p, params.n, grads.p, grads.n, momentum_buffers.p, momentum_buffers.n, lr.tensor,
-    lr.number.kind, lr.number.i, lr.number.f, momentum, dampening, weight_decay, nesterov, maximize,
-    first_step));
+  T_check(dt_optimizer_update(
+    optimizer, params.p, params.n, grads.p, grads.n, states.p, states.n, lr.tensor, lr.number.kind,
+    lr.number.i, lr.number.f, settings.p, settings.n, options->first));
   return T_status();
 }
-#define T_sgd_step(params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov, maximize, first_step) T_do_sgd_step(params, grads, momentum_buffers, T_OP(lr), momentum, dampening, weight_decay, nesterov, maximize, first_step)
-
-/** T_adam_step(params: tensor[], grads: tensor[], exp_avgs: tensor[], exp_avg_sqs: tensor[],
- *     max_exp_avg_sqs: tensor[], steps: tensor[], lr: operand, beta1: f64, beta2: f64, eps: f64,
- *     weight_decay: f64, amsgrad: bool, maximize: bool, decoupled: bool)
- * One Adam or AdamW step over lists of tensors, in place. */
-static inline dt_status T_do_adam_step(
-    T_Tensors params, T_Tensors grads, T_Tensors exp_avgs, T_Tensors exp_avg_sqs,
-    T_Tensors max_exp_avg_sqs, T_Tensors steps, T_Operand lr, double beta1, double beta2,
-    double eps, double weight_decay, int amsgrad, int maximize, int decoupled) {
-  if (T_stopped_()) return T_status();
-  T_check(dt_adam_step(
-    params.p, params.n, grads.p, grads.n, exp_avgs.p, exp_avgs.n, exp_avg_sqs.p, exp_avg_sqs.n,
-    max_exp_avg_sqs.p, max_exp_avg_sqs.n, steps.p, steps.n, lr.tensor, lr.number.kind, lr.number.i,
-    lr.number.f, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled));
-  return T_status();
-}
-#define T_adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled) T_do_adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, T_OP(lr), beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled)
+#define T_optimizer_update(...) T_optimizer_update_with_(__VA_ARGS__, )
+#define T_optimizer_update_with_(optimizer, params, grads, states, lr, settings, ...) \
+  T_OPTIONS_(optimizer_update, \
+    T_do_optimizer_update(optimizer, params, grads, states, T_OP(lr), settings, &T_optimizer_update_o), __VA_ARGS__)
 
 /** T_neg(input: tensor)
  * Negative of each element. */

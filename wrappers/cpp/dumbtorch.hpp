@@ -917,58 +917,6 @@ struct DataLoaderOptions {
   Generator generator;
 };
 
-// Settings of SGD.
-struct SgdOptions {
-  // Learning rate.
-  double lr = 0.001;
-  // Factor of the velocity that is kept.
-  double momentum = 0.0;
-  // How much of a new gradient is left out of the velocity.
-  double dampening = 0.0;
-  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
-  double weight_decay = 0.0;
-  // Nesterov's momentum.
-  bool nesterov = false;
-  // Go up the gradient instead of down.
-  bool maximize = false;
-};
-
-// Settings of Adam.
-struct AdamOptions {
-  // Learning rate.
-  double lr = 0.001;
-  // Decay of the mean of the gradient.
-  double beta1 = 0.9;
-  // Decay of the mean of its square.
-  double beta2 = 0.999;
-  // Added to the denominator.
-  double eps = 1e-08;
-  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
-  double weight_decay = 0.0;
-  // Divide by the largest mean square so far (arXiv 1904.09237).
-  bool amsgrad = false;
-  // Go up the gradient instead of down.
-  bool maximize = false;
-};
-
-// Settings of AdamW.
-struct AdamwOptions {
-  // Learning rate.
-  double lr = 0.001;
-  // Decay of the mean of the gradient.
-  double beta1 = 0.9;
-  // Decay of the mean of its square.
-  double beta2 = 0.999;
-  // Added to the denominator.
-  double eps = 1e-08;
-  // Factor of the L2 penalty; for AdamW, of the decoupled decay.
-  double weight_decay = 0.01;
-  // Divide by the largest mean square so far (arXiv 1904.09237).
-  bool amsgrad = false;
-  // Go up the gradient instead of down.
-  bool maximize = false;
-};
-
 // Named arguments of dt_nn_linear.
 struct NnLinearOptions {
   // Whether there is a bias.
@@ -1213,6 +1161,194 @@ struct NnBceWithLogitsLossOptions {
   Reduction reduction = Reduction::kMean;
   // A factor for the positive part, or absent.
   Tensor pos_weight;
+};
+
+// Settings of SGD.
+struct SgdOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Factor of the velocity that is kept.
+  double momentum = 0.0;
+  // How much of a new gradient is left out of the velocity.
+  double dampening = 0.0;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Nesterov's momentum.
+  bool nesterov = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adam.
+struct AdamOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Divide by the largest mean square so far (arXiv 1904.09237).
+  bool amsgrad = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+  // Shrink the parameters instead of adding to the gradients (arXiv 1711.05101).
+  bool decoupled_weight_decay = false;
+};
+
+// Settings of AdamW.
+struct AdamwOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the decoupled decay.
+  double weight_decay = 0.01;
+  // Divide by the largest mean square so far (arXiv 1904.09237).
+  bool amsgrad = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of RMSprop.
+struct RmspropOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // Decay of the mean of the squared gradient.
+  double alpha = 0.99;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Factor of the velocity that is kept.
+  double momentum = 0.0;
+  // Divide by an estimate of the gradient's variance instead of its square.
+  bool centered = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adagrad.
+struct AdagradOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // How fast the learning rate falls.
+  double lr_decay = 0.0;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // What the sums of squares begin with.
+  double initial_accumulator_value = 0.0;
+  // Added to a denominator.
+  double eps = 1e-10;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adadelta.
+struct AdadeltaOptions {
+  // Learning rate.
+  double lr = 1.0;
+  // Decay of the means of squares.
+  double rho = 0.9;
+  // Added to a denominator.
+  double eps = 1e-06;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Adamax.
+struct AdamaxOptions {
+  // Learning rate.
+  double lr = 0.002;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the gradient's largest size.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of NAdam.
+struct NadamOptions {
+  // Learning rate.
+  double lr = 0.002;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // How fast the momentum grows to beta1.
+  double momentum_decay = 0.004;
+  // Shrink the parameters instead of adding to the gradients (arXiv 1711.05101).
+  bool decoupled_weight_decay = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of RAdam.
+struct RadamOptions {
+  // Learning rate.
+  double lr = 0.001;
+  // Decay of the mean of the gradient.
+  double beta1 = 0.9;
+  // Decay of the mean of its square.
+  double beta2 = 0.999;
+  // Added to a denominator.
+  double eps = 1e-08;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Shrink the parameters instead of adding to the gradients (arXiv 1711.05101).
+  bool decoupled_weight_decay = false;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of ASGD.
+struct AsgdOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // Decay of the parameters.
+  double lambd = 0.0001;
+  // Power with which the learning rate falls.
+  double alpha = 0.75;
+  // The step at which averaging begins.
+  double t0 = 1000000.0;
+  // Factor of the L2 penalty.
+  double weight_decay = 0.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
+};
+
+// Settings of Rprop.
+struct RpropOptions {
+  // Learning rate.
+  double lr = 0.01;
+  // What a step size is multiplied by when the gradient has changed its sign.
+  double etaminus = 0.5;
+  // What it is multiplied by when it has not.
+  double etaplus = 1.2;
+  // The smallest step size.
+  double step_size_min = 1e-06;
+  // The largest step size.
+  double step_size_max = 50.0;
+  // Go up the gradient instead of down.
+  bool maximize = false;
 };
 
 struct LoadSafetensorsBytesResult {
@@ -3458,6 +3594,170 @@ inline Module Sequential() {
 
 }  // namespace nn
 
+namespace optim {
+
+// Stochastic gradient descent with momentum, as torch.optim.SGD.
+inline Optimizer SGD(const TensorRefs& params, const SgdOptions& opts = {}) {
+  dt_sgd_options opts_c = DT_SGD_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.momentum = opts.momentum;
+  opts_c.dampening = opts.dampening;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.nesterov = opts.nesterov;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_sgd(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Adam (arXiv 1412.6980), as torch.optim.Adam.
+inline Optimizer Adam(const TensorRefs& params, const AdamOptions& opts = {}) {
+  dt_adam_options opts_c = DT_ADAM_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.beta1 = opts.beta1;
+  opts_c.beta2 = opts.beta2;
+  opts_c.eps = opts.eps;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.amsgrad = opts.amsgrad;
+  opts_c.maximize = opts.maximize;
+  opts_c.decoupled_weight_decay = opts.decoupled_weight_decay;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_adam(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
+inline Optimizer AdamW(const TensorRefs& params, const AdamwOptions& opts = {}) {
+  dt_adamw_options opts_c = DT_ADAMW_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.beta1 = opts.beta1;
+  opts_c.beta2 = opts.beta2;
+  opts_c.eps = opts.eps;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.amsgrad = opts.amsgrad;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_adamw(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
+inline Optimizer RMSprop(const TensorRefs& params, const RmspropOptions& opts = {}) {
+  dt_rmsprop_options opts_c = DT_RMSPROP_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.alpha = opts.alpha;
+  opts_c.eps = opts.eps;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.momentum = opts.momentum;
+  opts_c.centered = opts.centered;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_rmsprop(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
+inline Optimizer Adagrad(const TensorRefs& params, const AdagradOptions& opts = {}) {
+  dt_adagrad_options opts_c = DT_ADAGRAD_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.lr_decay = opts.lr_decay;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.initial_accumulator_value = opts.initial_accumulator_value;
+  opts_c.eps = opts.eps;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_adagrad(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
+inline Optimizer Adadelta(const TensorRefs& params, const AdadeltaOptions& opts = {}) {
+  dt_adadelta_options opts_c = DT_ADADELTA_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.rho = opts.rho;
+  opts_c.eps = opts.eps;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_adadelta(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
+inline Optimizer Adamax(const TensorRefs& params, const AdamaxOptions& opts = {}) {
+  dt_adamax_options opts_c = DT_ADAMAX_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.beta1 = opts.beta1;
+  opts_c.beta2 = opts.beta2;
+  opts_c.eps = opts.eps;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_adamax(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
+inline Optimizer NAdam(const TensorRefs& params, const NadamOptions& opts = {}) {
+  dt_nadam_options opts_c = DT_NADAM_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.beta1 = opts.beta1;
+  opts_c.beta2 = opts.beta2;
+  opts_c.eps = opts.eps;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.momentum_decay = opts.momentum_decay;
+  opts_c.decoupled_weight_decay = opts.decoupled_weight_decay;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_nadam(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
+inline Optimizer RAdam(const TensorRefs& params, const RadamOptions& opts = {}) {
+  dt_radam_options opts_c = DT_RADAM_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.beta1 = opts.beta1;
+  opts_c.beta2 = opts.beta2;
+  opts_c.eps = opts.eps;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.decoupled_weight_decay = opts.decoupled_weight_decay;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_radam(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as torch.optim.ASGD.
+inline Optimizer ASGD(const TensorRefs& params, const AsgdOptions& opts = {}) {
+  dt_asgd_options opts_c = DT_ASGD_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.lambd = opts.lambd;
+  opts_c.alpha = opts.alpha;
+  opts_c.t0 = opts.t0;
+  opts_c.weight_decay = opts.weight_decay;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_asgd(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+// Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
+inline Optimizer Rprop(const TensorRefs& params, const RpropOptions& opts = {}) {
+  dt_rprop_options opts_c = DT_RPROP_OPTIONS_INIT;
+  opts_c.lr = opts.lr;
+  opts_c.etaminus = opts.etaminus;
+  opts_c.etaplus = opts.etaplus;
+  opts_c.step_size_min = opts.step_size_min;
+  opts_c.step_size_max = opts.step_size_max;
+  opts_c.maximize = opts.maximize;
+  dt_optimizer* out = nullptr;
+  detail::check(dt_optim_rprop(params.data(), params.size(), &opts_c, &out));
+  return dumbtorch::Optimizer(out);
+}
+
+}  // namespace optim
+
 namespace autograd {
 
 // backward from several tensors at once.
@@ -4011,28 +4311,15 @@ inline Tensor log_softmax(
   return input.log_softmax(dim, dtype);
 }
 
-// One SGD step over lists of tensors, in place.
-inline void sgd_step(
-    const TensorRefs& params, const TensorRefs& grads, const TensorRefs& momentum_buffers,
-    const Operand& lr, double momentum, double dampening, double weight_decay, bool nesterov,
-    bool maximize, bool first_step) {
-  detail::check(dt_sgd_step(
-    params.data(), params.size(), grads.data(), grads.size(), momentum_buffers.data(),
-    momentum_buffers.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
-    momentum, dampening, weight_decay, nesterov, maximize, first_step));
-}
-
-// One Adam or AdamW step over lists of tensors, in place.
-inline void adam_step(
-    const TensorRefs& params, const TensorRefs& grads, const TensorRefs& exp_avgs,
-    const TensorRefs& exp_avg_sqs, const TensorRefs& max_exp_avg_sqs, const TensorRefs& steps,
-    const Operand& lr, double beta1, double beta2, double eps, double weight_decay, bool amsgrad,
-    bool maximize, bool decoupled) {
-  detail::check(dt_adam_step(
-    params.data(), params.size(), grads.data(), grads.size(), exp_avgs.data(), exp_avgs.size(),
-    exp_avg_sqs.data(), exp_avg_sqs.size(), max_exp_avg_sqs.data(), max_exp_avg_sqs.size(),
-    steps.data(), steps.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
-    beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled));
+// One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
+// whose optimizers keep their own state.
+inline void optimizer_update(
+    const std::string& optimizer, const TensorRefs& params, const TensorRefs& grads,
+    const TensorRefs& states, const Operand& lr, const Reals& settings, bool first = false) {
+  detail::check(dt_optimizer_update(
+    detail::text(optimizer), params.data(), params.size(), grads.data(), grads.size(),
+    states.data(), states.size(), lr.tensor(), lr.number().kind(), lr.number().i(), lr.number().f(),
+    settings.data(), settings.size(), first));
 }
 
 inline Tensor neg(const Tensor& input) {
@@ -5062,54 +5349,6 @@ inline Tensor gelu(const Tensor& input, Approximate approximate = Approximate::k
 }
 
 }  // namespace functional
-
-namespace optim {
-
-// Stochastic gradient descent with momentum, as torch.optim.SGD.
-inline Optimizer SGD(const TensorRefs& params, const SgdOptions& opts = {}) {
-  dt_sgd_options opts_c = DT_SGD_OPTIONS_INIT;
-  opts_c.lr = opts.lr;
-  opts_c.momentum = opts.momentum;
-  opts_c.dampening = opts.dampening;
-  opts_c.weight_decay = opts.weight_decay;
-  opts_c.nesterov = opts.nesterov;
-  opts_c.maximize = opts.maximize;
-  dt_optimizer* out = nullptr;
-  detail::check(dt_optim_sgd(params.data(), params.size(), &opts_c, &out));
-  return dumbtorch::Optimizer(out);
-}
-
-// Adam (arXiv 1412.6980), as torch.optim.Adam.
-inline Optimizer Adam(const TensorRefs& params, const AdamOptions& opts = {}) {
-  dt_adam_options opts_c = DT_ADAM_OPTIONS_INIT;
-  opts_c.lr = opts.lr;
-  opts_c.beta1 = opts.beta1;
-  opts_c.beta2 = opts.beta2;
-  opts_c.eps = opts.eps;
-  opts_c.weight_decay = opts.weight_decay;
-  opts_c.amsgrad = opts.amsgrad;
-  opts_c.maximize = opts.maximize;
-  dt_optimizer* out = nullptr;
-  detail::check(dt_optim_adam(params.data(), params.size(), &opts_c, &out));
-  return dumbtorch::Optimizer(out);
-}
-
-// Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
-inline Optimizer AdamW(const TensorRefs& params, const AdamwOptions& opts = {}) {
-  dt_adamw_options opts_c = DT_ADAMW_OPTIONS_INIT;
-  opts_c.lr = opts.lr;
-  opts_c.beta1 = opts.beta1;
-  opts_c.beta2 = opts.beta2;
-  opts_c.eps = opts.eps;
-  opts_c.weight_decay = opts.weight_decay;
-  opts_c.amsgrad = opts.amsgrad;
-  opts_c.maximize = opts.maximize;
-  dt_optimizer* out = nullptr;
-  detail::check(dt_optim_adamw(params.data(), params.size(), &opts_c, &out));
-  return dumbtorch::Optimizer(out);
-}
-
-}  // namespace optim
 
 namespace optim::lr_scheduler {
 

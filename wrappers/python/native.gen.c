@@ -398,6 +398,155 @@ static int64_t py_nn_bce_with_logits_loss(int64_t weight, int32_t reduction, int
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize) {
+  dt_sgd_options opts_options = DT_SGD_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.momentum = momentum;
+  opts_options.dampening = dampening;
+  opts_options.weight_decay = weight_decay;
+  opts_options.nesterov = nesterov;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_sgd((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_adam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize, int32_t decoupled_weight_decay) {
+  dt_adam_options opts_options = DT_ADAM_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.beta1 = beta1;
+  opts_options.beta2 = beta2;
+  opts_options.eps = eps;
+  opts_options.weight_decay = weight_decay;
+  opts_options.amsgrad = amsgrad;
+  opts_options.maximize = maximize;
+  opts_options.decoupled_weight_decay = decoupled_weight_decay;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_adam((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_adamw(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize) {
+  dt_adamw_options opts_options = DT_ADAMW_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.beta1 = beta1;
+  opts_options.beta2 = beta2;
+  opts_options.eps = eps;
+  opts_options.weight_decay = weight_decay;
+  opts_options.amsgrad = amsgrad;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_adamw((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_rmsprop(const int64_t *params, int64_t params_n, double lr, double alpha, double eps, double weight_decay, double momentum, int32_t centered, int32_t maximize) {
+  dt_rmsprop_options opts_options = DT_RMSPROP_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.alpha = alpha;
+  opts_options.eps = eps;
+  opts_options.weight_decay = weight_decay;
+  opts_options.momentum = momentum;
+  opts_options.centered = centered;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_rmsprop((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_adagrad(const int64_t *params, int64_t params_n, double lr, double lr_decay, double weight_decay, double initial_accumulator_value, double eps, int32_t maximize) {
+  dt_adagrad_options opts_options = DT_ADAGRAD_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.lr_decay = lr_decay;
+  opts_options.weight_decay = weight_decay;
+  opts_options.initial_accumulator_value = initial_accumulator_value;
+  opts_options.eps = eps;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_adagrad((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_adadelta(const int64_t *params, int64_t params_n, double lr, double rho, double eps, double weight_decay, int32_t maximize) {
+  dt_adadelta_options opts_options = DT_ADADELTA_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.rho = rho;
+  opts_options.eps = eps;
+  opts_options.weight_decay = weight_decay;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_adadelta((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_adamax(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t maximize) {
+  dt_adamax_options opts_options = DT_ADAMAX_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.beta1 = beta1;
+  opts_options.beta2 = beta2;
+  opts_options.eps = eps;
+  opts_options.weight_decay = weight_decay;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_adamax((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_nadam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, double momentum_decay, int32_t decoupled_weight_decay, int32_t maximize) {
+  dt_nadam_options opts_options = DT_NADAM_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.beta1 = beta1;
+  opts_options.beta2 = beta2;
+  opts_options.eps = eps;
+  opts_options.weight_decay = weight_decay;
+  opts_options.momentum_decay = momentum_decay;
+  opts_options.decoupled_weight_decay = decoupled_weight_decay;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_nadam((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_radam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t decoupled_weight_decay, int32_t maximize) {
+  dt_radam_options opts_options = DT_RADAM_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.beta1 = beta1;
+  opts_options.beta2 = beta2;
+  opts_options.eps = eps;
+  opts_options.weight_decay = weight_decay;
+  opts_options.decoupled_weight_decay = decoupled_weight_decay;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_radam((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_asgd(const int64_t *params, int64_t params_n, double lr, double lambd, double alpha, double t0, double weight_decay, int32_t maximize) {
+  dt_asgd_options opts_options = DT_ASGD_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.lambd = lambd;
+  opts_options.alpha = alpha;
+  opts_options.t0 = t0;
+  opts_options.weight_decay = weight_decay;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_asgd((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr, double etaminus, double etaplus, double step_size_min, double step_size_max, int32_t maximize) {
+  dt_rprop_options opts_options = DT_RPROP_OPTIONS_INIT;
+  opts_options.lr = lr;
+  opts_options.etaminus = etaminus;
+  opts_options.etaplus = etaplus;
+  opts_options.step_size_min = step_size_min;
+  opts_options.step_size_max = step_size_max;
+  opts_options.maximize = maximize;
+  dt_optimizer *out = NULL;
+  (void)!dt_optim_rprop((dt_tensor *const *)params, params_n, &opts_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
@@ -1283,47 +1432,6 @@ static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_g
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize) {
-  dt_sgd_options opts_options = DT_SGD_OPTIONS_INIT;
-  opts_options.lr = lr;
-  opts_options.momentum = momentum;
-  opts_options.dampening = dampening;
-  opts_options.weight_decay = weight_decay;
-  opts_options.nesterov = nesterov;
-  opts_options.maximize = maximize;
-  dt_optimizer *out = NULL;
-  (void)!dt_optim_sgd((dt_tensor *const *)params, params_n, &opts_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_optim_adam(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize) {
-  dt_adam_options opts_options = DT_ADAM_OPTIONS_INIT;
-  opts_options.lr = lr;
-  opts_options.beta1 = beta1;
-  opts_options.beta2 = beta2;
-  opts_options.eps = eps;
-  opts_options.weight_decay = weight_decay;
-  opts_options.amsgrad = amsgrad;
-  opts_options.maximize = maximize;
-  dt_optimizer *out = NULL;
-  (void)!dt_optim_adam((dt_tensor *const *)params, params_n, &opts_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_optim_adamw(const int64_t *params, int64_t params_n, double lr, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize) {
-  dt_adamw_options opts_options = DT_ADAMW_OPTIONS_INIT;
-  opts_options.lr = lr;
-  opts_options.beta1 = beta1;
-  opts_options.beta2 = beta2;
-  opts_options.eps = eps;
-  opts_options.weight_decay = weight_decay;
-  opts_options.amsgrad = amsgrad;
-  opts_options.maximize = maximize;
-  dt_optimizer *out = NULL;
-  (void)!dt_optim_adamw((dt_tensor *const *)params, params_n, &opts_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
 static int32_t py_optimizer_step(int64_t self) {
   return dt_optimizer_step((dt_optimizer *)(intptr_t)self);
 }
@@ -1401,12 +1509,8 @@ static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, doubl
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sgd_step(const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *momentum_buffers, int64_t momentum_buffers_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize, int32_t first_step) {
-  return dt_sgd_step((dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)momentum_buffers, momentum_buffers_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, momentum, dampening, weight_decay, nesterov, maximize, first_step);
-}
-
-static int32_t py_adam_step(const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *exp_avgs, int64_t exp_avgs_n, const int64_t *exp_avg_sqs, int64_t exp_avg_sqs_n, const int64_t *max_exp_avg_sqs, int64_t max_exp_avg_sqs_n, const int64_t *steps, int64_t steps_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, double beta1, double beta2, double eps, double weight_decay, int32_t amsgrad, int32_t maximize, int32_t decoupled) {
-  return dt_adam_step((dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)exp_avgs, exp_avgs_n, (dt_tensor *const *)exp_avg_sqs, exp_avg_sqs_n, (dt_tensor *const *)max_exp_avg_sqs, max_exp_avg_sqs_n, (dt_tensor *const *)steps, steps_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled);
+static int32_t py_optimizer_update(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, int32_t first) {
+  return dt_optimizer_update(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first);
 }
 
 static int64_t py_neg(int64_t input) {

@@ -159,12 +159,13 @@ static int64_t py_rate_device(const int64_t* params, int64_t n) {
   return (int64_t)DT_DEVICE_TYPE_CPU << 32;
 }
 
-/* SGD without momentum over the parameters that have a gradient: the step of the smallest networks,
- * where what Python does in between would cost more than the arithmetic. */
-static int32_t py_sgd_update(const int64_t* params, int64_t n, int64_t lr, int32_t lr_kind,
-                             int64_t lr_i, double lr_f, double weight_decay, int32_t maximize) {
+/* A step of an optimizer that keeps no state, over the parameters that have a gradient: the step of
+ * the smallest networks, where what Python does in between would cost more than the arithmetic. */
+static int32_t py_stateless_update(const char* optimizer, const int64_t* params, int64_t n,
+                                   int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f,
+                                   const double* settings, int64_t settings_n) {
   int64_t* const kept = (int64_t*)malloc(2 * (size_t)(n + 1) * sizeof *kept);
-  if (!kept) return dt_error_set(DT_STATUS_OUT_OF_MEMORY, "sgd: out of memory");
+  if (!kept) return dt_error_set(DT_STATUS_OUT_OF_MEMORY, "optimizer_update: out of memory");
   int64_t* const grads = kept + n + 1;
   dt_status status = py_grads(params, n, grads) < 0 ? dt_error_code() : 0;
   int64_t count = 0;
@@ -174,9 +175,9 @@ static int32_t py_sgd_update(const int64_t* params, int64_t n, int64_t lr, int32
     grads[count++] = grads[i];
   }
   if (!status) {
-    status = dt_sgd_step((dt_tensor* const*)kept, count, (dt_tensor* const*)grads, count, NULL, 0,
-                         (dt_tensor*)(intptr_t)lr, lr_kind, lr_i, lr_f, 0.0, 0.0, weight_decay, 0,
-                         maximize, 0);
+    status = dt_optimizer_update(optimizer, (dt_tensor* const*)kept, count,
+                                 (dt_tensor* const*)grads, count, NULL, 0, (dt_tensor*)(intptr_t)lr,
+                                 lr_kind, lr_i, lr_f, settings, settings_n, 0);
     py_release_all(grads, count);
   }
   free(kept);

@@ -6,6 +6,7 @@ import dumbtorch
 import torch
 
 from .arguments import argument
+from .known import avoided
 from .program import Program, Refused
 from .schema import SCHEMA, Function
 
@@ -74,6 +75,8 @@ def call(p: Program, f: Function, target: str = "") -> None:
         text = target if target and not words else argument(p, f.name, arg, given)
         words[arg.name] = text
         given[arg.name] = p.value(text)
+    if f.inplace and avoided(f.name, given):
+        raise Refused("it is known to differ")
     caller = p.rng.choice(CALLERS[f.name])
     text = _write(p, f, caller, words)
     if f.name in UNWRITTEN:

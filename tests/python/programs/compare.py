@@ -122,10 +122,12 @@ class _Run:
         self.versions: dict[str, tuple[int, int]] = {}
         self.precision = "float64"
         self.statement, self.line = "", 0
+        self.history: list[str] = []
 
     def statements(self, body: list[ast.stmt]) -> None:
         for node in body:
             self.statement, self.line = ast.unparse(node), node.lineno
+            self.history.append(self.statement)
             if isinstance(node, ast.With):  # what is in a block is compared one by one, too
                 manager = compile(ast.Expression(node.items[0].context_expr), "<program>", "eval")
                 with eval(manager, self.ours), eval(manager, self.theirs):
@@ -150,12 +152,14 @@ class _Run:
         texts = [f"{type(e).__name__}: {e}" if e else "no error" for e in (ours, theirs)]
         if (ours is None) != (theirs is None):
             self._differ("raised", *texts)
-        elif ours is None:
+        if ours is None:
             return
-        elif self.settings.errors != "raised" and type(ours).__name__ != type(theirs).__name__:
+        if self.settings.errors != "raised" and type(ours).__name__ != type(theirs).__name__:
             self._differ("error type", *texts)
-        elif self.settings.errors == "text" and not _same_sentence(*texts):
+        if self.settings.errors == "text" and not _same_sentence(*texts):
             self._differ("error text", *texts)
+        if re.search(r"\b(backward|grad)\(", self.statement):
+            raise _Stopped  # how far a backward came before it failed is nobody's promise
 
     def look(self, used: Iterable[str] | None = None) -> None:
         """Compares all values, and everything else of what a statement used (None: of everything). What a statement
@@ -195,7 +199,11 @@ class _Run:
         text = f"{aspect} {place}\n{self.statement}\n{ours}\n{theirs}"
         if any(re.search(pattern, text) for pattern in self.settings.ignored):
             raise _Stopped
-        why = known(Case(difference, self.settings.device, getattr(pair, "theirs", None)))
+        tensor = getattr(pair, "theirs", None)
+        history = "\n".join(self.history)
+        why = known(
+            Case(difference, history, self.settings.device, torch.is_grad_enabled(), tensor)
+        )
         if why is None:
             raise _Differ(difference)
         if why.final:

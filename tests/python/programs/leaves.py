@@ -18,12 +18,14 @@ SPECIAL = {
 }
 
 
-def leaf(rng: random.Random, shape, dtype: str, values: str = "", layout: str = "") -> str:
+def leaf(rng: random.Random, shape, dtype: str, values: str = "", trained: bool = False) -> str:
     """An expression for a tensor. `values` is what may be in it: "" (anything), "unit" (0 to 1), "positive", "mask", or
-    a number n (whole numbers below n)."""
-    layout = layout or _layout(rng, len(shape), math.prod(shape))
+    a number n (whole numbers below n). Trained ones require grad."""
+    layout = _layout(rng, len(shape), math.prod(shape))
     stored, suffix = _stored(rng, tuple(shape), layout)
-    return _spell(rng, stored, dtype, values or _flavour(rng, dtype)) + suffix
+    text = _spell(rng, stored, dtype, values or _flavour(rng, dtype)) + suffix
+    # Not a view that is made to require grad: PyTorch loses those.
+    return text + (".data" if suffix else "") + ".requires_grad_()" if trained else text
 
 
 def number(rng: random.Random, dtype: str = "float32", values: str = "") -> str:

@@ -86,9 +86,8 @@ class Program:
     def new(self, shape=None, dtype=None, values="", fits=lambda x: True) -> str:
         for _ in range(8):
             kind = dtype or self.dtype()
-            text = leaf(self.rng, self.shape() if shape is None else shape, kind, values)
-            if kind in FLOATS and values != "fixed" and self.chance(0.45):
-                text += ".requires_grad_()"
+            trained = kind in FLOATS and self.chance(0.45)
+            text = leaf(self.rng, self.shape() if shape is None else shape, kind, values, trained)
             if fits(eval(text, self.names)):
                 return self.assign(text)[0]
         raise Refused("no new tensor fits")

@@ -117,7 +117,10 @@ def _(p, given):
 
 @rule("index_put.values", "index_put_.values")
 def _(p, given):
-    indexed = first(given).detach()[given["indices"]]
+    try:
+        indexed = first(given).detach()[given["indices"]]
+    except IndexError:
+        raise Refused("an index that does not fit") from None
     shape = tuple(indexed.shape)[p.rng.randint(0, indexed.dim()) if p.chance(0.4) else 0 :]
     return p.tensor(shape=shape, dtype=dtype_name(first(given)))
 

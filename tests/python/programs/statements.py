@@ -45,10 +45,14 @@ def arithmetic(p: Program) -> None:
 
 
 def operator_with_number(p: Program) -> None:
-    x, n = p.existing(), number(p.rng, p.choose("float32", "int32", "bool"))
-    sign = p.choose("+", "-", "*", "/", "//", "%", "**", "==", "<", ">=", "&", "|", "^")
-    if p.chance(0.25):
-        p.line(f"{x} {p.choose('+', '-', '*', '/', '**', '//', '%')}= {n}")
+    x, sign = (
+        p.existing(),
+        p.choose("+", "-", "*", "/", "//", "%", "**", "==", "<", ">=", "&", "|", "^"),
+    )
+    # Large powers are a matter of rounding.
+    n = number(p.rng, p.choose("float32", "int32", "bool"), "whole" if sign == "**" else "")
+    if p.chance(0.25) and sign not in ("==", "<", ">="):
+        p.line(f"{x} {sign}= {n}")
     else:
         p.assign(f"{n} {sign} {x}" if p.chance(0.4) else f"{x} {sign} {n}")
 
@@ -160,7 +164,8 @@ def backward(p: Program) -> None:
     if p.chance(0.15):
         options += f", inputs=[{p.existing(needs_grad)}]"
     if p.chance(0.3):
-        gradient = f"t.ones_like({y})" if p.chance(0.5) else like(p, p.value(y))
+        # A copy: PyTorch may make .grad of the tensor itself, which then changes with it.
+        gradient = f"t.ones_like({y})" if p.chance(0.5) else like(p, p.value(y)) + ".clone()"
         p.line(f"{y}.backward({gradient}{options})")
     elif p.chance(0.15):
         z = _outputs(p)
@@ -182,7 +187,9 @@ def grad(p: Program) -> None:
     if p.chance(0.6):
         options += ", allow_unused=True"
     if p.chance(0.3):
-        p.assign(f"t.autograd.grad({y}, [{', '.join(inputs)}], {like(p, p.value(y))}{options})")
+        # A copy: it may be what comes out.
+        gradient = like(p, p.value(y)) + ".clone()"
+        p.assign(f"t.autograd.grad({y}, [{', '.join(inputs)}], {gradient}{options})")
     else:
         p.assign(f"t.autograd.grad({_scalar_of(p, y)}, [{', '.join(inputs)}]{options})")
 
@@ -217,19 +224,24 @@ def remove_hook(p: Program) -> None:
 
 
 def flags(p: Program) -> None:
+    if p.chance(0.4):
+        x = p.existing(lambda x: is_float(x) and not x._is_view())
+        p.line(p.choose(f"{x}.requires_grad_()", f"{x}.requires_grad = True"))
+        return
     x = p.existing(is_float)
-    p.line(p.choose(f"{x}.requires_grad_()", f"{x}.retain_grad()", f"{x}.retain_grad()", f"{x}.requires_grad_(False)",
-                    f"{x}.requires_grad = True", f"{x}.detach_()", f"{x}.grad = None"))  # fmt: skip
+    p.line(p.choose(f"{x}.retain_grad()", f"{x}.retain_grad()", f"{x}.requires_grad_(False)", f"{x}.detach_()",
+                    f"{x}.grad = None"))  # fmt: skip
 
 
 def detached(p: Program) -> None:
     x = p.existing()
-    p.assign(p.choose(f"{x}.detach()", f"{x}.data", f"{x}.clone()", f"{x}.detach().clone()",
+    p.assign(p.choose(f"{x}.detach()", f"{x}.data.clone()", f"{x}.clone()", f"{x}.detach().clone()",
                       f"{x}.detach().requires_grad_()", f"{x}.clone().detach()"))  # fmt: skip
 
 
 def write_data(p: Program) -> None:
-    x = p.existing()
+    """At once: what it does to a graph depends on what ops have kept."""
+    x = p.new()
     p.line(f"{x}.data.{p.choose('fill_(1)', 'zero_()', 'mul_(2)', 'add_(1)', 'neg_()')}")
 
 
@@ -309,7 +321,7 @@ def looked_at(p: Program) -> None:
     x = p.existing()
     p.assign(p.choose(
         f"{x}.tolist()", f"{x}.item()", f"float({x})", f"int({x})", f"bool({x})", f"len({x})", f"{x}.size()",
-        f"{x}.stride()", f"{x}.is_contiguous()", f"{x}.numel()", f"{x}.storage_offset()", f"{x}.dim()",
+        f"{x}.stride()", f"{x}.is_contiguous()", f"{x}.numel()", f"{x}.dim()",
         f"[row.sum() for row in {x}]", f"1 in {x}", f"{x}.nelement()", f"{x}.type()", f"{x}.is_floating_point()",
         f"t.equal({x}, {p.existing()})",
     ))  # fmt: skip
@@ -319,7 +331,7 @@ def copied(p: Program) -> None:
     x = p.existing()
     if "copy" not in p.names:
         p.line("import copy")
-    p.assign(f"copy.{p.choose('copy', 'deepcopy')}({x})")
+    p.assign(f"copy.deepcopy({x})")
 
 
 def extremes_of_two(p: Program) -> None:
@@ -464,4 +476,4 @@ def new_leaf(p: Program) -> None:
 
 
 def new_trainable(p: Program) -> None:
-    p.assign(leaf(p.rng, p.shape(), p.choose(*FLOATS)) + ".requires_grad_()")
+    p.assign(leaf(p.rng, p.shape(), p.choose(*FLOATS), trained=True))

@@ -96,7 +96,7 @@ def values(pair: Pair, tolerance: Callable[[], float]) -> Differing:
     bits and no rounding grows into a difference."""
     ours, theirs = pair.ours, pair.theirs
     if isinstance(theirs, torch.Tensor) and isinstance(ours, dumbtorch.Tensor):
-        a, b = ours.detach().cpu().numpy(), theirs.detach().numpy()
+        a, b = ours.detach().cpu().numpy(), theirs.detach().numpy(force=True)
         if a.shape == b.shape and a.dtype == b.dtype and a.tobytes() != b.tobytes():
             if _close(a, b, tolerance()):
                 b[...] = a
@@ -132,7 +132,7 @@ def largest(x) -> float:
     """The largest finite magnitude in a tensor."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point() or not x.numel():
         return 0.0
-    numbers = np.abs(x.detach().numpy())
+    numbers = np.abs(x.detach().numpy(force=True))
     return float(np.max(numbers, where=np.isfinite(numbers), initial=0.0))
 
 

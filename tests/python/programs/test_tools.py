@@ -111,7 +111,7 @@ def test_planted_faults_are_found_and_reduced(name, fault, aspect, monkeypatch, 
         p for p in map(generate, range(2000)) if re.search(rf"\.{name}\(\)$", p, re.MULTILINE)
     )
     sound = (p for p in programs if compare(p) is None)
-    candidates = [next(sound) for _ in range(3)]
+    candidates = [next(sound) for _ in range(5)]
     monkeypatch.setattr(dt.Tensor, name, fault)
     found = next((p, d) for p in candidates if (d := differs(p)) is not None)
     program, difference = found

@@ -9,7 +9,7 @@ import sys
 
 from . import _ops
 from ._tensor_type import TensorBase
-from ._types import bool_, uint8
+from ._types import bool_, int64, uint8
 
 
 def get(x, index):
@@ -25,6 +25,10 @@ def get(x, index):
 
 def put(x, index, value) -> None:
     """x[index] = value."""
+    if index is False:
+        return
+    if index is True:
+        index = None  # all of a new dimension
     view, indices = _apply(x, index)
     if not isinstance(value, TensorBase):
         value = _value(value, x)
@@ -89,7 +93,7 @@ def _apply(x, index):
             # A truth value is a mask without dimensions: it takes all of a new dimension, or
             # nothing.
             view = _ops.unsqueeze(view, dim)
-            indices.append(_ops.full((1,), item, dtype=bool_, device=x.device))
+            indices.append(_ops.zeros((int(item),), dtype=int64, device=x.device))
             dim += 1
         elif isinstance(item, slice):
             view = _slice(view, dim, item)
@@ -119,9 +123,10 @@ def _item(i):
     if i is None or i is Ellipsis or isinstance(i, (bool, int, slice)):
         return i
     if isinstance(i, TensorBase):
-        if i.ndim == 0 and i.dtype is not uint8 and not i.dtype.is_floating_point:
-            return i.item()  # one index, or one truth value
-        return i
+        if i.ndim or i.dtype.is_floating_point:
+            return i
+        number = i.item()  # one index, or one truth value
+        return number != 0 if i.dtype is uint8 else number
     if isinstance(i, (list, tuple, range)):
         return _from_list(i)
     numpy = sys.modules.get("numpy")
@@ -140,7 +145,6 @@ def _item(i):
 
 def _from_list(values):
     from ._creation import tensor
-    from ._types import int64
 
     values = list(values)
     return tensor(values) if values else tensor(values, dtype=int64)

@@ -653,6 +653,236 @@ def nn_bce_with_logits_loss(*, weight=None, reduction='mean', pos_weight=None):
     return Module.own(out)
 
 
+def optim_sgd(params, *, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False):
+    """Stochastic gradient descent with momentum, as torch.optim.SGD.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        momentum: Factor of the velocity that is kept.
+        dampening: How much of a new gradient is left out of the velocity.
+        weight_decay: Factor of the L2 penalty.
+        nesterov: Nesterov's momentum.
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_sgd(params_c, len(params_c), lr, momentum, dampening, weight_decay, nesterov, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "SGD", "params:tensor[] lr:f64 momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool", params, lr, momentum, dampening, weight_decay, nesterov, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_adam(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.0, amsgrad=False, maximize=False, decoupled_weight_decay=False):
+    """Adam (arXiv 1412.6980), as torch.optim.Adam.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        beta1: Decay of the mean of the gradient.
+        beta2: Decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        amsgrad: Divide by the largest mean square so far (arXiv 1904.09237).
+        maximize: Go up the gradient instead of down.
+        decoupled_weight_decay: Shrink the parameters instead of adding to the gradients
+            (arXiv 1711.05101).
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_adam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Adam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool decoupled_weight_decay:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay) from None
+    return Optimizer.own(out)
+
+
+def optim_adamw(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.01, amsgrad=False, maximize=False):
+    """Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        beta1: Decay of the mean of the gradient.
+        beta2: Decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the decoupled decay.
+        amsgrad: Divide by the largest mean square so far (arXiv 1904.09237).
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_adamw(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdamW", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_rmsprop(params, *, lr=0.01, alpha=0.99, eps=1e-08, weight_decay=0.0, momentum=0.0, centered=False, maximize=False):
+    """RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        alpha: Decay of the mean of the squared gradient.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        momentum: Factor of the velocity that is kept.
+        centered: Divide by an estimate of the gradient's variance instead of its square.
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_rmsprop(params_c, len(params_c), lr, alpha, eps, weight_decay, momentum, centered, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RMSprop", "params:tensor[] lr:f64 alpha:f64 eps:f64 weight_decay:f64 momentum:f64 centered:bool maximize:bool", params, lr, alpha, eps, weight_decay, momentum, centered, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_adagrad(params, *, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, maximize=False):
+    """Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        lr_decay: How fast the learning rate falls.
+        weight_decay: Factor of the L2 penalty.
+        initial_accumulator_value: What the sums of squares begin with.
+        eps: Added to a denominator.
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_adagrad(params_c, len(params_c), lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Adagrad", "params:tensor[] lr:f64 lr_decay:f64 weight_decay:f64 initial_accumulator_value:f64 eps:f64 maximize:bool", params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_adadelta(params, *, lr=1.0, rho=0.9, eps=1e-06, weight_decay=0.0, maximize=False):
+    """Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        rho: Decay of the means of squares.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_adadelta(params_c, len(params_c), lr, rho, eps, weight_decay, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Adadelta", "params:tensor[] lr:f64 rho:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, rho, eps, weight_decay, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_adamax(params, *, lr=0.002, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.0, maximize=False):
+    """Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        beta1: Decay of the mean of the gradient.
+        beta2: Decay of the gradient's largest size.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_adamax(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Adamax", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, beta1, beta2, eps, weight_decay, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_nadam(params, *, lr=0.002, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.0, momentum_decay=0.004, decoupled_weight_decay=False, maximize=False):
+    """Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        beta1: Decay of the mean of the gradient.
+        beta2: Decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        momentum_decay: How fast the momentum grows to beta1.
+        decoupled_weight_decay: Shrink the parameters instead of adding to the gradients
+            (arXiv 1711.05101).
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_nadam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "NAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 momentum_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_radam(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.0, decoupled_weight_decay=False, maximize=False):
+    """Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        beta1: Decay of the mean of the gradient.
+        beta2: Decay of the mean of its square.
+        eps: Added to a denominator.
+        weight_decay: Factor of the L2 penalty.
+        decoupled_weight_decay: Shrink the parameters instead of adding to the gradients
+            (arXiv 1711.05101).
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_radam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_asgd(params, *, lr=0.01, lambd=0.0001, alpha=0.75, t0=1000000.0, weight_decay=0.0, maximize=False):
+    """Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as
+    torch.optim.ASGD.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        lambd: Decay of the parameters.
+        alpha: Power with which the learning rate falls.
+        t0: The step at which averaging begins.
+        weight_decay: Factor of the L2 penalty.
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_asgd(params_c, len(params_c), lr, lambd, alpha, t0, weight_decay, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ASGD", "params:tensor[] lr:f64 lambd:f64 alpha:f64 t0:f64 weight_decay:f64 maximize:bool", params, lr, lambd, alpha, t0, weight_decay, maximize) from None
+    return Optimizer.own(out)
+
+
+def optim_rprop(params, *, lr=0.01, etaminus=0.5, etaplus=1.2, step_size_min=1e-06, step_size_max=50.0, maximize=False):
+    """Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
+
+    Args:
+        params: Leaf tensors: what is optimized.
+        lr: Learning rate.
+        etaminus: What a step size is multiplied by when the gradient has changed its sign.
+        etaplus: What it is multiplied by when it has not.
+        step_size_min: The smallest step size.
+        step_size_max: The largest step size.
+        maximize: Go up the gradient instead of down.
+    """
+    try:
+        params_c = handle_list(params)
+        out = lib.py_optim_rprop(params_c, len(params_c), lr, etaminus, etaplus, step_size_min, step_size_max, maximize)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Rprop", "params:tensor[] lr:f64 etaminus:f64 etaplus:f64 step_size_min:f64 step_size_max:f64 maximize:bool", params, lr, etaminus, etaplus, step_size_min, step_size_max, maximize) from None
+    return Optimizer.own(out)
+
+
 def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Adds gradients with respect to the leaves to their .grad. If it fails, some of them may
     have been added.
@@ -1211,7 +1441,7 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
     return wrap(out)
 
 
-def contiguous(input, memory_format=MEMORY_FORMAT.named("contiguous")):
+def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """The tensor if it lies densely in memory in that order, else a copy that does.
 
     Args:
@@ -2516,68 +2746,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return wrap(out)
 
 
-def optim_sgd(params, *, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False):
-    """Stochastic gradient descent with momentum, as torch.optim.SGD.
-
-    Args:
-        params: Leaf tensors: what is optimized.
-        lr: Learning rate.
-        momentum: Factor of the velocity that is kept.
-        dampening: How much of a new gradient is left out of the velocity.
-        weight_decay: Factor of the L2 penalty; for AdamW, of the decoupled decay.
-        nesterov: Nesterov's momentum.
-        maximize: Go up the gradient instead of down.
-    """
-    try:
-        params_c = handle_list(params)
-        out = lib.py_optim_sgd(params_c, len(params_c), lr, momentum, dampening, weight_decay, nesterov, maximize)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "SGD", "params:tensor[] lr:f64 momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool", params, lr, momentum, dampening, weight_decay, nesterov, maximize) from None
-    return Optimizer.own(out)
-
-
-def optim_adam(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.0, amsgrad=False, maximize=False):
-    """Adam (arXiv 1412.6980), as torch.optim.Adam.
-
-    Args:
-        params: Leaf tensors: what is optimized.
-        lr: Learning rate.
-        beta1: Decay of the mean of the gradient.
-        beta2: Decay of the mean of its square.
-        eps: Added to the denominator.
-        weight_decay: Factor of the L2 penalty; for AdamW, of the decoupled decay.
-        amsgrad: Divide by the largest mean square so far (arXiv 1904.09237).
-        maximize: Go up the gradient instead of down.
-    """
-    try:
-        params_c = handle_list(params)
-        out = lib.py_optim_adam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "Adam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize) from None
-    return Optimizer.own(out)
-
-
-def optim_adamw(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.01, amsgrad=False, maximize=False):
-    """Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
-
-    Args:
-        params: Leaf tensors: what is optimized.
-        lr: Learning rate.
-        beta1: Decay of the mean of the gradient.
-        beta2: Decay of the mean of its square.
-        eps: Added to the denominator.
-        weight_decay: Factor of the L2 penalty; for AdamW, of the decoupled decay.
-        amsgrad: Divide by the largest mean square so far (arXiv 1904.09237).
-        maximize: Go up the gradient instead of down.
-    """
-    try:
-        params_c = handle_list(params)
-        out = lib.py_optim_adamw(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "AdamW", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize) from None
-    return Optimizer.own(out)
-
-
 def optim_step_lr(optimizer, step_size, gamma=0.1):
     """Multiplies the learning rate by gamma every step_size epochs.
 
@@ -2628,63 +2796,30 @@ def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
     return wrap(out)
 
 
-def sgd_step(params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov, maximize, first_step):
-    """One SGD step over lists of tensors, in place.
+def optimizer_update(optimizer, params, grads, states, lr, settings, first=False):
+    """One step of an optimizer over lists of tensors, in place: the arithmetic alone, for
+    languages whose optimizers keep their own state.
 
     Args:
+        optimizer: The optimizer's name in lower case: sgd, adam, ...
         params: Leaf tensors: what is optimized.
         grads: The gradient of each parameter.
-        momentum_buffers: One per parameter; an empty list without momentum.
-        lr: Learning rate.
-        momentum: Factor of the velocity that is kept.
-        dampening: How much of a new gradient is left out of the velocity.
-        weight_decay: Factor of the L2 penalty; for AdamW, of the decoupled decay.
-        nesterov: Nesterov's momentum.
-        maximize: Go up the gradient instead of down.
-        first_step: The buffers start as the gradients.
+        states: What the optimizer keeps, a list for each kind in the order of its row,
+            absent where its settings need none: number k of parameter i is states[k * n +
+            i] of n parameters. Numbers are 0-d float32.
+        lr: Learning rate: a number, or a tensor of one element that is read at each run.
+        settings: All settings in the order of the row, lr among them, truth values as 0 and
+            1.
+        first: These parameters have not stepped before.
     """
     try:
         params_c = handle_list(params)
         grads_c = handle_list(grads)
-        momentum_buffers_c = handle_list(momentum_buffers)
+        states_c = optional_handle_list(states)
         lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
-        status = lib.py_sgd_step(params_c, len(params_c), grads_c, len(grads_c), momentum_buffers_c, len(momentum_buffers_c), lr_h, lr_kind, lr_i, lr_f, momentum, dampening, weight_decay, nesterov, maximize, first_step)
+        status = lib.py_optimizer_update(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sgd_step", "params:tensor[] grads:tensor[] momentum_buffers:tensor[] lr:operand momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool first_step:bool", params, grads, momentum_buffers, lr, momentum, dampening, weight_decay, nesterov, maximize, first_step) from None
-    if status:
-        raise fail()
-
-
-def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled):
-    """One Adam or AdamW step over lists of tensors, in place.
-
-    Args:
-        params: Leaf tensors: what is optimized.
-        grads: The gradient of each parameter.
-        exp_avgs: Means of the gradients.
-        exp_avg_sqs: Means of their squares.
-        max_exp_avg_sqs: The largest of these so far; an empty list without amsgrad.
-        steps: A 0-d float32 per parameter: how many steps it has made.
-        lr: Learning rate.
-        beta1: Decay of the mean of the gradient.
-        beta2: Decay of the mean of its square.
-        eps: Added to the denominator.
-        weight_decay: Factor of the L2 penalty; for AdamW, of the decoupled decay.
-        amsgrad: Divide by the largest mean square so far (arXiv 1904.09237).
-        maximize: Go up the gradient instead of down.
-        decoupled: AdamW's weight decay.
-    """
-    try:
-        params_c = handle_list(params)
-        grads_c = handle_list(grads)
-        exp_avgs_c = handle_list(exp_avgs)
-        exp_avg_sqs_c = handle_list(exp_avg_sqs)
-        max_exp_avg_sqs_c = handle_list(max_exp_avg_sqs)
-        steps_c = handle_list(steps)
-        lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
-        status = lib.py_adam_step(params_c, len(params_c), grads_c, len(grads_c), exp_avgs_c, len(exp_avgs_c), exp_avg_sqs_c, len(exp_avg_sqs_c), max_exp_avg_sqs_c, len(max_exp_avg_sqs_c), steps_c, len(steps_c), lr_h, lr_kind, lr_i, lr_f, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "adam_step", "params:tensor[] grads:tensor[] exp_avgs:tensor[] exp_avg_sqs:tensor[] max_exp_avg_sqs:tensor[] steps:tensor[] lr:operand beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool decoupled:bool", params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled) from None
+        raise complain(error, "optimizer_update", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool", optimizer, params, grads, states, lr, settings, first) from None
     if status:
         raise fail()
 
@@ -4945,7 +5080,7 @@ def tensor_device(input):
     return device_from(out)
 
 
-def tensor_is_contiguous(input, memory_format=MEMORY_FORMAT.named("contiguous")):
+def tensor_is_contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """Whether elements lie in memory densely in that order.
 
     Args:
@@ -6942,6 +7077,14 @@ NAMESPACES = {
         "SGD": optim_sgd,
         "Adam": optim_adam,
         "AdamW": optim_adamw,
+        "RMSprop": optim_rmsprop,
+        "Adagrad": optim_adagrad,
+        "Adadelta": optim_adadelta,
+        "Adamax": optim_adamax,
+        "NAdam": optim_nadam,
+        "RAdam": optim_radam,
+        "ASGD": optim_asgd,
+        "Rprop": optim_rprop,
     },
     "optim.lr_scheduler": {
         "StepLR": optim_step_lr,

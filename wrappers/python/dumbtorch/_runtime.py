@@ -169,6 +169,8 @@ def read_scalar(x) -> tuple[int, int, float]:
         return _INT, x, 0.0
     if kind is bool:
         return _BOOL, x, 0.0
+    if isinstance(x, TensorBase) and x.requires_grad:
+        raise TypeError("a number has no gradient")  # PyTorch's sentence: see complain
     if hasattr(x, "item"):  # a tensor or a NumPy number
         return read_scalar(x.item())
     for plain in (bool, int, float):

@@ -256,7 +256,8 @@ class Tensor(TensorBase):
         return memoryview(_read(self)).cast("B").cast(self.dtype.code, shape).tolist()
 
     def __copy__(self) -> Tensor:
-        return adopt(type(self), lib.py_tensor_alias(self._h))
+        """A leaf of its own that looks at the same memory."""
+        return _rebuild(type(self), _ops.tensor_data(self), self)
 
     def __deepcopy__(self, memo) -> Tensor:
         if not self.is_leaf:
@@ -265,7 +266,10 @@ class Tensor(TensorBase):
                 "protocol at the moment."
             )
         if id(self) not in memo:
-            memo[id(self)] = _rebuild(type(self), _ops.clone(_ops.detach(self)), self)
+            memo[id(self)] = out = _rebuild(type(self), _copy_of_memory(self), self)
+            grad = self.grad
+            if grad is not None:
+                _ops.tensor_set_grad(out, _ops.clone(grad))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
@@ -399,14 +403,21 @@ def _empty_lists(shape: Size) -> list:
     return [_empty_lists(shape[1:]) for _ in range(shape[0])]
 
 
+def _copy_of_memory(x: Tensor) -> Tensor:
+    """A copy with x's strides, so with its gaps and repeats."""
+    x = _ops.detach(x)
+    extent = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True))
+    if _ops.tensor_numel(x) in (0, extent):
+        return _ops.clone(x)
+    memory = _ops.clone(_ops.as_strided(x, (extent,), (1,), _ops.tensor_storage_offset(x)))
+    return _ops.detach(_ops.as_strided(memory, x.shape, x.stride()))
+
+
 def _rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
-    """A copy of a leaf with its type, requires_grad, gradient and attributes."""
+    """The copy with the original's type, requires_grad and attributes."""
     out = adopt(kind, lib.py_tensor_alias(copy._h))
     if original.requires_grad:
         _ops.tensor_requires_grad_(out)
-    grad = original.grad
-    if grad is not None:
-        _ops.tensor_set_grad(out, _ops.clone(grad))
     out_dict = getattr(original, "__dict__", None)
     if out_dict:
         out.__dict__.update(out_dict)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .. import _ops, _overloads
 from .._enums import INTERPOLATION
 
@@ -72,8 +74,6 @@ def interpolate(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
             "a 4-D tensor as input"
         )
-    if known and recompute_scale_factor:
-        raise NotImplementedError("interpolate: recompute_scale_factor is not supported")
     for numbers, name in ((size, "output"), (scale_factor, "scale_factor")):
         # A number stands for all dimensions, a list of one does not.
         if isinstance(numbers, (list, tuple)) and len(numbers) != input.dim() - 2:
@@ -81,7 +81,21 @@ def interpolate(
                 f"Input and {name} must have the same number of spatial dimensions, but got input "
                 f"with spatial dimensions of {list(input.shape[2:])} and {tuple(numbers)}"
             )
+    if known and recompute_scale_factor and (size is None) != (scale_factor is None):
+        size, scale_factor = _size_of(input, scale_factor), None
     return _ops.interpolate(input, size, scale_factor, mode)
+
+
+def _size_of(input, scale_factor) -> list:
+    """The size that is scale_factor times the input's: the factor is then what makes one of the
+    other.
+    """
+    if scale_factor is None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    spatial = input.shape[2:]
+    is_list = isinstance(scale_factor, (list, tuple))
+    factors = scale_factor if is_list else [scale_factor] * len(spatial)
+    return [math.floor(float(n * f)) for n, f in zip(spatial, factors, strict=True)]
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12):

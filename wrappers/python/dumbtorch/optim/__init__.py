@@ -1,8 +1,7 @@
 """Optimizers and learning rate schedules."""
 
-from . import lr_scheduler
-from .adam import Adam, AdamW
+from . import lr_scheduler, optimizers
 from .optimizer import Optimizer
-from .sgd import SGD
+from .optimizers import *  # noqa: F403
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = [*optimizers.__all__, "Optimizer", "lr_scheduler"]

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from copy import deepcopy
+from typing import NamedTuple
 
 from .. import _graph, _ops
 from .._native import lib
-from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new
+from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_operand
 from .._tensor_type import TensorBase
-from .._types import float64
+from .._types import float32, float64
 from ..autograd.grad_mode import enable_grad
 
 
+class Row(NamedTuple):
+    """What the library knows about an optimizer, over a parameter group: see capi/schema/optimizers.toml."""
+
+    name: str
+    settings: Callable[[dict], tuple]  # in the order that optimizer_update takes them
+    # (name, whether it is one number, whether there is one, what it is filled with)
+    states: tuple[tuple[str, bool, Callable[[dict], bool], Callable[[dict], float]], ...]
+    reads_first: bool  # a parameter's first step differs from later ones
+
+
 class Optimizer:
-    """Base class. Subclasses give `defaults` and write step()."""
+    """Base class. Subclasses have a row of the library's, or write step() themselves."""
+
+    _row: Row
 
     def __init__(self, params, defaults: dict):
         if isinstance(params, TensorBase):
@@ -76,7 +90,70 @@ class Optimizer:
         return loss
 
     def _update(self, group: dict) -> None:
-        raise NotImplementedError
+        needed = [name for name, _, exists, _ in self._row.states if exists(group)]
+        if not needed:
+            self._update_without_state(group)
+            return
+        given = Gradients(group["params"])
+        try:
+            for part in self._parts(given):
+                if part:
+                    self._step(group, needed, given, part)
+        finally:
+            given.release()
+
+    def _update_without_state(self, group: dict) -> None:
+        row = self._row
+        handles = [p._h for p in group["params"]]
+        lr = read_operand(self._rate(group, handles))
+        settings = _numbers(row.settings(group))
+        name = row.name.encode()
+        check(lib.py_stateless_update(name, handles, len(handles), *lr, settings, len(settings)))
+
+    def _parts(self, given: Gradients) -> list[list[int]]:
+        """Parameters that have stepped and those that have not, if the row tells them apart."""
+        everyone = range(len(given.params))
+        if not self._row.reads_first:
+            return [list(everyone)]
+        fresh = [i for i in everyone if not self.state[given.params[i]]]
+        return [[i for i in everyone if i not in fresh] if fresh else list(everyone), fresh]
+
+    def _step(self, group: dict, needed: list[str], given: Gradients, part: list[int]) -> None:
+        row = self._row
+        first = not self.state[given.params[part[0]]]
+        states = [self._state_of(given.params[i], group, needed) for i in part]
+        handles = [given.handles[i] for i in part]
+        grads = [given.grads[i] for i in part]
+        kept = [s[name]._h if name in needed else 0 for name, *_ in row.states for s in states]
+        settings = _numbers(row.settings(group))
+        check(
+            lib.py_optimizer_update(
+                row.name.encode(),
+                handles,
+                len(handles),
+                grads,
+                len(grads),
+                kept,
+                len(kept),
+                *read_operand(self._rate(group, handles)),
+                settings,
+                len(settings),
+                first,
+            )
+        )
+
+    def _state_of(self, p, group: dict, needed: list[str]) -> dict:
+        state = self.state[p]
+        for name, is_number, _, initial in self._row.states:
+            if name in state or name not in needed:
+                continue
+            check_not_capturing()
+            value = float(initial(group))
+            if is_number:
+                state[name] = _ops.full((), value, dtype=float32, device=p.device)
+            else:
+                state[name] = _ops.full_like(p, value)
+        return state
 
     def _rate(self, group: dict, handles):
         """The learning rate for a step of the group's parameters with these handles. On a GPU it is
@@ -131,10 +208,19 @@ class Optimizer:
         state: defaultdict = defaultdict(dict)
         for number, values in state_dict["state"].items():
             p = by_number[number]
-            state[p] = {name: _adapted(name, value, p) for name, value in values.items()}
+            state[p] = {name: self._adapted(name, value, p) for name, value in values.items()}
         self.state = state
         for a, b in zip(saved, self.param_groups, strict=True):
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
+
+    def _adapted(self, name: str, value, p):
+        """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its dtype."""
+        if not isinstance(value, TensorBase):
+            return deepcopy(value)
+        copy = _ops.clone(_ops.detach(value))
+        row = getattr(self, "_row", None)
+        numbers = [n for n, is_number, *_ in row.states if is_number] if row else ["step"]
+        return _ops.to(copy, p.device, float32 if name in numbers else p.dtype)
 
     def __repr__(self):
         lines = []
@@ -151,6 +237,11 @@ def check_variants(name: str, foreach, fused, differentiable: bool) -> None:
         raise NotImplementedError(f"{name}: differentiable is not supported")
     if foreach and fused:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def _numbers(settings: tuple) -> list[float]:
+    """A learning rate that is a tensor is read on its device: the number does not count."""
+    return [0.0 if isinstance(s, TensorBase) else float(s) for s in settings]
 
 
 def _members(params) -> list:
@@ -191,14 +282,6 @@ def _check_leaf(p) -> None:
         )
     if not p.is_leaf:
         raise ValueError("can't optimize a non-leaf Tensor")
-
-
-def _adapted(name: str, value, p):
-    """A loaded value as the optimizer needs it: its own copy, of the parameter's dtype."""
-    if not isinstance(value, TensorBase):
-        return deepcopy(value)
-    copy = _ops.clone(_ops.detach(value))
-    return copy if name == "step" else _ops.to(copy, p.device, p.dtype)
 
 
 class Gradients:
