@@ -1,4 +1,5 @@
-# What `cmake --install` puts where: libraries, headers, pkg-config files and the CMake package.
+# What `cmake --install` puts where: libraries, headers, the description of the API, pkg-config
+# files and the CMake package.
 include(CMakePackageConfigHelpers)
 
 set(targets dumbtorch)
@@ -13,6 +14,7 @@ if(TARGET dumbtorch_cuda)
 endif()
 install(DIRECTORY capi/include/ wrappers/c/ wrappers/cpp/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY share/dumbtorch DESTINATION ${CMAKE_INSTALL_DATADIR})
 
 # pkg-config: `dumbtorch` for the shared library, `dumbtorch-static` for the archive. The prefix is
 # found from the file's own place, so an installed tree can be moved.

@@ -31,18 +31,21 @@ def version_script(schema: Schema) -> str:
 def lock(schema: Schema) -> str:
     lines = []
     for e in schema.enums.values():
-        lines += [f"enum {cabi.enum_constant(e.name, v.name)} = {v.number}" for v in e.values]
-    lines += [f"handle dt_{h}" for h in schema.handles]
+        lines += [
+            f"enum {cabi.enum_constant(e.name, v.name)} = {v.number} since {v.since}"
+            for v in e.values
+        ]
+    lines += [f"handle dt_{h.name} since {h.since}" for h in schema.handles.values()]
     for o in schema.options.values():
-        members = [(p, v) for a in o.fields for p, v in zip(cabi.field(a), cabi.literal(a))]
-        # A list's default is not in its initialisers: NULL, -1 stands for it.
-        listed = {a.name: a.default for a in o.fields if a.kind.list}
-        for i, (parameter, value) in enumerate(members):
-            value = listed.get(parameter[1], value)
-            lines.append(
-                f"struct dt_{o.name}_options[{i + 1:02}] {cabi.declare(parameter)} = {value}"
-            )
-    lines += [f"callback {cabi.callback_typedef(c)}" for c in schema.callbacks.values()]
+        # A default that is not 0 is not in the initialiser of a list, nor of a later number.
+        defaults = {a.name: a.default for a in o.fields if a.kind.list or cabi.needs_pointer(a, o)}
+        for m in cabi.layout(o):
+            value = defaults.get(m.parameter.name, m.initial)
+            place = f"struct dt_{o.name}_options[{m.offset:03}]"
+            lines.append(f"{place} {m.parameter} = {value} since {m.since}")
+    lines += [
+        f"callback {cabi.callback_typedef(c)} since {c.since}" for c in schema.callbacks.values()
+    ]
     for c in schema.c_functions.values():
         lines.append(f"function {c.declaration} since {c.since}")
     for f in schema.public:

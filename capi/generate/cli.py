@@ -14,6 +14,7 @@ from . import (
     conformance,
     core_ops,
     cpp,
+    describe,
     header,
     kernels,
     lua,
@@ -21,6 +22,7 @@ from . import (
     modules,
     optimizer_classes,
     optimizers,
+    plan,
     python,
     python_layers,
     python_native,
@@ -28,14 +30,16 @@ from . import (
     reference,
     schema,
     shim,
+    table,
 )
 from .model import SchemaError
 from .text import GENERATED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Each generator returns {path from the repository's root: text}.
-GENERATORS = (
+# Each generator returns {path from the repository's root: text}. Those of the library itself see
+# the schema; those of its users see the plan.
+LIBRARY = (
     kernels.generate,
     calls.generate,
     core_ops.generate,
@@ -51,17 +55,22 @@ GENERATORS = (
     python.generate,
     python_layers.generate,
     python_stubs.generate,
+)
+LANGUAGES = (
     c.generate,
     cpp.generate,
+    table.generate,
     lua.generate,
+    describe.generate,
     conformance.generate,
 )
 
 
 def outputs(model) -> dict[str, str]:
+    lowered = plan.lower(model)
     files: dict[str, str] = {}
-    for generate in GENERATORS:
-        for path, text in generate(model).items():
+    for generated in (*(g(model) for g in LIBRARY), *(g(lowered) for g in LANGUAGES)):
+        for path, text in generated.items():
             if path in files:
                 raise SchemaError(f"two generators print {path}")
             if GENERATED not in text.partition("\n")[0]:
