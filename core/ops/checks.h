@@ -78,7 +78,8 @@ inline bool is_index_dtype(const Tensor& index) {
 
 // Indices may be int32 or int64; kernels take int64.
 inline Tensor index_operand(const Tensor& index, const char* op) {
-  DT_CHECK(is_index_dtype(index), kRuntimeError, op, "(): Expected dtype int32/int64 for index");
+  DT_CHECK(index.numel() == 0 || is_index_dtype(index), kRuntimeError, op,
+           "(): Expected dtype int32/int64 for index");
   return to_dtype(index, DType::INT64);
 }
 

@@ -18,12 +18,15 @@ ELSEWHERE = {
         "empty", "zeros", "ones", "full", "arange", "linspace", "eye", "scalar_tensor", "empty_like",
         "new_empty", "new_zeros", "new_ones", "new_full", "from_numbers", "from_bools",
     },
+    "test_subscript.py, tests/lua and tests/bindings: what languages without brackets and lists use": {
+        "at", "set_at", "from_ints",
+    },
     "test_random.py: PyTorch draws other numbers": {
         "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
         "bernoulli", "uniform_", "normal_", "bernoulli_", "random_", "generator_get_state",
     },
     "test_autograd.py: they are the machinery that every row's gradients go through": {
-        "autograd_grad", "custom_function", "tensor_base", "tensor_grad", "requires_grad_", "detach_",
+        "autograd_grad", "custom_function", "tensor_base", "tensor_grad", "tensor_requires_grad_", "detach_",
     },
     "test_data.py and robustness/test_files.py: they read files": {
         "data_loader_next", "read_idx", "load_safetensors", "load_safetensors_bytes",
