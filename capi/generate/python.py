@@ -452,6 +452,9 @@ def _callback(c) -> str:
             case "str":
                 taken.append(a.name)
                 passed.append(f"ffi.string({a.name}).decode()")
+            case "enum":
+                taken.append(a.name)
+                passed.append(f"{a.kind.name.upper()}.value({a.name})")
             case _:
                 raise SchemaError(f"python: callback {c.name}: an argument of kind {a.kind.key}")
     taken += [r.name for r in c.results]
