@@ -5,6 +5,7 @@
 #   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
 #   pytest     the op rows, random numbers, tests/python/test_cuda*.py and the example programs
 #              with DT_TEST_DEVICE=cuda (DATA=dir: a folder with the four IDX files)
+#   programs   random programs in dumbtorch on the GPU and in PyTorch, SECONDS_OF_PROGRAMS long (500)
 #   bench      benchmarks/gpu.py against PyTorch; writes a page for benchmarks/results
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
 # Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
@@ -68,9 +69,17 @@ do_pytest() {
   # shellcheck disable=SC2086
   python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
     tests/python/ops/test_ops.py tests/python/ops/test_variants.py tests/python/ops/test_random.py \
-    tests/python/test_cuda.py tests/python/test_streams.py tests/examples
+    tests/python/test_cuda.py tests/python/test_cuda_edges.py tests/python/test_streams.py \
+    tests/python/test_optim.py tests/examples
   # Alone, since they want all memory, or all devices; 5: both were skipped.
   python3 -m pytest -q tests/python/test_cuda_two.py tests/python/test_cuda_huge.py || [ $? -eq 5 ]
+}
+
+# In PyTorch they run on the CPU. Synchronised after each statement, so that errors have their line.
+do_programs() {
+  export DT_TEST_DEVICE=cuda DT_BUILD_DIR="$PWD/$build"
+  (cd tests/python && python3 -m programs --seconds "${SECONDS_OF_PROGRAMS:-500}" --seed "${SEED:-0}" \
+    --jobs 12 --keep-going)
 }
 
 do_bench() {
@@ -107,6 +116,7 @@ for name in ${*:-build ctest pytest bench}; do
     build) step build 270 do_build ;;
     ctest) step ctest 120 do_ctest ;;
     pytest) step pytest 240 do_pytest ;;
+    programs) step programs 580 do_programs ;;
     bench) step bench 240 do_bench ;;
     memcheck) step memcheck 300 do_memcheck ;;
     racecheck) step racecheck 300 do_racecheck ;;

@@ -9,6 +9,7 @@ import sys
 from . import (
     abi,
     c,
+    calls,
     check,
     conformance,
     core_ops,
@@ -36,6 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Each generator returns {path from the repository's root: text}.
 GENERATORS = (
     kernels.generate,
+    calls.generate,
     core_ops.generate,
     modules.generate,
     optimizers.generate,

@@ -1,12 +1,14 @@
 """Optimizers and schedules: the same steps as PyTorch's."""
 
 import copy
+import os
 
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops
 
 NAN = float("nan")
+DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
 
 # Every setting, away from its default: each is tried alone and all together.
 SETTINGS = {
@@ -97,7 +99,8 @@ def test_steps(name, settings, dtype, both, same):
     PyTorch's."""
 
     def run(t):
-        ps = [t.nn.Parameter(p.detach().to(getattr(t, dtype))) for p in parameters(t)]
+        where = DEVICE if t is dt else "cpu"
+        ps = [t.nn.Parameter(p.detach().to(where, getattr(t, dtype))) for p in parameters(t)]
         opt = getattr(t.optim, name)(ps, lr=0.01, **settings)
         train(t, opt, ps, 50)
         state = [opt.state[p] for p in ps[:2]]
