@@ -171,6 +171,12 @@ def _(c: Case) -> bool:
     return less and c.only_theirs_raises(CHANGED)
 
 
+# What the derivative of a square is multiplied with.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(CHANGED) and any(has_low_power(x, 1) for x in c.used)
+
+
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     return "inputs=" in c.statement and c.only_theirs_raises(CHANGED)
@@ -178,8 +184,8 @@ def _(c: Case) -> bool:
 
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
-    entropy = re.search(r"\bcross_entropy\(|CrossEntropyLoss\(", c.history) is not None
-    return entropy and c.only_ours_raises(CHANGED)
+    more = re.search(r"\b(cross_entropy|CrossEntropyLoss|matmul)\(|@", c.history) is not None
+    return more and c.only_ours_raises(CHANGED)
 
 
 @documented("**What an op keeps**")
@@ -192,7 +198,7 @@ def is_derivative(c: Case) -> bool:
     return re.search(r"\b(grad|backward)\(", c.statement) is not None
 
 
-def has_zeroth_power(x: object) -> bool:
+def has_low_power(x: object, highest: int = 0) -> bool:
     """Whether its graph in PyTorch has a power of 0, such as the second derivative of a square is made of."""
     nodes = [x.grad_fn] if isinstance(x, torch.Tensor) else []
     seen = set()
@@ -200,7 +206,7 @@ def has_zeroth_power(x: object) -> bool:
         node = nodes.pop()
         if node is None or node in seen:
             continue
-        if node.name() == "PowBackward0" and node._saved_exponent == 0:
+        if node.name() == "PowBackward0" and node._saved_exponent <= highest:
             return True
         seen.add(node)
         nodes += [n for n, _ in node.next_functions]
@@ -214,7 +220,13 @@ def _(c: Case) -> bool:
         "appears to not have been used|not require grad"
     )
     about = [*c.used, c.theirs]
-    return about_graph and is_derivative(c) and any(map(has_zeroth_power, about))
+    return about_graph and is_derivative(c) and any(map(has_low_power, about))
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True"
+    return more and "prod(" in c.history and is_derivative(c)
 
 
 @documented("**Memory order**")
@@ -262,6 +274,18 @@ def _(c: Case) -> bool:
     return (unknown or hooked) and is_derivative(c) and has_written_view(c)
 
 
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("Expected input with at least one class")
+
+
+# An input without channels.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    convolves = c.aspect == "shape" and re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    return convolves and "0" in re.findall(r"\d+", c.difference.theirs)
+
+
 # Through what was written: of no elements.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
@@ -284,9 +308,17 @@ def _(c: Case) -> bool:
     )
 
 
+# What an error leaves behind.
+@documented("**Integer division**")
+def _(c: Case) -> bool:
+    integers = c.aspect == "values" and isinstance(c.theirs, torch.Tensor)
+    divides = re.search(r"(divide|div|remainder)_\(|(//|%)=", c.statement) is not None
+    return integers and divides and not c.theirs.is_floating_point()
+
+
 @documented("**Hooks**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises("'NoneType'") and (
+    return c.only_theirs_raises("NoneType") and (
         "grad(" in c.statement or "backward(" in c.statement
     )
 
@@ -410,6 +442,13 @@ def _(c: Case) -> bool:
     return running and "nan" in c.difference.ours and "inf" in c.difference.theirs
 
 
+@documented("**`conv2d`** of infinities")
+def _(c: Case) -> bool:
+    convolves = re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    infinite = "nan" in c.difference.ours and "inf" in c.difference.theirs
+    return c.aspect == "values" and convolves and infinite and is_derivative(c)
+
+
 # The index of scatter_add is narrower than what it adds to.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
@@ -418,6 +457,13 @@ def _(c: Case) -> bool:
 
 def has_expanded_index(c: Case) -> bool:
     return any(x.dtype is torch.int64 and x.dim() > 1 and 0 in x.stride() for x in c.used)
+
+
+# batch_norm with statistics or parameters that are a part of other memory.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    apart = any(x.dim() == 1 and x.stride(0) > 1 for x in c.tensors.values())
+    return c.aspect == "values" and apart and "batch_norm(" in c.history and is_derivative(c)
 
 
 # Of infinities, by prod.
@@ -441,11 +487,7 @@ def _(c: Case) -> bool:
 
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return (
-        c.aspect == "values"
-        and ".addmm_(" in c.statement
-        and getattr(c.theirs, "dtype", None) is torch.int32
-    )
+    return c.aspect == "values" and ".addmm_(" in c.statement and not c.theirs.is_floating_point()
 
 
 @documented("**Integers** never require a gradient")
