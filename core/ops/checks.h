@@ -40,9 +40,9 @@ inline bool fits(const Scalar& number, DType t) {
       const double v = number.to_double();
       return !std::isfinite(v) || std::abs(v) <= std::numeric_limits<T>::max();
     } else if (number.is_floating()) {
-      const double v = std::trunc(number.to_double());
-      return v >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
-             v < static_cast<double>(std::numeric_limits<T>::max()) + 1;
+      const double v = number.to_double();
+      const auto max = static_cast<double>(std::numeric_limits<T>::max());
+      return v >= static_cast<double>(std::numeric_limits<T>::lowest()) && v <= max && v < max + 1;
     } else {
       const int64_t v = number.to_int64();
       const int64_t lowest = std::is_signed_v<T> ? int64_t{std::numeric_limits<T>::lowest()}
