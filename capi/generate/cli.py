@@ -14,6 +14,7 @@ from . import (
     core_ops,
     cpp,
     describe,
+    go,
     header,
     kernels,
     lua,
@@ -59,6 +60,7 @@ LANGUAGES = (
     cpp.generate,
     table.generate,
     lua.generate,
+    go.generate,
     describe.generate,
     conformance.generate,
 )
