@@ -15,6 +15,7 @@ from . import (
     core_ops,
     cpp,
     describe,
+    go,
     header,
     kernels,
     lua,
@@ -62,6 +63,7 @@ LANGUAGES = (
     cpp.generate,
     table.generate,
     lua.generate,
+    go.generate,
     describe.generate,
     conformance.generate,
 )

@@ -1,4 +1,4 @@
-"""Prints tests/{c,cpp,lua}/conformance_test.*: the calls that tests/conformance/record.py has
+"""Prints tests/{c,cpp,lua,go}/conformance_test.*: the calls that tests/conformance/record.py has
 recorded from PyTorch, in each language's own words. tests/conformance/check.* compare them."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import json
 import pathlib
 
 from . import c as c_header
-from . import cabi, cpp, cpp_kinds
+from . import cabi, cpp, cpp_kinds, go
 from .lua import lua_name
 from .model import Argument, Kind, SchemaError
 from .plan import Call, Plan, Slot
@@ -20,7 +20,7 @@ def generate(plan: Plan) -> dict[str, str]:
     calls = json.loads(CALLS.read_text())
     return {
         f"tests/{language.folder}/conformance_test.{language.suffix}": language.program(plan, calls)
-        for language in (C(), Cpp(), Lua())
+        for language in (C(), Cpp(), Lua(), Go())
     }
 
 
@@ -331,3 +331,77 @@ class Lua(Language):
         if isinstance(expected, bool):
             return [f"check.same({name}, {'true' if expected else 'false'})"]
         return [call("check.tensor(", [name, *self.literal(expected)], ")")]
+
+
+class Go(Language):
+    folder, suffix = "go", "go"
+    _TYPES = {"i64": "int", "f64": "float64", "bool": "bool", "tensor": "*dt.Tensor"}
+
+    def top(self) -> list[str]:
+        imports = 'import (\n\t"testing"\n\n\tdt "dumbtorch"\n)'
+        return [f"// {GENERATED}", "", "package conformance", "", imports]
+
+    def bottom(self, count: int) -> list[str]:
+        return []
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        body = "\n".join(f"\t{line}" for line in lines)
+        return f"\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
+
+    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
+        if _is_tensor(value):
+            name, flag = f"a_{a.name}", "true" if wants_grad else "false"
+            lines.append(f"{name} := tensor({', '.join([*self.literal(value), flag])})")
+            return name
+        if isinstance(value, dict) or a.kind.base == "enum":
+            name = value["enum"] if isinstance(value, dict) else value
+            return "dt." + go.enum_value(a.kind.name, name)
+        if a.kind.list:
+            values = value if isinstance(value, list) else [value]
+            parts = [
+                f"tensor({', '.join([*self.literal(v), 'false'])})"
+                if _is_tensor(v)
+                else json.dumps(v)
+                for v in values
+            ]
+            return f"[]{self._TYPES[a.kind.base]}{{{', '.join(parts)}}}"
+        number = json.dumps(value)
+        if a.kind.base == "f64" and not isinstance(value, float):
+            number = repr(float(value))
+        return f"dt.P({number})" if not a.required and go.is_pointer(a) else number
+
+    @staticmethod
+    def literal(tensor: dict) -> list[str]:
+        numbers = ", ".join(_numbers(tensor["data"]))
+        sizes = ", ".join(map(str, tensor["shape"]))
+        dtype = go.enum_value("dtype", tensor["dtype"])
+        return [f"dt.{dtype}", f"[]int{{{sizes}}}", f"[]float64{{{numbers}}}"]
+
+    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+        arguments = [values[a.name] for a in c.required]
+        named = [f"{go.exported(a.name)}: {values[a.name]}" for a in c.optional if a.name in values]
+        if named:
+            arguments.append(f"dt.{go.exported(c.function.name)}Options{{{', '.join(named)}}}")
+        where = arguments.pop(0) if go.is_method(c) else "dt"
+        run = f"{where}.{go.go_name(c)}({', '.join(arguments)})"
+        if "error" in entry:
+            return [f"_, err := {run}", f"expectError(t, err, {json.dumps(entry['error'])})"]
+        names = [r.name for r in c.results] if len(c.results) > 1 else ["result"]
+        lines = [f"{', '.join(names)}, err := {run}", "check(t, err)"]
+        for name, expected in zip(names, entry["results"], strict=True):
+            lines += self.expect(name, expected)
+        for name, expected in entry.get("grads", {}).items():
+            if name == next(iter(entry["grads"])):
+                lines.append(f"check(t, dt.Must({names[0]}.Sum()).Backward())")
+            lines += self.expect(f"dt.Must(a_{name}.Grad())", expected)
+        return lines
+
+    def expect(self, name: str, expected) -> list[str]:
+        if isinstance(expected, list):
+            lines = [f"same(t, len({name}), {len(expected)})"]
+            for i, entry in enumerate(expected):
+                lines += self.expect(f"{name}[{i}]", entry)
+            return lines
+        if isinstance(expected, bool):
+            return [f"same(t, {name}, {'true' if expected else 'false'})"]
+        return [f"expect(t, {', '.join([name, *self.literal(expected)])})"]

@@ -55,7 +55,7 @@ class _Table:
         # An overload comes before the one that leads to it.
         for c in sorted(self.plan.calls, key=lambda c: c.c_name in self.next):
             parts += [self.adapter(c), self.function(c)]
-        parts += [self.classes(), self.namespaces()]
+        parts += [self.classes(), self.namespaces(), self.functions()]
         return "\n".join(parts)
 
     def groups(self):
@@ -257,6 +257,10 @@ class _Table:
         return before, passed, after
 
     # ---- names
+
+    def functions(self) -> str:
+        rows = [f"  &function_{c.function.name}," for c in self.plan.calls]
+        return "\n".join(["const dtt_function* const dtt_functions[] = {", *rows, "  NULL};\n"])
 
     def entries(self, name: str, rows: list[tuple[str, Call]]) -> str:
         lines = [f'  {{"{key}", &function_{c.function.name}}},' for key, c in rows]

@@ -109,6 +109,8 @@ typedef struct dtt_namespace {
 
 extern const dtt_class dtt_classes[];
 extern const dtt_namespace dtt_namespaces[];
+/* All of them, for wrappers that are printed and know a function's place. */
+extern const dtt_function* const dtt_functions[];
 extern const dtt_enum dtt_dtypes, dtt_device_types;
 extern const dtt_handle dtt_handle_tensor, dtt_handle_tensor_list, dtt_handle_bytes,
     dtt_handle_string_list;
