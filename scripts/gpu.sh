@@ -5,7 +5,8 @@
 #   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
 #   pytest     the op rows, random numbers, tests/python/test_cuda*.py and the example programs
 #              with DT_TEST_DEVICE=cuda (DATA=dir: a folder with the four IDX files)
-#   programs   random programs in dumbtorch on the GPU and in PyTorch, SECONDS_OF_PROGRAMS long (500)
+#   programs   random programs in dumbtorch on the GPU and in PyTorch, for SECONDS_OF_PROGRAMS
+#              (500) from SEED on
 #   bench      benchmarks/gpu.py against PyTorch; writes a page for benchmarks/results
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
 # Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
@@ -78,8 +79,8 @@ do_pytest() {
 # In PyTorch they run on the CPU. Synchronised after each statement, so that errors have their line.
 do_programs() {
   export DT_TEST_DEVICE=cuda DT_BUILD_DIR="$PWD/$build"
-  (cd tests/python && python3 -m programs --seconds "${SECONDS_OF_PROGRAMS:-500}" --seed "${SEED:-0}" \
-    --jobs 12 --keep-going)
+  cd tests/python
+  python3 -m programs --seconds "${SECONDS_OF_PROGRAMS:-500}" --seed "${SEED:-0}" --jobs 12 --keep-going
 }
 
 do_bench() {

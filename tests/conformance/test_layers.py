@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dumbtorch
 import pytest
+from optimizer_rows import SETTINGS
 
 torch = pytest.importorskip("torch")
 files = pytest.importorskip("safetensors.torch")
@@ -192,23 +193,7 @@ def test_same_initial_values_as_python(row, tmp_path):
         assert got[key].tolist() == x.tolist(), key
 
 
-OPTIMIZERS = [
-    ("SGD", {"lr": 0.1}),
-    ("SGD", {"lr": 0.1, "momentum": 0.9}),
-    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1}),
-    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
-    ("Adam", {"lr": 0.1}),
-    ("Adam", {"lr": 0.1, "weight_decay": 0.1, "amsgrad": True}),
-    ("AdamW", {"lr": 0.1, "weight_decay": 0.1}),
-    ("RMSprop", {"lr": 0.01, "momentum": 0.9, "centered": True}),
-    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5}),
-    ("Adadelta", {"rho": 0.5}),
-    ("Adamax", {"lr": 0.1, "betas": (0.5, 0.7)}),
-    ("NAdam", {"lr": 0.1, "momentum_decay": 0.1}),
-    ("RAdam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1}),
-    ("ASGD", {"lr": 0.1, "lambd": 0.1, "t0": 2.0}),
-    ("Rprop", {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.05)}),
-]
+OPTIMIZERS = [(name, {}) for name in SETTINGS] + list(SETTINGS.items())
 
 OPTIMIZER_PROGRAM = """
 local dt = require("dumbtorch")
@@ -245,6 +230,7 @@ def without_pairs(settings):
 
 @pytest.mark.parametrize("name, settings", OPTIMIZERS, ids=map(str, OPTIMIZERS))
 def test_optimizer(name, settings, tmp_path):
+    settings = {"lr": 0.05} | settings
     layer = torch.nn.Linear(4, 3)
     with torch.no_grad():
         for p in layer.parameters():
