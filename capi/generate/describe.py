@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 
 from . import cabi, header
-from .model import Argument, CFunction, Enum, Handle, Options
+from .model import Argument, CFunction, Enum, Handle, Options, SchemaError
 from .plan import Call, Hook, Input, Plan, Result, Slot
 from .text import GENERATED
 
@@ -66,12 +66,18 @@ def _handle(h: Handle) -> dict:
 # ---- arguments and results
 
 
+# Of C's own; callbacks are added by their kind.
 _FUNCTION_POINTERS = ("dt_drop", "dt_allocate", "dt_deallocate")
 
 
 def _ffi(c: str) -> str:
-    pointer = c.endswith("*") or c in _FUNCTION_POINTERS
-    return "pointer" if pointer else _FFI.get(c, "int32")
+    if c.endswith("*") or c in _FUNCTION_POINTERS:
+        return "pointer"
+    if c in _FFI:
+        return _FFI[c]
+    if c.startswith("dt_"):
+        return "int32"  # an enum, or a callback, whose function is a pointer where it is passed
+    raise SchemaError(f"describe: how to pass a {c} is not known")
 
 
 def _parameters(value: Slot | Result) -> list[dict]:

@@ -6,6 +6,7 @@ and complete, so a language module never looks at TOML.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from . import expr
@@ -291,7 +292,7 @@ class Optimizer:
     @property
     def reads_first(self) -> bool:
         """Whether a parameter's first step differs."""
-        return "first" in self.update
+        return re.search(r"\bfirst\b", self.update) is not None
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,25 @@ def _check(o: Optimizer) -> None:
     for condition, _ in o.checks:
         formula.check(condition, names)
     for s in o.states:
-        for text in (s.number, s.fill, s.when):
+        for text in (s.number, s.fill):
             formula.check(text or "0", names)
+        formula.check(s.when or "0", names - {_RATE})  # which may be known on the device alone
+    known = names | {"first"} | {s.name for s in o.states if s.number}
+    _check_names(_statements(o.numbers, conditions=True), known)
+    known |= {"param", "grad"} | {s.name for s in o.states}
+    _check_names(_statements(o.update, conditions=True), known)
+
+
+def _check_names(lines: list, known: set[str]) -> None:
+    """Statements read what is known, to which what they assign is added."""
+    for line in lines:
+        read = line.value if isinstance(line, ast.Assign) else line.test
+        if unknown := _names(ast.unparse(read)) - known:
+            raise SchemaError(f"'{ast.unparse(line)}': nothing is called {min(unknown)}")
+        if isinstance(line, ast.Assign):
+            known.add(line.targets[0].id)
+        else:
+            _check_names(line.body, known)
 
 
 def arguments_of(o: Optimizer) -> tuple[Argument, ...]:

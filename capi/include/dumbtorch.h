@@ -1758,9 +1758,9 @@ DT_MUST_CHECK DT_API dt_status dt_device_memory(
     dt_device_type device_type, int64_t device_index, int64_t *free, int64_t *total,
     int64_t *peak_allocated, int64_t *peak_reserved) DT_NOEXCEPT;
 
-/** Starts the peaks of memory_stats and device_memory anew.
+/** Makes what is in use now the most that was ever in use, for memory_stats and device_memory.
  * @param device The device; absent: the default one. PyTorch's default: absent. */
-DT_MUST_CHECK DT_API dt_status dt_reset_peak_memory(
+DT_MUST_CHECK DT_API dt_status dt_reset_peak_memory_stats(
     dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /** Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole process.
@@ -3986,11 +3986,6 @@ DT_MUST_CHECK DT_API dt_status dt_set_num_threads(int64_t n) DT_NOEXCEPT;
 DT_MUST_CHECK DT_API dt_status dt_memory_stats(
     dt_device_type device_type, int64_t device_index, int64_t *allocated, int64_t *reserved,
     int64_t *peak) DT_NOEXCEPT;
-
-/** Makes what is in use now the most that was ever in use.
- * @param device Where; absent means the default device. PyTorch's default: absent. */
-DT_MUST_CHECK DT_API dt_status dt_reset_peak_memory_stats(
-    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /** Sends log messages to a function.
  * @param log The function; absent, the start, discards messages: the library never prints. */

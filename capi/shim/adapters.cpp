@@ -74,11 +74,6 @@ std::tuple<int64_t, int64_t, int64_t> memory_stats(Device device) {
   return {memory.allocated, memory.reserved, memory.peak_allocated};
 }
 
-void reset_peak_memory_stats(Device device) {
-  check_available(device_or_default(device));
-  cpu_reset_peak();
-}
-
 void empty_cache(Device device) {
   device = device_or_default(device);
   if (device == kCpu) return cpu_empty_cache();

@@ -113,8 +113,8 @@ dt_status dt_device_memory(
   });
 }
 
-dt_status dt_reset_peak_memory(dt_device_type device_type, int64_t device_index) noexcept {
-  return guard("reset_peak_memory", [&] {
+dt_status dt_reset_peak_memory_stats(dt_device_type device_type, int64_t device_index) noexcept {
+  return guard("reset_peak_memory_stats", [&] {
     const Device device_ = optional_device(device_type, device_index, "device");
     reset_peak_memory(device_);
   });

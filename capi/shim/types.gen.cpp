@@ -157,13 +157,6 @@ dt_status dt_memory_stats(
   });
 }
 
-dt_status dt_reset_peak_memory_stats(dt_device_type device_type, int64_t device_index) noexcept {
-  return guard("reset_peak_memory_stats", [&] {
-    const Device device_ = optional_device(device_type, device_index, "device");
-    reset_peak_memory_stats(device_);
-  });
-}
-
 dt_status dt_set_log(dt_log_hook log, void *log_data, dt_drop log_drop) noexcept {
   return guard("set_log", [&] {
     const UserData log_owner(log_data, log_drop);

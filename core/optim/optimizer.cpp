@@ -24,6 +24,10 @@ Tensor new_slot(const OptimizerRow::State& state, const Tensor& param, const Set
                          : full_like(param.detach(), value);
 }
 
+void forget(const std::vector<ParamState*>& params) {
+  for (ParamState* s : params) std::fill(s->slots.begin(), s->slots.end(), Tensor());
+}
+
 }  // namespace
 
 int OptimizerRow::index_of(const char* setting) const {
@@ -129,7 +133,12 @@ void Optimizer::step_part(ParamGroup& g, const std::vector<ParamState*>& active,
   for (int64_t k = 0; k < row_.states.size(); ++k) {
     for (const ParamState* s : active) states.push_back(s->slots[k]);
   }
-  update_parameters(row_, params, grads, states, g.rate(active), g.settings(), first);
+  try {
+    update_parameters(row_, params, grads, states, g.rate(active), g.settings(), first);
+  } catch (...) {
+    if (first) forget(active);  // their first step is still to come
+    throw;
+  }
 }
 
 void Optimizer::make_slots(ParamState& state, const Settings& settings) const {

@@ -25,6 +25,13 @@ std::vector<Device> devices_of(TensorList tensors) {
   return devices;
 }
 
+// The run of memory of a dense tensor. Tensors of equal strides have their elements in the same
+// order.
+View flat(const Tensor& x) {
+  const int64_t n = x.numel();
+  return View(x, IntList(&n, 1), {1}, x.offset());
+}
+
 // Collects the operands of a step, list by list: parameters, gradients, state.
 class Lists {
  public:
@@ -38,17 +45,18 @@ class Lists {
       DT_CHECK(is_dense(params[i].sizes(), params[i].strides()), kRuntimeError, "parameter ", i,
                " is not dense: its elements overlap or leave holes");
       out_.push_back(flat(params[i]));
-      in_.push_back(flat(like_param(i, grads[i], "gradient")));
+      check_like_param(i, grads[i], "gradient");
+      in_.push_back(flat(laid_like_param(i, grads[i])));
     }
   }
 
   // A list of state like the parameters, updated in place.
   void add_state(TensorList state, const char* what) {
     for (int64_t i = 0; i < state.size(); ++i) {
-      DT_CHECK(state[i].strides() == params_[i].strides() || state[i].numel() <= 1, kRuntimeError,
-               what, " ", i, " has strides ", state[i].strides(), ", the parameter ",
-               params_[i].strides());
-      out_.push_back(flat(like_param(i, state[i], what)));
+      check_like_param(i, state[i], what);
+      DT_CHECK(lies_like_param(i, state[i]), kRuntimeError, what, " ", i, " has strides ",
+               state[i].strides(), ", the parameter ", params_[i].strides());
+      out_.push_back(flat(state[i]));
     }
     written_.insert(written_.end(), state.begin(), state.end());
   }
@@ -85,12 +93,6 @@ class Lists {
   }
 
  private:
-  // Dense tensors with equal strides are runs of elements in the same order.
-  static View flat(const Tensor& x) {
-    const int64_t n = x.numel();
-    return View(x, IntList(&n, 1), {1}, x.offset());
-  }
-
   // Device by device: should another one's kernel be refused, what this one changed has changed.
   void bump_versions(Device device) const {
     const size_t n = static_cast<size_t>(params_.size());
@@ -119,13 +121,21 @@ class Lists {
              "lr must be one floating point number, got size ", rate.sizes(), " of ", rate.dtype());
   }
 
-  const Tensor& like_param(int64_t i, const Tensor& x, const char* what) {
+  void check_like_param(int64_t i, const Tensor& x, const char* what) const {
     const Tensor& p = params_[i];
     DT_CHECK(x.defined(), kRuntimeError, what, " ", i, " is missing");
     DT_CHECK(x.sizes() == p.sizes() && x.dtype() == p.dtype(), kRuntimeError, what, " ", i,
              " has size ", x.sizes(), " and dtype ", x.dtype(), ", the parameter ", p.sizes(),
              " and ", p.dtype());
-    if (x.strides() == p.strides() || x.numel() <= 1) return x;
+  }
+
+  bool lies_like_param(int64_t i, const Tensor& x) const {
+    return x.strides() == params_[i].strides() || x.numel() <= 1;
+  }
+
+  const Tensor& laid_like_param(int64_t i, const Tensor& x) {
+    if (lies_like_param(i, x)) return x;
+    const Tensor& p = params_[i];
     const Tensor same = make_empty_strided(p.sizes(), p.strides(), p.dtype(), p.device());
     copy_elements(same, x);
     return kept_.emplace_back(same);
@@ -209,7 +219,10 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
       if (g.device() == device) here.push_back(g);
     }
     ScaleByCall call(static_cast<int64_t>(here.size()));
-    for (size_t i = 0; i < here.size(); ++i) call.x[static_cast<int64_t>(i)] = here[i];
+    for (size_t i = 0; i < here.size(); ++i) {
+      const bool dense = is_dense(here[i].sizes(), here[i].strides());
+      call.x[static_cast<int64_t>(i)] = dense ? flat(here[i]) : View(here[i]);
+    }
     const Tensor near = to(factor, device);
     call.factor = near;
     run(op::scale_by, call);

@@ -26,7 +26,7 @@ constexpr int kSmallClasses = 64;
 constexpr int64_t kThreadCacheBytes = 256 << 10;  // per class and thread
 
 // Small sizes are rounded to one of four steps per doubling (64, 128, 192, 256, 320, ...), so that
-// at most a quarter of a block is waste.
+// at most a quarter of a block of more than 256 bytes is waste.
 struct SizeClass {
   int index;
   int64_t bytes;
@@ -266,7 +266,7 @@ void cpu_set_source(const MemorySource& source) {
 
 void* cpu_allocate(int64_t bytes) {
   Shared& s = shared();
-  void* block = bytes < (int64_t{1} << 62) ? allocate_block(bytes) : nullptr;
+  void* block = allocate_block(bytes);
   if (!block) block = allocate_after_pressure(bytes);
   const int64_t now = s.allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   int64_t peak = s.peak.load(std::memory_order_relaxed);

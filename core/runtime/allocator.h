@@ -23,8 +23,8 @@ struct MemoryStats {
   int64_t reserved = 0;        // bytes held from the system: in use or cached
 };
 
-// 64-byte aligned, not cleared. Throws kOutOfMemory after the cache was given back, the context's
-// memory hook was asked to free something, and a last try failed.
+// Less than 2^62 bytes, 64-byte aligned, not cleared. Throws kOutOfMemory after the cache was given
+// back, the context's memory hook was asked to free something, and a last try failed.
 void* cpu_allocate(int64_t bytes);
 // `bytes` is what was asked for.
 void cpu_free(void* block, int64_t bytes) noexcept;

@@ -15,12 +15,16 @@ namespace {
 
 // The header and the data of an allocated storage are one block: one allocation for both.
 constexpr int64_t kHeaderBytes = 64;
+constexpr int64_t kMostBytes = int64_t{1}
+                               << 62;  // no machine has as much, and sums do not overflow
 static_assert(sizeof(Storage) <= kHeaderBytes, "the data must stay 64-byte aligned");
 
 }  // namespace
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
   if (device.type == DeviceType::kCuda) return allocate_on_device(bytes, device);
+  DT_CHECK(bytes < kMostBytes, kOutOfMemory, "can't allocate memory: you tried to allocate ", bytes,
+           " bytes");
   void* block = cpu_allocate(bytes + kHeaderBytes);
   void* data = static_cast<char*>(block) + kHeaderBytes;
   return Ref<Storage>::adopt(new (block) Storage(data, bytes, device, nullptr, nullptr));

@@ -138,14 +138,9 @@ __device__ __forceinline__ void update_block(const Pack<kLists>& pack, const Pla
 
 // ---- packing, on the host
 
-// Whether the elements fill a range of memory without gaps, in whatever order.
-bool is_filled(const dt_view& view) {
-  int64_t reach = 1;
-  for (int d = 0; d < view.ndim; ++d) {
-    if (view.strides[d] < 0) return false;
-    reach += (view.sizes[d] - 1) * view.strides[d];
-  }
-  return reach == numel(view);
+// Core hands in what is dense as one dimension.
+bool is_run(const dt_view& view) {
+  return view.ndim == 1 && view.strides[0] == 1;
 }
 
 Axes<1> axes_of(const dt_view& view) {
@@ -161,7 +156,7 @@ void add_tensors(Pack<kLists>& pack, const dt_view* const (&lists)[kLists], int6
   const int64_t n = numel(lists[0][i]);
   pack.index[slot] = static_cast<int32_t>(i);
   pack.numel[slot] = n;
-  pack.is_aligned[slot] = is_filled(lists[0][i]);
+  pack.is_aligned[slot] = is_run(lists[0][i]);
   for (int k = 0; k < kLists; ++k) {
     pack.data[slot][k] = lists[k][i].data;
     pack.is_aligned[slot] &= is_aligned(lists[k][i].data, kPacketBytes);
@@ -185,7 +180,7 @@ int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, int32_t 
   for (int64_t i = 0; i < k; ++i) {
     const dt_view& view = lists[0][i];
     if (view.dtype != dtype || numel(view) == 0) continue;
-    const bool has_gaps = !is_filled(view);
+    const bool has_gaps = !is_run(view);
     if (has_gaps || pack.count == kMaxTensors || pack.blocks > kManyBlocks) {
       if (const int32_t code = flush()) return code;
     }

@@ -80,7 +80,7 @@ class Library:
             return [at((NUMBER.get(base, C.c_void_p) * (len(cells) + 1))(*cells)), len(cells)]
         if base in ("operand", "scalar") and not isinstance(value, Handle):
             kind = self.enums["scalar_kind"][type(value).__name__]
-            return [0, kind, 0 if kind == 3 else value, value][-n:]
+            return [0, kind, 0 if type(value) is float else value, value][-n:]
         if base in NUMBER:
             return [at((NUMBER[base] * 1)(value)) if pointed else value]
         others = {
@@ -110,7 +110,11 @@ class Library:
     def take(self, r, first, *more):
         if r["form"] == "value":
             cells = [first.value, *(x.value for x in more)]
-            one = cells[1 + (cells[0] == 3)] if r["kind"] == "scalar" else cells[0]
+            one = (
+                cells[1 + (cells[0] == self.enums["scalar_kind"]["float"])]
+                if r["kind"] == "scalar"
+                else cells[0]
+            )
             return cells if r["kind"] == "device" else one
         out, text = Handle(self, r["handle"], first.value), C.c_char_p()
         if r["form"] == "object":

@@ -55,9 +55,9 @@ static void test_device_memory(void) {
   EXPECT(TYPE_ERROR, "device_memory", dt_device_memory(DT_DEVICE_TYPE_CPU, 0, &out.i64[0], &out.i64[1], &out.i64[2], NULL));
 }
 
-static void test_reset_peak_memory(void) {
-  EXPECT(VALUE_ERROR, "reset_peak_memory", dt_reset_peak_memory(99, 0));
-  EXPECT(VALUE_ERROR, "reset_peak_memory", dt_reset_peak_memory(DT_DEVICE_TYPE_CPU, -1));
+static void test_reset_peak_memory_stats(void) {
+  EXPECT(VALUE_ERROR, "reset_peak_memory_stats", dt_reset_peak_memory_stats(99, 0));
+  EXPECT(VALUE_ERROR, "reset_peak_memory_stats", dt_reset_peak_memory_stats(DT_DEVICE_TYPE_CPU, -1));
 }
 
 static void test_get_tf32(void) {
@@ -267,7 +267,7 @@ int main(void) {
   test_device_capability();
   test_get_device_properties();
   test_device_memory();
-  test_reset_peak_memory();
+  test_reset_peak_memory_stats();
   test_get_tf32();
   test_tensor_pin_memory();
   test_tensor_is_pinned();

@@ -86,11 +86,6 @@ static void test_memory_stats(void) {
   EXPECT(TYPE_ERROR, "memory_stats", dt_memory_stats(DT_DEVICE_TYPE_CPU, 0, &out.i64[0], &out.i64[1], NULL));
 }
 
-static void test_reset_peak_memory_stats(void) {
-  EXPECT(VALUE_ERROR, "reset_peak_memory_stats", dt_reset_peak_memory_stats(99, 0));
-  EXPECT(VALUE_ERROR, "reset_peak_memory_stats", dt_reset_peak_memory_stats(DT_DEVICE_TYPE_CPU, -1));
-}
-
 static void test_set_memory_hook(void) {
   EXPECT(TYPE_ERROR, "set_memory_hook", dt_set_memory_hook(NULL, &good.drops, count_drop));
 }
@@ -121,7 +116,6 @@ int main(void) {
   test_device_is_available();
   test_get_num_threads();
   test_memory_stats();
-  test_reset_peak_memory_stats();
   test_set_memory_hook();
   test_empty_cache();
   test_synchronize();

@@ -122,8 +122,36 @@ static void test_without_status(void) {
   misuse_failures += wrong;
 }
 
+/* State that the settings need, absent. */
+static void test_missing_state(void) {
+  const double sgd[] = {0.1, 0.9, 0, 0, 0, 0};
+  dt_tensor *p[1] = {0}, *g[1] = {0}, *none[1] = {0};
+  const int64_t n = 2;
+  int failed = dt_zeros(&n, 1, DT_DTYPE_FLOAT32, 0, 0, 0, p) || dt_ones(&n, 1, 0, 0, 0, 0, g);
+  misuse_failures += failed;
+  EXPECT(RUNTIME_ERROR, "optimizer_update",
+         dt_optimizer_update("sgd", p, 1, g, 1, NULL, 0, NULL, DT_SCALAR_KIND_FLOAT, 0, 0.1, sgd, 6,
+                             0));
+  EXPECT(RUNTIME_ERROR, "optimizer_update",
+         dt_optimizer_update("sgd", p, 1, g, 1, none, 1, NULL, DT_SCALAR_KIND_FLOAT, 0, 0.1, sgd, 6,
+                             0));
+  dt_tensor_release(p[0]);
+  dt_tensor_release(g[0]);
+}
+
+/* Sizes whose bytes, and what is added to them, come near the largest number. */
+static void test_sizes_near_the_end(void) {
+  for (int64_t less = 1; less <= 256; less *= 2) {
+    const int64_t n = INT64_MAX - less + 1, half = n / 2;
+    EXPECT(OUT_OF_MEMORY, "empty", dt_empty(&n, 1, DT_DTYPE_UINT8, 0, 0, 0, 0, TENSOR_OUT));
+    EXPECT(OUT_OF_MEMORY, "zeros", dt_zeros(&half, 1, DT_DTYPE_BOOL, 0, 0, 0, TENSOR_OUT));
+  }
+}
+
 int main(void) {
   misuse_begin();
+  test_missing_state();
+  test_sizes_near_the_end();
   test_tensor_read();
   test_tensor_write();
   test_from_data();

@@ -139,6 +139,53 @@ def test_late_parameters_start_with_their_gradient(both, same):
     same(*both(run))
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_state_of_another_memory_order(name, both, same):
+    """A checkpoint of a row-major model goes on in a channels_last one."""
+
+    def run(t):
+        x = t.arange(120.0).reshape(2, 3, 4, 5)
+        row_major = t.nn.Parameter(x.clone())
+        options = {"momentum": 0.9} if name == "SGD" else {}
+        opt = getattr(t.optim, name)([row_major], lr=0.1, **options)
+        (row_major * x).sum().backward()
+        opt.step()
+        p = t.nn.Parameter(row_major.detach().contiguous(memory_format=t.channels_last))
+        again = getattr(t.optim, name)([p], lr=0.1, **options)
+        again.load_state_dict(opt.state_dict())
+        (p * x).sum().backward()
+        again.step()
+        return p
+
+    same(*both(run))
+
+
+def test_a_step_that_failed_was_no_step():
+    """Its parameters have no state, so that dampening does not count at their first step."""
+    p = dt.nn.Parameter(dt.ones(2))
+    opt = dt.optim.SGD([p], lr=1.0, momentum=0.5, dampening=0.5)
+    p.grad = dt.full((2,), 0.25)
+    with pytest.raises(RuntimeError, match="lr must be one floating point number"):
+        opt.param_groups[0]["lr"] = dt.ones(2)
+        opt.step()
+    opt.param_groups[0]["lr"] = 1.0
+    opt.step()
+    assert p.tolist() == [0.75, 0.75]
+
+
+def test_gradients_that_overlap_and_leave_holes_are_clipped_alone(both, same):
+    """Their elements reach as far as there are elements, but are not those between."""
+
+    def run(t):
+        memory = t.full((8,), 3.0)
+        p = t.nn.Parameter(t.zeros(2, 2, 2))
+        p.grad = t.as_strided(memory, (2, 2, 2), (1, 1, 5)).detach()
+        t.nn.utils.clip_grad_norm_([p], 0.5)
+        return memory[3:5]
+
+    same(*both(run))
+
+
 def test_closure_and_zero_grad():
     p = dt.nn.Parameter(dt.ones(2))
     opt = dt.optim.SGD([p], lr=0.5)

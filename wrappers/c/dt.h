@@ -2421,24 +2421,25 @@ static inline int64_t T_do_device_memory(T_Device device, const T_device_memory_
   T_OPTIONS_(device_memory, \
     T_do_device_memory(device, &T_device_memory_o), __VA_ARGS__)
 
-/** T_reset_peak_memory(.device: device? = absent)
- * Starts the peaks of memory_stats and device_memory anew. */
+/** T_reset_peak_memory_stats(.device: device? = absent)
+ * Makes what is in use now the most that was ever in use, for memory_stats and device_memory. */
 typedef struct {
   T_Device device;
-} T_reset_peak_memory_options;
-static inline T_reset_peak_memory_options T_reset_peak_memory_defaults(void) {
-  T_reset_peak_memory_options options = {{0, 0}};
+} T_reset_peak_memory_stats_options;
+static inline T_reset_peak_memory_stats_options T_reset_peak_memory_stats_defaults(void) {
+  T_reset_peak_memory_stats_options options = {{0, 0}};
   return options;
 }
-static inline dt_status T_do_reset_peak_memory(const T_reset_peak_memory_options *options) {
+static inline dt_status T_do_reset_peak_memory_stats(
+    const T_reset_peak_memory_stats_options *options) {
   if (T_stopped_()) return T_status();
-  T_check(dt_reset_peak_memory(options->device.type, options->device.index));
+  T_check(dt_reset_peak_memory_stats(options->device.type, options->device.index));
   return T_status();
 }
-#define T_reset_peak_memory(...) T_reset_peak_memory_with_(__VA_ARGS__, )
-#define T_reset_peak_memory_with_(...) \
-  T_OPTIONS_(reset_peak_memory, \
-    T_do_reset_peak_memory(&T_reset_peak_memory_o), __VA_ARGS__)
+#define T_reset_peak_memory_stats(...) T_reset_peak_memory_stats_with_(__VA_ARGS__, )
+#define T_reset_peak_memory_stats_with_(...) \
+  T_OPTIONS_(reset_peak_memory_stats, \
+    T_do_reset_peak_memory_stats(&T_reset_peak_memory_stats_o), __VA_ARGS__)
 
 /** T_set_tf32(matmul: bool, convolution: bool)
  * Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole process. */
@@ -6788,26 +6789,6 @@ static inline int64_t T_do_memory_stats(const T_memory_stats_options *options) {
 #define T_memory_stats_with_(...) \
   T_OPTIONS_(memory_stats, \
     T_do_memory_stats(&T_memory_stats_o), __VA_ARGS__)
-
-/** T_reset_peak_memory_stats(.device: device? = absent)
- * Makes what is in use now the most that was ever in use. */
-typedef struct {
-  T_Device device;
-} T_reset_peak_memory_stats_options;
-static inline T_reset_peak_memory_stats_options T_reset_peak_memory_stats_defaults(void) {
-  T_reset_peak_memory_stats_options options = {{0, 0}};
-  return options;
-}
-static inline dt_status T_do_reset_peak_memory_stats(
-    const T_reset_peak_memory_stats_options *options) {
-  if (T_stopped_()) return T_status();
-  T_check(dt_reset_peak_memory_stats(options->device.type, options->device.index));
-  return T_status();
-}
-#define T_reset_peak_memory_stats(...) T_reset_peak_memory_stats_with_(__VA_ARGS__, )
-#define T_reset_peak_memory_stats_with_(...) \
-  T_OPTIONS_(reset_peak_memory_stats, \
-    T_do_reset_peak_memory_stats(&T_reset_peak_memory_stats_o), __VA_ARGS__)
 
 /** T_set_log(log: callback?)
  * Sends log messages to a function. */

@@ -4124,9 +4124,9 @@ inline DeviceMemoryResult device_memory(Device device) {
   return {free, total, peak_allocated, peak_reserved};
 }
 
-// Starts the peaks of memory_stats and device_memory anew.
-inline void reset_peak_memory(std::optional<Device> device = std::nullopt) {
-  detail::check(dt_reset_peak_memory(
+// Makes what is in use now the most that was ever in use, for memory_stats and device_memory.
+inline void reset_peak_memory_stats(std::optional<Device> device = std::nullopt) {
+  detail::check(dt_reset_peak_memory_stats(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
 }
 
@@ -4901,12 +4901,6 @@ inline MemoryStatsResult memory_stats(std::optional<Device> device = std::nullop
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &allocated,
     &reserved, &peak));
   return {allocated, reserved, peak};
-}
-
-// Makes what is in use now the most that was ever in use.
-inline void reset_peak_memory_stats(std::optional<Device> device = std::nullopt) {
-  detail::check(dt_reset_peak_memory_stats(
-    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
 }
 
 // Sends log messages to a function.

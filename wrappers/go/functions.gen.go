@@ -2064,14 +2064,15 @@ func DeviceMemory(device Device) (int, int, int, int, error) {
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), as[int](r, 3), err
 }
 
-// ResetPeakMemoryOptions are the optional arguments.
-type ResetPeakMemoryOptions struct {
+// ResetPeakMemoryStatsOptions are the optional arguments.
+type ResetPeakMemoryStatsOptions struct {
 	// The device; absent: the default one.
 	Device Device
 }
 
-// ResetPeakMemory: Starts the peaks of memory_stats and device_memory anew.
-func ResetPeakMemory(options ...ResetPeakMemoryOptions) error {
+// ResetPeakMemoryStats: Makes what is in use now the most that was ever in use, for memory_stats
+// and device_memory.
+func ResetPeakMemoryStats(options ...ResetPeakMemoryStatsOptions) error {
 	o := last(options)
 	_, err := run(95, o.Device)
 	return err
@@ -5050,35 +5051,22 @@ func MemoryStats(options ...MemoryStatsOptions) (int, int, int, error) {
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), err
 }
 
-// ResetPeakMemoryStatsOptions are the optional arguments.
-type ResetPeakMemoryStatsOptions struct {
-	// Where; absent means the default device.
-	Device Device
-}
-
-// ResetPeakMemoryStats: Makes what is in use now the most that was ever in use.
-func ResetPeakMemoryStats(options ...ResetPeakMemoryStatsOptions) error {
-	o := last(options)
-	_, err := run(408, o.Device)
-	return err
-}
-
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	_, err := run(409, log)
+	_, err := run(408, log)
 	return err
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	_, err := run(410, hook)
+	_, err := run(409, hook)
 	return err
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	_, err := run(411)
+	_, err := run(410)
 	return err
 }
 
@@ -5091,7 +5079,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	_, err := run(412, o.Device)
+	_, err := run(411, o.Device)
 	return err
 }
 
@@ -5105,44 +5093,44 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	_, err := run(413, o.Device)
+	_, err := run(412, o.Device)
 	return err
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (*Tensor, error) {
-	r, err := run(414, x, size)
+	r, err := run(413, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (*Tensor, error) {
-	r, err := run(415, x)
+	r, err := run(414, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	_, err := run(416, x)
+	_, err := run(415, x)
 	return x, err
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (*Tensor, error) {
-	r, err := run(417, x, other)
+	r, err := run(416, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (*Tensor, error) {
-	r, err := run(418, x, shape)
+	r, err := run(417, x, shape)
 	return hold[Tensor](r, 0), err
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (*Tensor, error) {
-	r, err := run(419, x, other)
+	r, err := run(418, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5158,37 +5146,37 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(420, x, o.StartDim, o.EndDim)
+	r, err := run(419, x, o.StartDim, o.EndDim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (*Tensor, error) {
-	r, err := run(421, x, dim, sizes)
+	r, err := run(420, x, dim, sizes)
 	return hold[Tensor](r, 0), err
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (*Tensor, error) {
-	r, err := run(422, x, dim0, dim1)
+	r, err := run(421, x, dim0, dim1)
 	return hold[Tensor](r, 0), err
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (*Tensor, error) {
-	r, err := run(423, x, dims)
+	r, err := run(422, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (*Tensor, error) {
-	r, err := run(424, x, source, destination)
+	r, err := run(423, x, source, destination)
 	return hold[Tensor](r, 0), err
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (*Tensor, error) {
-	r, err := run(425, x)
+	r, err := run(424, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5201,43 +5189,43 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(426, x, o.Dim)
+	r, err := run(425, x, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (*Tensor, error) {
-	r, err := run(427, x, dim)
+	r, err := run(426, x, dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (*Tensor, error) {
-	r, err := run(428, x, size)
+	r, err := run(427, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (*Tensor, error) {
-	r, err := run(429, x, other)
+	r, err := run(428, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (*Tensor, error) {
-	r, err := run(430, x, size)
+	r, err := run(429, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (*Tensor, error) {
-	r, err := run(431, x, dim, index)
+	r, err := run(430, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (*Tensor, error) {
-	r, err := run(432, x, dim, start, length)
+	r, err := run(431, x, dim, start, length)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5259,7 +5247,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(433, x, o.Dim, o.Start, o.End, o.Step)
+	r, err := run(432, x, o.Dim, o.Start, o.End, o.Step)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5272,7 +5260,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(434, x, size, stride, o.StorageOffset)
+	r, err := run(433, x, size, stride, o.StorageOffset)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5291,7 +5279,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(435, x, o.Offset, o.Dim1, o.Dim2)
+	r, err := run(434, x, o.Offset, o.Dim1, o.Dim2)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5304,7 +5292,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(436, x, chunks, o.Dim)
+	r, err := run(435, x, chunks, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5317,7 +5305,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(437, x, splitSize, o.Dim)
+	r, err := run(436, x, splitSize, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5330,7 +5318,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(438, x, splitSizes, o.Dim)
+	r, err := run(437, x, splitSizes, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5343,7 +5331,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(439, x, o.Dim)
+	r, err := run(438, x, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5356,7 +5344,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(440, tensors, o.Dim)
+	r, err := run(439, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5369,18 +5357,18 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(441, tensors, o.Dim)
+	r, err := run(440, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (*Tensor, error) {
-	r, err := run(442, x, repeats)
+	r, err := run(441, x, repeats)
 	return hold[Tensor](r, 0), err
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (*Tensor, error) {
-	r, err := run(443, x, dims)
+	r, err := run(442, x, dims)
 	return hold[Tensor](r, 0), err
 }

@@ -893,8 +893,8 @@ static int32_t py_device_memory(int32_t device_type, int64_t device_index, int64
   return status;
 }
 
-static int32_t py_reset_peak_memory(int32_t device_type, int64_t device_index) {
-  return dt_reset_peak_memory(device_type, device_index);
+static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_index) {
+  return dt_reset_peak_memory_stats(device_type, device_index);
 }
 
 static int32_t py_set_tf32(int32_t matmul, int32_t convolution) {
@@ -2574,10 +2574,6 @@ static int32_t py_memory_stats(int32_t device_type, int64_t device_index, int64_
   out[1] = reserved;
   out[2] = peak;
   return status;
-}
-
-static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_index) {
-  return dt_reset_peak_memory_stats(device_type, device_index);
 }
 
 static int32_t py_set_log(int64_t log) {

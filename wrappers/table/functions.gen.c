@@ -2051,17 +2051,17 @@ static const dtt_item items_138[] = {
 };
 static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_135, items_138, cells_82, 1, 4, 2, 0, 0, NULL};
 
-static dt_status call_reset_peak_memory(const dtt_cell *a, dtt_cell *r) {
+static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   (void)r;
   dt_status status;
-  status = dt_reset_peak_memory((dt_device_type)a[0].i, (int64_t)a[1].i);
+  status = dt_reset_peak_memory_stats((dt_device_type)a[0].i, (int64_t)a[1].i);
   return status;
 }
 
 static const dtt_item items_139[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_reset_peak_memory = {"reset_peak_memory", call_reset_peak_memory, items_139, NULL, cells_82, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_139, NULL, cells_82, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6055,15 +6055,6 @@ static const dtt_item items_307[] = {
 };
 static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_139, items_307, cells_82, 1, 3, 2, 0, 0, NULL};
 
-static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
-  (void)r;
-  dt_status status;
-  status = dt_reset_peak_memory_stats((dt_device_type)a[0].i, (int64_t)a[1].i);
-  return status;
-}
-
-static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_139, NULL, cells_82, 1, 0, 2, 0, 0, NULL};
-
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
   dt_status status;
@@ -7060,7 +7051,7 @@ static const dtt_entry functions_torch[] = {
   {"device_capability", &function_device_capability},
   {"get_device_properties", &function_get_device_properties},
   {"device_memory", &function_device_memory},
-  {"reset_peak_memory", &function_reset_peak_memory},
+  {"reset_peak_memory_stats", &function_reset_peak_memory_stats},
   {"set_tf32", &function_set_tf32},
   {"get_tf32", &function_get_tf32},
   {"stream_new", &function_stream_new},
@@ -7200,7 +7191,6 @@ static const dtt_entry functions_torch[] = {
   {"get_num_threads", &function_get_num_threads},
   {"set_num_threads", &function_set_num_threads},
   {"memory_stats", &function_memory_stats},
-  {"reset_peak_memory_stats", &function_reset_peak_memory_stats},
   {"set_log", &function_set_log},
   {"set_memory_hook", &function_set_memory_hook},
   {"remove_memory_hook", &function_remove_memory_hook},
@@ -7381,7 +7371,7 @@ const dtt_function* const dtt_functions[] = {
   &function_device_capability,
   &function_get_device_properties,
   &function_device_memory,
-  &function_reset_peak_memory,
+  &function_reset_peak_memory_stats,
   &function_set_tf32,
   &function_get_tf32,
   &function_tensor_pin_memory,
@@ -7694,7 +7684,6 @@ const dtt_function* const dtt_functions[] = {
   &function_get_num_threads,
   &function_set_num_threads,
   &function_memory_stats,
-  &function_reset_peak_memory_stats,
   &function_set_log,
   &function_set_memory_hook,
   &function_remove_memory_hook,

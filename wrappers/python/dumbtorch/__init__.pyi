@@ -72,6 +72,7 @@ from ._ops import zeros_like as zeros_like
 from ._ops import ones_like as ones_like
 from ._ops import full_like as full_like
 from ._ops import clone as clone
+from ._ops import reset_peak_memory_stats as reset_peak_memory_stats
 from ._ops import index_put as index_put
 from ._ops import index_select as index_select
 from ._ops import index_add as index_add
@@ -177,7 +178,6 @@ from ._ops import set_default_device as set_default_device
 from ._ops import get_num_threads as get_num_threads
 from ._ops import set_num_threads as set_num_threads
 from ._ops import memory_stats as memory_stats
-from ._ops import reset_peak_memory_stats as reset_peak_memory_stats
 from ._ops import set_memory_hook as set_memory_hook
 from ._ops import remove_memory_hook as remove_memory_hook
 from ._ops import empty_cache as empty_cache

@@ -1753,17 +1753,18 @@ def device_memory(device):
     return device_memory_result((out[0], out[1], out[2], out[3]))
 
 
-def reset_peak_memory(device=None):
-    """Starts the peaks of memory_stats and device_memory anew.
+def reset_peak_memory_stats(device=None):
+    """Makes what is in use now the most that was ever in use, for memory_stats and
+    device_memory.
 
     Args:
         device: The device; absent: the default one.
     """
     try:
         device_type, device_index = device_parts(device)
-        status = lib.py_reset_peak_memory(device_type, device_index)
+        status = lib.py_reset_peak_memory_stats(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "reset_peak_memory", "device:device?", device) from None
+        raise complain(error, "reset_peak_memory_stats", "device:device?", device) from None
     if status:
         raise fail()
 
@@ -5491,21 +5492,6 @@ def memory_stats(device=None):
     return memory_stats_result((out[0], out[1], out[2]))
 
 
-def reset_peak_memory_stats(device=None):
-    """Makes what is in use now the most that was ever in use.
-
-    Args:
-        device: Where; absent means the default device.
-    """
-    try:
-        device_type, device_index = device_parts(device)
-        status = lib.py_reset_peak_memory_stats(device_type, device_index)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "reset_peak_memory_stats", "device:device?", device) from None
-    if status:
-        raise fail()
-
-
 def set_log(log):
     """Sends log messages to a function.
 
@@ -7129,6 +7115,7 @@ NAMESPACES = {
         "ones_like": ones_like,
         "full_like": full_like,
         "clone": clone,
+        "reset_peak_memory_stats": reset_peak_memory_stats,
         "index_put": index_put,
         "index_select": index_select,
         "index_add": index_add,
@@ -7247,7 +7234,6 @@ NAMESPACES = {
         "get_num_threads": get_num_threads,
         "set_num_threads": set_num_threads,
         "memory_stats": memory_stats,
-        "reset_peak_memory_stats": reset_peak_memory_stats,
         "set_memory_hook": set_memory_hook,
         "remove_memory_hook": remove_memory_hook,
         "empty_cache": empty_cache,

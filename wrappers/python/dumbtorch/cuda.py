@@ -188,7 +188,7 @@ def mem_get_info(device=None) -> tuple[int, int]:
 
 def reset_peak_memory_stats(device=None) -> None:
     """Starts the peaks anew."""
-    _ops.reset_peak_memory(_where(device))
+    _ops.reset_peak_memory_stats(_where(device))
 
 
 def memory_stats(device=None) -> OrderedDict:

@@ -115,8 +115,10 @@ class Optimizer:
         everyone = range(len(given.params))
         if not self._row.reads_first:
             return [list(everyone)]
-        fresh = [i for i in everyone if not self.state[given.params[i]]]
-        return [[i for i in everyone if i not in fresh] if fresh else list(everyone), fresh]
+        parts: list[list[int]] = [[], []]
+        for i in everyone:
+            parts[not self.state[given.params[i]]].append(i)
+        return parts
 
     def _step(self, group: dict, needed: list[str], given: Gradients, part: list[int]) -> None:
         row = self._row
@@ -126,21 +128,26 @@ class Optimizer:
         grads = [given.grads[i] for i in part]
         kept = [s[name]._h if name in needed else 0 for name, *_ in row.states for s in states]
         settings = _numbers(row.settings(group))
-        check(
-            lib.py_optimizer_update(
-                row.name.encode(),
-                handles,
-                len(handles),
-                grads,
-                len(grads),
-                kept,
-                len(kept),
-                *read_operand(self._rate(group, handles)),
-                settings,
-                len(settings),
-                first,
+        try:
+            check(
+                lib.py_optimizer_update(
+                    row.name.encode(),
+                    handles,
+                    len(handles),
+                    grads,
+                    len(grads),
+                    kept,
+                    len(kept),
+                    *read_operand(self._rate(group, handles)),
+                    settings,
+                    len(settings),
+                    first,
+                )
             )
-        )
+        except BaseException:
+            for i in part if first else ():  # their first step is still to come
+                del self.state[given.params[i]]
+            raise
 
     def _state_of(self, p, group: dict, needed: list[str]) -> dict:
         state = self.state[p]
@@ -214,13 +221,18 @@ class Optimizer:
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
 
     def _adapted(self, name: str, value, p):
-        """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its dtype."""
+        """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its
+        dtype and memory order."""
         if not isinstance(value, TensorBase):
             return deepcopy(value)
-        copy = _ops.clone(_ops.detach(value))
+        value = _ops.detach(value)
         row = getattr(self, "_row", None)
         numbers = [n for n, is_number, *_ in row.states if is_number] if row else ["step"]
-        return _ops.to(copy, p.device, float32 if name in numbers else p.dtype)
+        if name in numbers:
+            return _ops.to(_ops.clone(value), p.device, float32)
+        if value.shape != p.shape:
+            return _ops.to(_ops.clone(value), p.device, p.dtype)
+        return _ops.copy_(_ops.empty_like(p), value)
 
     def __repr__(self):
         lines = []
