@@ -37,8 +37,7 @@ set(package_file ${PROJECT_BINARY_DIR}/dumbtorchConfig.cmake)
 set(version_file ${PROJECT_BINARY_DIR}/dumbtorchConfigVersion.cmake)
 configure_package_config_file(cmake/dumbtorchConfig.cmake.in ${package_file}
                               INSTALL_DESTINATION ${package_dir})
-# Before 1.0 every minor version may change the API.
-write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${version_file} COMPATIBILITY ${DT_ABI_COMPATIBILITY})
 install(FILES ${package_file} ${version_file} DESTINATION ${package_dir})
 install(EXPORT dumbtorch NAMESPACE dumbtorch:: FILE dumbtorchTargets.cmake
         DESTINATION ${package_dir})

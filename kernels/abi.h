@@ -1,10 +1,11 @@
-/* What core and the kernels share, in plain C: the only header that both sides include.
+/* What core and the kernels share, in plain C.
  *
  * A backend (the CPU kernels of one instruction set, the CUDA plugin, ...) hands core one kernel
  * for each op that it has, by name. Core describes a call as views plus two counted spans of
  * numbers, so that a call can be recorded, hashed and printed without knowing the op.
- * `capi/schema/kernels.toml` documents every op's operands and attributes. The ops are deliberately
- * not listed here: a new one must not recompile every kernel. */
+ * Core writes it and a kernel reads it by name, through the structs of core/runtime/calls and
+ * kernels/calls, which are printed from the schema's rows. The ops are deliberately not listed
+ * here: a new one must not recompile every kernel. */
 #ifndef DT_KERNELS_ABI_H
 #define DT_KERNELS_ABI_H
 
@@ -109,9 +110,9 @@ typedef int32_t dt_kernel(const dt_stream* stream, const dt_call* call);
 typedef int64_t dt_workspace(const dt_stream* stream,
                              const dt_call* call); /* bytes of scratch memory */
 
-/* Where a backend hands in its kernels when it is loaded. `op` is a name of kernels.toml or of an
- * elementwise row; core ignores names that it does not know. `workspace` is NULL for a kernel that
- * needs no scratch memory. */
+/* Where a backend hands in its kernels when it is loaded. `op` is the name of a [kernel] row or of
+ * an elementwise row; core ignores names that it does not know. `workspace` is NULL for a kernel
+ * that needs no scratch memory. */
 typedef struct dt_registry {
   void (*add)(struct dt_registry* registry, const char* op, dt_kernel* kernel,
               dt_workspace* workspace);

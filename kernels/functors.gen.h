@@ -1292,126 +1292,130 @@ struct binary_cross_entropy_with_logits_element_backward {
 
 }  // namespace dt::fn
 
-// X(name, class, number of the row): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
-#define DT_POINTWISE_ROWS(X) \
-  X(neg, NUM, 0) \
-  X(neg_backward, FLOAT, 1) \
-  X(abs, NUM, 2) \
-  X(abs_backward, FLOAT, 3) \
-  X(sign, NUM, 4) \
-  X(sign_backward, FLOAT, 5) \
-  X(floor, NUM, 6) \
-  X(floor_backward, FLOAT, 7) \
-  X(ceil, NUM, 8) \
-  X(ceil_backward, FLOAT, 9) \
-  X(round, NUM, 10) \
-  X(round_backward, FLOAT, 11) \
-  X(trunc, NUM, 12) \
-  X(trunc_backward, FLOAT, 13) \
-  X(exp, FLOAT, 14) \
-  X(exp_backward, FLOAT, 15) \
-  X(log, FLOAT, 16) \
-  X(log_backward, FLOAT, 17) \
-  X(log1p, FLOAT, 18) \
-  X(log1p_backward, FLOAT, 19) \
-  X(sqrt, FLOAT, 20) \
-  X(sqrt_backward, FLOAT, 21) \
-  X(rsqrt, FLOAT, 22) \
-  X(rsqrt_backward, FLOAT, 23) \
-  X(square, NUM, 24) \
-  X(square_backward, FLOAT, 25) \
-  X(reciprocal, FLOAT, 26) \
-  X(reciprocal_backward, FLOAT, 27) \
-  X(sin, FLOAT, 28) \
-  X(sin_backward, FLOAT, 29) \
-  X(cos, FLOAT, 30) \
-  X(cos_backward, FLOAT, 31) \
-  X(tanh, FLOAT, 32) \
-  X(tanh_backward, FLOAT, 33) \
-  X(erf, FLOAT, 34) \
-  X(erf_backward, FLOAT, 35) \
-  X(sigmoid, FLOAT, 36) \
-  X(sigmoid_backward, FLOAT, 37) \
-  X(relu, NUM, 38) \
-  X(relu_backward, FLOAT, 39) \
-  X(leaky_relu, FLOAT, 40) \
-  X(leaky_relu_backward, FLOAT, 41) \
-  X(elu, FLOAT, 42) \
-  X(elu_backward, FLOAT, 43) \
-  X(softplus, FLOAT, 44) \
-  X(softplus_backward, FLOAT, 45) \
-  X(logsigmoid, FLOAT, 46) \
-  X(logsigmoid_backward, FLOAT, 47) \
-  X(silu, FLOAT, 48) \
-  X(silu_backward, FLOAT, 49) \
-  X(gelu_erf, FLOAT, 50) \
-  X(gelu_erf_backward, FLOAT, 51) \
-  X(gelu_tanh, FLOAT, 52) \
-  X(gelu_tanh_backward, FLOAT, 53) \
-  X(clamp_min, NUM, 54) \
-  X(clamp_min_backward, FLOAT, 55) \
-  X(clamp_max, NUM, 56) \
-  X(clamp_max_backward, FLOAT, 57) \
-  X(clamp_range, NUM, 58) \
-  X(clamp_range_backward, FLOAT, 59) \
-  X(add, NUM, 60) \
-  X(add_backward, FLOAT, 61) \
-  X(sub, NUM, 62) \
-  X(sub_backward, FLOAT, 63) \
-  X(rsub, NUM, 64) \
-  X(rsub_backward, FLOAT, 65) \
-  X(mul, NUM, 66) \
-  X(mul_backward, FLOAT, 67) \
-  X(true_divide, FLOAT, 68) \
-  X(true_divide_backward, FLOAT, 69) \
-  X(div_trunc, NUM, 70) \
-  X(div_trunc_backward, FLOAT, 71) \
-  X(div_floor, NUM, 72) \
-  X(div_floor_backward, FLOAT, 73) \
-  X(modulo, NUM, 74) \
-  X(modulo_backward, FLOAT, 75) \
-  X(power, NUM, 76) \
-  X(power_backward, FLOAT, 77) \
-  X(power_half, FLOAT, 78) \
-  X(power_half_backward, FLOAT, 79) \
-  X(power_minus_half, FLOAT, 80) \
-  X(power_minus_half_backward, FLOAT, 81) \
-  X(power_minus_one, FLOAT, 82) \
-  X(power_minus_one_backward, FLOAT, 83) \
-  X(maximum, NUM, 84) \
-  X(maximum_backward, FLOAT, 85) \
-  X(minimum, NUM, 86) \
-  X(minimum_backward, FLOAT, 87) \
-  X(eq, NUM, 88) \
-  X(ne, NUM, 89) \
-  X(lt, NUM, 90) \
-  X(le, NUM, 91) \
-  X(gt, NUM, 92) \
-  X(ge, NUM, 93) \
-  X(isnan, NUM, 94) \
-  X(isinf, NUM, 95) \
-  X(isfinite, NUM, 96) \
-  X(logical_not, INT, 97) \
-  X(logical_and, INT, 98) \
-  X(logical_or, INT, 99) \
-  X(logical_xor, INT, 100) \
-  X(bitwise_and, INT, 101) \
-  X(bitwise_or, INT, 102) \
-  X(bitwise_xor, INT, 103) \
-  X(bitwise_left_shift, INT, 104) \
-  X(bitwise_right_shift, INT, 105) \
-  X(bitwise_complement, INT, 106) \
-  X(where, NUM, 107) \
-  X(where_backward, FLOAT, 108) \
-  X(fill_where, NUM, 109) \
-  X(fill_where_backward, FLOAT, 110) \
-  X(squared_error, FLOAT, 111) \
-  X(squared_error_backward, FLOAT, 112) \
-  X(squared_error_slope, FLOAT, 113) \
-  X(squared_error_slope_backward, FLOAT, 114) \
-  X(binary_cross_entropy_element, FLOAT, 115) \
-  X(binary_cross_entropy_element_backward, FLOAT, 116) \
-  X(binary_cross_entropy_with_logits_element, FLOAT, 117) \
-  X(binary_cross_entropy_with_logits_element_backward, FLOAT, 118)
+// X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
+#define DT_POINTWISE_SHARE_0(X) \
+  X(neg, NUM) \
+  X(abs_backward, FLOAT) \
+  X(floor, NUM) \
+  X(ceil_backward, FLOAT) \
+  X(trunc, NUM) \
+  X(exp_backward, FLOAT) \
+  X(log1p, FLOAT) \
+  X(sqrt_backward, FLOAT) \
+  X(square, NUM) \
+  X(reciprocal_backward, FLOAT) \
+  X(cos, FLOAT) \
+  X(tanh_backward, FLOAT) \
+  X(sigmoid, FLOAT) \
+  X(relu_backward, FLOAT) \
+  X(elu, FLOAT) \
+  X(softplus_backward, FLOAT) \
+  X(silu, FLOAT) \
+  X(gelu_erf_backward, FLOAT) \
+  X(clamp_min, NUM) \
+  X(clamp_max_backward, FLOAT) \
+  X(add, NUM) \
+  X(sub_backward, FLOAT) \
+  X(mul, NUM) \
+  X(true_divide_backward, FLOAT) \
+  X(div_floor, NUM) \
+  X(modulo_backward, FLOAT) \
+  X(power_half, FLOAT) \
+  X(power_minus_half_backward, FLOAT) \
+  X(maximum, NUM) \
+  X(minimum_backward, FLOAT) \
+  X(lt, NUM) \
+  X(ge, NUM) \
+  X(isfinite, NUM) \
+  X(logical_or, INT) \
+  X(bitwise_or, INT) \
+  X(bitwise_right_shift, INT) \
+  X(where_backward, FLOAT) \
+  X(squared_error, FLOAT) \
+  X(squared_error_slope_backward, FLOAT) \
+  X(binary_cross_entropy_with_logits_element, FLOAT)
+
+#define DT_POINTWISE_SHARE_1(X) \
+  X(neg_backward, FLOAT) \
+  X(sign, NUM) \
+  X(floor_backward, FLOAT) \
+  X(round, NUM) \
+  X(trunc_backward, FLOAT) \
+  X(log, FLOAT) \
+  X(log1p_backward, FLOAT) \
+  X(rsqrt, FLOAT) \
+  X(square_backward, FLOAT) \
+  X(sin, FLOAT) \
+  X(cos_backward, FLOAT) \
+  X(erf, FLOAT) \
+  X(sigmoid_backward, FLOAT) \
+  X(leaky_relu, FLOAT) \
+  X(elu_backward, FLOAT) \
+  X(logsigmoid, FLOAT) \
+  X(silu_backward, FLOAT) \
+  X(gelu_tanh, FLOAT) \
+  X(clamp_min_backward, FLOAT) \
+  X(clamp_range, NUM) \
+  X(add_backward, FLOAT) \
+  X(rsub, NUM) \
+  X(mul_backward, FLOAT) \
+  X(div_trunc, NUM) \
+  X(div_floor_backward, FLOAT) \
+  X(power, NUM) \
+  X(power_half_backward, FLOAT) \
+  X(power_minus_one, FLOAT) \
+  X(maximum_backward, FLOAT) \
+  X(eq, NUM) \
+  X(le, NUM) \
+  X(isnan, NUM) \
+  X(logical_not, INT) \
+  X(logical_xor, INT) \
+  X(bitwise_xor, INT) \
+  X(bitwise_complement, INT) \
+  X(fill_where, NUM) \
+  X(squared_error_backward, FLOAT) \
+  X(binary_cross_entropy_element, FLOAT) \
+  X(binary_cross_entropy_with_logits_element_backward, FLOAT)
+
+#define DT_POINTWISE_SHARE_2(X) \
+  X(abs, NUM) \
+  X(sign_backward, FLOAT) \
+  X(ceil, NUM) \
+  X(round_backward, FLOAT) \
+  X(exp, FLOAT) \
+  X(log_backward, FLOAT) \
+  X(sqrt, FLOAT) \
+  X(rsqrt_backward, FLOAT) \
+  X(reciprocal, FLOAT) \
+  X(sin_backward, FLOAT) \
+  X(tanh, FLOAT) \
+  X(erf_backward, FLOAT) \
+  X(relu, NUM) \
+  X(leaky_relu_backward, FLOAT) \
+  X(softplus, FLOAT) \
+  X(logsigmoid_backward, FLOAT) \
+  X(gelu_erf, FLOAT) \
+  X(gelu_tanh_backward, FLOAT) \
+  X(clamp_max, NUM) \
+  X(clamp_range_backward, FLOAT) \
+  X(sub, NUM) \
+  X(rsub_backward, FLOAT) \
+  X(true_divide, FLOAT) \
+  X(div_trunc_backward, FLOAT) \
+  X(modulo, NUM) \
+  X(power_backward, FLOAT) \
+  X(power_minus_half, FLOAT) \
+  X(power_minus_one_backward, FLOAT) \
+  X(minimum, NUM) \
+  X(ne, NUM) \
+  X(gt, NUM) \
+  X(isinf, NUM) \
+  X(logical_and, INT) \
+  X(bitwise_and, INT) \
+  X(bitwise_left_shift, INT) \
+  X(where, NUM) \
+  X(fill_where_backward, FLOAT) \
+  X(squared_error_slope, FLOAT) \
+  X(binary_cross_entropy_element_backward, FLOAT)
 
 // clang-format on

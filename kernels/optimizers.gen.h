@@ -8,7 +8,7 @@
 // clang-format off
 #pragma once
 
-#include "kernels/abi.h"
+#include "kernels/calls/optimizer.h"
 #include "kernels/math.h"
 
 namespace dt::optim {
@@ -27,8 +27,8 @@ struct SGD {
   struct Settings {
     double lr, momentum, dampening, weight_decay;
     bool nesterov, maximize, first;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), momentum(call->floats[1]), dampening(call->floats[2]), weight_decay(call->floats[3]), nesterov(call->ints[0] != 0), maximize(call->ints[1] != 0), first(call->ints[2] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), momentum(call.numbers[0]), dampening(call.numbers[1]), weight_decay(call.numbers[2]), nesterov(call.flags[0] != 0), maximize(call.flags[1] != 0), first(call.flags[2] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -103,8 +103,8 @@ struct Adam {
   struct Settings {
     double lr, beta1, beta2, eps, weight_decay;
     bool amsgrad, maximize, decoupled_weight_decay;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), beta1(call->floats[1]), beta2(call->floats[2]), eps(call->floats[3]), weight_decay(call->floats[4]), amsgrad(call->ints[0] != 0), maximize(call->ints[1] != 0), decoupled_weight_decay(call->ints[2] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), beta1(call.numbers[0]), beta2(call.numbers[1]), eps(call.numbers[2]), weight_decay(call.numbers[3]), amsgrad(call.flags[0] != 0), maximize(call.flags[1] != 0), decoupled_weight_decay(call.flags[2] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -197,8 +197,8 @@ struct RMSprop {
   struct Settings {
     double lr, alpha, eps, weight_decay, momentum;
     bool centered, maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), alpha(call->floats[1]), eps(call->floats[2]), weight_decay(call->floats[3]), momentum(call->floats[4]), centered(call->ints[0] != 0), maximize(call->ints[1] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), alpha(call.numbers[0]), eps(call.numbers[1]), weight_decay(call.numbers[2]), momentum(call.numbers[3]), centered(call.flags[0] != 0), maximize(call.flags[1] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -286,8 +286,8 @@ struct Adagrad {
   struct Settings {
     double lr, lr_decay, weight_decay, initial_accumulator_value, eps;
     bool maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), lr_decay(call->floats[1]), weight_decay(call->floats[2]), initial_accumulator_value(call->floats[3]), eps(call->floats[4]), maximize(call->ints[0] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), lr_decay(call.numbers[0]), weight_decay(call.numbers[1]), initial_accumulator_value(call.numbers[2]), eps(call.numbers[3]), maximize(call.flags[0] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -352,8 +352,8 @@ struct Adadelta {
   struct Settings {
     double lr, rho, eps, weight_decay;
     bool maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), rho(call->floats[1]), eps(call->floats[2]), weight_decay(call->floats[3]), maximize(call->ints[0] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), rho(call.numbers[0]), eps(call.numbers[1]), weight_decay(call.numbers[2]), maximize(call.flags[0] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -425,8 +425,8 @@ struct Adamax {
   struct Settings {
     double lr, beta1, beta2, eps, weight_decay;
     bool maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), beta1(call->floats[1]), beta2(call->floats[2]), eps(call->floats[3]), weight_decay(call->floats[4]), maximize(call->ints[0] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), beta1(call.numbers[0]), beta2(call.numbers[1]), eps(call.numbers[2]), weight_decay(call.numbers[3]), maximize(call.flags[0] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -499,8 +499,8 @@ struct NAdam {
   struct Settings {
     double lr, beta1, beta2, eps, weight_decay, momentum_decay;
     bool decoupled_weight_decay, maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), beta1(call->floats[1]), beta2(call->floats[2]), eps(call->floats[3]), weight_decay(call->floats[4]), momentum_decay(call->floats[5]), decoupled_weight_decay(call->ints[0] != 0), maximize(call->ints[1] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), beta1(call.numbers[0]), beta2(call.numbers[1]), eps(call.numbers[2]), weight_decay(call.numbers[3]), momentum_decay(call.numbers[4]), decoupled_weight_decay(call.flags[0] != 0), maximize(call.flags[1] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -592,8 +592,8 @@ struct RAdam {
   struct Settings {
     double lr, beta1, beta2, eps, weight_decay;
     bool decoupled_weight_decay, maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), beta1(call->floats[1]), beta2(call->floats[2]), eps(call->floats[3]), weight_decay(call->floats[4]), decoupled_weight_decay(call->ints[0] != 0), maximize(call->ints[1] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), beta1(call.numbers[0]), beta2(call.numbers[1]), eps(call.numbers[2]), weight_decay(call.numbers[3]), decoupled_weight_decay(call.flags[0] != 0), maximize(call.flags[1] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -684,8 +684,8 @@ struct ASGD {
   struct Settings {
     double lr, lambd, alpha, t0, weight_decay;
     bool maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), lambd(call->floats[1]), alpha(call->floats[2]), t0(call->floats[3]), weight_decay(call->floats[4]), maximize(call->ints[0] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), lambd(call.numbers[0]), alpha(call.numbers[1]), t0(call.numbers[2]), weight_decay(call.numbers[3]), maximize(call.flags[0] != 0) {}
   };
 
   static unsigned present(const Settings& s) {
@@ -761,8 +761,8 @@ struct Rprop {
   struct Settings {
     double lr, etaminus, etaplus, step_size_min, step_size_max;
     bool maximize;
-    explicit Settings(const dt_call* call)
-        : lr(call->floats[0]), etaminus(call->floats[1]), etaplus(call->floats[2]), step_size_min(call->floats[3]), step_size_max(call->floats[4]), maximize(call->ints[0] != 0) {}
+    Settings(const calls::Optimizer& call, double lr)
+        : lr(lr), etaminus(call.numbers[0]), etaplus(call.numbers[1]), step_size_min(call.numbers[2]), step_size_max(call.numbers[3]), maximize(call.flags[0] != 0) {}
   };
 
   static unsigned present(const Settings& s) {

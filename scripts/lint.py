@@ -44,6 +44,7 @@ MAY_INCLUDE = {
     "core": (
         "core/",
         "kernels/abi.h",
+        "kernels/calls/pointwise.h",
         "kernels/dtype.def",
         "kernels/ops.def",
         "kernels/pointwise.def",
@@ -69,6 +70,11 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b")
 KERNEL = re.compile(r"__global__[^{;]*\{(.*?)\n\}", re.DOTALL)
 READS_OR_WRITES = re.compile(r"\bload|\bstore\(|atomic|\bsync|__shfl|\breturn\b")
+CALL_BY_PLACE = re.compile(
+    r"\bdt_call\b|\bcall(?:\.|->)(?:in|out|ints|floats|inputs|outputs|flags|numbers)(?:\(\))?\[\s*\d"
+)
+# Who writes, reads, prints and hashes calls as counted spans.
+KNOW_CALLS = ("kernels/abi.h", "kernels/calls/", "core/runtime/backend.")
 KERNEL_START = re.compile(r"<<<|\bcu(da)?LaunchKernel")
 MACHINE_PATH = re.compile(r"(?<![\w.$})~-])/(work|root|home|tmp|mnt|opt)/\w")
 
@@ -149,6 +155,15 @@ def check_kernels(path: Path, text: str) -> Complaints:
     for match in KERNEL_START.finditer(text):
         if path.name != "launch.cuh":
             yield f"{line_of(text, match)}: start kernels with launch() of launch.cuh"
+
+
+def check_calls(path: Path, text: str) -> Complaints:
+    """Operands and attributes of kernel calls have names: who counts them is generated."""
+    name = path.relative_to(ROOT).as_posix()
+    if top_folder(path) not in ("core", "kernels") or name.startswith(KNOW_CALLS):
+        return
+    for match in CALL_BY_PLACE.finditer(text):
+        yield f"{line_of(text, match)}: '{match[0]}': a call has names, see kernels/calls/call.h"
 
 
 def line_of(text: str, match: re.Match) -> int:
@@ -262,7 +277,7 @@ def lint(texts: dict[Path, str]) -> Complaints:
     for path, text in texts.items():
         checks = [check_includes]
         if path in by_hand:
-            checks += [check_length, check_text, check_generated, check_kernels]
+            checks += [check_length, check_text, check_generated, check_kernels, check_calls]
         for check in checks:
             for complaint in check(path, text):
                 yield f"{path.relative_to(ROOT)}:{complaint}"

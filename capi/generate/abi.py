@@ -1,17 +1,44 @@
 """Prints what guards the ABI: the linker's version script and capi/abi.lock.
 
-abi.lock is the sorted text of everything that a compiled program or wrapper relies on. From 1.0 on,
-a line that was there must stay; before, a difference is committed with the change."""
+abi.lock is the sorted text of everything that a compiled program or wrapper relies on. The lock of
+the last release is kept in capi/released.lock: while the library has that release's SONAME, each of
+its lines must stay (docs/abi.md)."""
 
 from __future__ import annotations
 
 from . import cabi
-from .model import Schema
+from .model import Schema, SchemaError
 from .text import GENERATED
 
 
 def generate(schema: Schema) -> dict[str, str]:
     return {"capi/dumbtorch.map": version_script(schema), "capi/abi.lock": lock(schema)}
+
+
+def soname(version: str) -> str:
+    """As capi/CMakeLists.txt names the library: before 1.0 each minor version has an ABI of its own."""
+    major, minor, _ = version.split(".")
+    return f"libdumbtorch.so.{major}" if major != "0" else f"libdumbtorch.so.0.{minor}"
+
+
+def release(schema: Schema, version: str) -> str:
+    """The text of capi/released.lock."""
+    _, _, lines = lock(schema).partition("\n")
+    return f"# The ABI of {soname(version)}, since release {version}: written by --release.\n{lines}"
+
+
+def check_released(schema: Schema, released: str, version: str) -> None:
+    """Refuses a schema in which a line of the last release is missing."""
+    title, *promised = released.splitlines()
+    if f" {soname(version)}," not in title:
+        return
+    kept = set(lock(schema).splitlines())
+    if broken := [line for line in promised if line not in kept]:
+        raise SchemaError(
+            f"programs that were built for {soname(version)} rely on what was removed or changed:\n  "
+            + "\n  ".join(broken)
+            + "\nAdd beside it what is new; docs/abi.md says how."
+        )
 
 
 def version_script(schema: Schema) -> str:
@@ -43,6 +70,9 @@ def lock(schema: Schema) -> str:
             value = defaults.get(m.parameter.name, m.initial)
             place = f"struct dt_{o.name}_options[{m.offset:03}]"
             lines.append(f"{place} {m.parameter} = {value} since {m.since}")
+        for level in sorted({m.since for m in cabi.layout(o)}):
+            size = cabi.struct_size(o, level)
+            lines.append(f"struct dt_{o.name}_options size = {size} at level {level}")
     lines += [
         f"callback {cabi.callback_typedef(c)} since {c.since}" for c in schema.callbacks.values()
     ]

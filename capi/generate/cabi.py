@@ -183,8 +183,9 @@ def _append(members: list[Member], parameter: Parameter, initial: str, level: in
     members.append(Member(parameter, _end(members), 8 if wide else 4, initial, level, name))
 
 
-def struct_size(o: Options) -> int:
-    return _end(layout(o))
+def struct_size(o: Options, level: int | None = None) -> int:
+    """In bytes, for a program of an API level or of the newest."""
+    return _end([m for m in layout(o) if level is None or m.since <= level])
 
 
 def options_init(o: Options, level: int) -> str:

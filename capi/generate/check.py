@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from .core_ops import families
 from .model import (
     ARGUMENT_KINDS,
+    BACKENDS,
     FIELD_KINDS,
     RESULT_KINDS,
     Argument,
+    Call,
     Enum,
     Function,
+    Kernel,
     Options,
     Schema,
     SchemaError,
@@ -66,6 +70,10 @@ def check(schema: Schema) -> None:
         _levels(f"[c.{c.name}]", c.since, (), schema)
         if c.name in schema.functions:
             raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
+    for call in schema.calls.values():
+        _call(f"[call.{call.name}]", call)
+    for kernel in schema.kernels.values():
+        _kernel(f"{kernel.file}.toml: [kernel.{kernel.name}]", kernel)
     _kernel_names(schema)
     _c_names(schema)
     _alphabet(schema)
@@ -181,6 +189,35 @@ def _defaults(where: str, args: tuple[Argument, ...], schema: Schema) -> None:
             )
         if not good:
             raise SchemaError(f"{where}: '{a.name}': default {a.default!r} is not a {a.kind.key}")
+
+
+def _call(where: str, call: Call) -> None:
+    """Names differ, and the places of all operands follow from their counts."""
+    names = [entry.name for entry in (*call.operands, *call.numbers)]
+    for name in names:
+        if names.count(name) > 1 or name in ("op", "workspace", "k", "inputs", "outputs"):
+            raise SchemaError(f"{where}: the name '{name}' is taken")
+    if any(n.listed for n in call.numbers) and not call.has_lists:
+        raise SchemaError(f"{where}: a list of numbers is as long as one of operands")
+    whole_sides = 0
+    for side in (call.out, call.inputs):
+        lists = [o for o in side if o.listed]
+        whole_sides += bool(lists) and not any(o.optional for o in lists)
+        if any(o.listed and o.optional for o in side[:-1]):
+            raise SchemaError(f"{where}: a list that may be absent is the last of its side")
+    if call.has_lists and not whole_sides:
+        raise SchemaError(f"{where}: nothing says how long the lists are")
+
+
+def _kernel(where: str, kernel: Kernel) -> None:
+    if unknown := set(kernel.workspace) - set(BACKENDS):
+        raise SchemaError(f"{where}: workspace: '{unknown.pop()}' is no backend")
+    if kernel.call.file != kernel.file:
+        raise SchemaError(f"{where}: its call stands in another file, {kernel.call.file}.toml")
+    known = {"index", "size", *(n.name for n in kernel.call.ints)}
+    for name in re.findall(r"\{(\w+)\}", kernel.index_error):
+        if name not in known:
+            raise SchemaError(f"{where}: index_error: '{name}' is not index, size or an integer")
 
 
 def _kernel_names(schema: Schema) -> None:

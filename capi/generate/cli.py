@@ -9,6 +9,7 @@ import sys
 from . import (
     abi,
     c,
+    calls,
     check,
     conformance,
     core_ops,
@@ -36,11 +37,13 @@ from .model import SchemaError
 from .text import GENERATED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+RELEASED = ROOT / "capi" / "released.lock"
 
 # Each generator returns {path from the repository's root: text}. Those of the library itself see
 # the schema; those of its users see the plan.
 LIBRARY = (
     kernels.generate,
+    calls.generate,
     core_ops.generate,
     modules.generate,
     optimizers.generate,
@@ -91,10 +94,14 @@ def stale(files: dict[str, str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="capi/generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a committed file is stale")
+    parser.add_argument("--release", action="store_true", help="promise what the ABI is")
     arguments = parser.parse_args()
     try:
         model = schema.load(ROOT / "capi" / "schema")
         check.check(model)
+        if arguments.release:
+            RELEASED.write_text(abi.release(model, header.version()))
+        abi.check_released(model, RELEASED.read_text(), header.version())
         files = outputs(model)
     except SchemaError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -66,8 +66,12 @@ def _handle(h: Handle) -> dict:
 # ---- arguments and results
 
 
+_FUNCTION_POINTERS = ("dt_drop", "dt_allocate", "dt_deallocate")
+
+
 def _ffi(c: str) -> str:
-    return "pointer" if c.endswith("*") or c == "dt_drop" else _FFI.get(c, "int32")
+    pointer = c.endswith("*") or c in _FUNCTION_POINTERS
+    return "pointer" if pointer else _FFI.get(c, "int32")
 
 
 def _parameters(value: Slot | Result) -> list[dict]:

@@ -101,6 +101,9 @@ extern "C" {{
 
 /* Gives back user data that the library does not need any more. */
 typedef void (*dt_drop)(void *user_data);
+/* Memory of the host's own: dt_set_allocator(). */
+typedef void *(*dt_allocate)(void *user_data, int64_t bytes);
+typedef void (*dt_deallocate)(void *user_data, void *memory, int64_t bytes);
 """
 
 _BOTTOM = """\

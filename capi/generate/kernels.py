@@ -6,12 +6,14 @@ import zlib
 
 from . import expr
 from .formula import Scalars
-from .model import Argument, Function, Kernel, Schema, SchemaError
+from .model import BACKENDS, Argument, Call, Function, Schema, SchemaError
 from .text import GENERATED, camel
 
 BANNER = f"// {GENERATED}\n"
 # Compute classes as the list macro names them. "bool" rows take and give bools: one type is enough.
 _CLASS = {"float": "FLOAT", "num": "NUM", "int": "INT", "bool": "INT"}
+# The elementwise kernels are many: several files of a backend compile a share each.
+_SHARES = 3
 
 
 def generate(schema: Schema) -> dict[str, str]:
@@ -21,6 +23,7 @@ def generate(schema: Schema) -> dict[str, str]:
         ),
         "kernels/pointwise.def": ops("that are elementwise", pointwise_rows(schema)),
         "kernels/functors.gen.h": functors(schema),
+        "kernels/calls/pointwise.gen.h": pointwise_declarations(schema),
         "kernels/activation.gen.h": activations(schema),
         "kernels/activation.def": activation_numbers(schema),
     }
@@ -31,7 +34,7 @@ Rows = list[tuple[str, str]]
 
 
 def kernel_rows(schema: Schema) -> Rows:
-    return [(k.name, _describe(k)) for k in schema.kernels.values()]
+    return [(k.name, _describe(k.call)) for k in schema.kernels.values()]
 
 
 def pointwise_rows(schema: Schema) -> Rows:
@@ -48,8 +51,16 @@ def pointwise_rows(schema: Schema) -> Rows:
     return rows
 
 
-def _describe(k: Kernel) -> str:
-    return ";".join(",".join(part) for part in (k.out, k.inputs, k.ints, k.floats))
+def _describe(call: Call) -> str:
+    operands = [
+        [o.name + ("..." if o.listed else "") + ("?" if o.optional else "") for o in side]
+        for side in (call.out, call.inputs)
+    ]
+    numbers = [
+        [f"{n.name}: {n.type}[{n.length}]" + ("..." if n.listed else "") for n in side]
+        for side in (call.ints, call.floats)
+    ]
+    return ";".join(",".join(part) for part in operands + numbers)
 
 
 def _describe_lists(out, inputs, attributes) -> str:
@@ -240,9 +251,32 @@ def _row_macro(schema: Schema) -> str:
         rows.append((f.name, _CLASS[f.elementwise.compute]))
         if f.elementwise.grad:
             rows.append((f.name + "_backward", "FLOAT"))
-    lines = " \\\n".join(f"  X({name}, {cls}, {i})" for i, (name, cls) in enumerate(rows))
-    return (
-        "// X(name, class, number of the row): the compute types of a class are FLOAT: float, double; "
-        "INT: int32_t, int64_t; NUM: all four.\n"
-        f"#define DT_POINTWISE_ROWS(X) \\\n{lines}\n"
-    )
+    parts = [
+        "// X(name, class): the compute types of a class are FLOAT: float, double; "
+        "INT: int32_t, int64_t; NUM: all four."
+    ]
+    for share in range(_SHARES):
+        lines = " \\\n".join(f"  X({name}, {cls})" for name, cls in rows[share::_SHARES])
+        parts.append(f"#define DT_POINTWISE_SHARE_{share}(X) \\\n{lines}\n")
+    return "\n".join(parts)
+
+
+def pointwise_declarations(schema: Schema) -> str:
+    parts = [BANNER + _DECLARATIONS_INTRO]
+    for backend in BACKENDS:
+        parts.append(f"namespace dt::{backend}::kernels {{\n")
+        parts += [
+            f"int32_t {name}(const dt_stream* stream, const calls::Pointwise& call);"
+            for name in schema.pointwise_kernels
+        ]
+        parts.append(f"\n}}  // namespace dt::{backend}::kernels\n")
+    return "\n".join(parts)
+
+
+_DECLARATIONS_INTRO = """\
+// The elementwise kernels.
+// clang-format off
+#pragma once
+
+#include "kernels/calls/pointwise.h"
+"""

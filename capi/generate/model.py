@@ -241,6 +241,10 @@ class Layer:
     since: int = 1
 
 
+# The backends that have kernels: a folder of kernels/ and a namespace each.
+BACKENDS = ("cpu", "cuda")
+
+
 @dataclass(frozen=True)
 class Setting:
     """A number or a truth value that an optimizer goes by, one for each group of parameters."""
@@ -290,15 +294,59 @@ class Optimizer:
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """An irregular kernel: operands and attributes of a `dt_call`."""
+class CallOperand:
+    """An operand of a kernel call."""
 
     name: str
+    optional: bool = False  # it may be absent
+    listed: bool = False  # one for each tensor of a list, or for each index
+
+
+@dataclass(frozen=True)
+class CallNumber:
+    """An attribute of a kernel call, of a fixed length or one for each entry of its lists."""
+
+    name: str
+    type: str  # float, int, bool, or an enum's name
+    length: int = 0  # of an array; 0: it is a single number
+    listed: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a kernel takes: the operands and attributes of a `dt_call`, in order."""
+
+    name: str  # "conv2d": the structs are calls::Conv2d and Conv2dCall
+    file: str
     doc: str
-    out: tuple[str, ...]
-    inputs: tuple[str, ...]
-    ints: tuple[str, ...]
-    floats: tuple[str, ...]
+    out: tuple[CallOperand, ...]
+    inputs: tuple[CallOperand, ...]
+    ints: tuple[CallNumber, ...]
+    floats: tuple[CallNumber, ...]
+
+    @property
+    def operands(self) -> tuple[CallOperand, ...]:
+        return self.out + self.inputs
+
+    @property
+    def numbers(self) -> tuple[CallNumber, ...]:
+        return self.ints + self.floats
+
+    @property
+    def has_lists(self) -> bool:
+        return any(o.listed for o in self.operands)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An irregular kernel."""
+
+    name: str
+    file: str
+    doc: str
+    call: Call
+    workspace: tuple[str, ...]  # the backends whose kernel wants scratch memory
+    index_error: str  # what is said of an index out of range; "": it takes no indices
 
 
 @dataclass(frozen=True)
@@ -327,6 +375,7 @@ class Schema:
     functions: dict[str, Function] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
     optimizers: dict[str, Optimizer] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     c_functions: dict[str, CFunction] = field(default_factory=dict)
     api_level: int = 1  # of the library that this schema describes
@@ -340,6 +389,14 @@ class Schema:
     def elementwise(self) -> list[Function]:
         """Rows with formulas that own a kernel (an in-place twin shares its parent's)."""
         return [f for f in self.functions.values() if f.elementwise and not f.inplace]
+
+    @property
+    def pointwise_kernels(self) -> list[str]:
+        """The elementwise kernels: a row with gradients has two."""
+        names = []
+        for f in self.elementwise:
+            names += [f.name, f.name + "_backward"] if f.elementwise.grad else [f.name]
+        return names
 
     def methods(self, handle: str) -> list[Function]:
         return [f for f in self.public if f.method == handle]

@@ -49,7 +49,7 @@ _CORE_INTRO = """\
 // clang-format off
 #include "core/optim/optimizers.gen.h"
 
-#include "core/runtime/kernel_table.h"
+#include "core/runtime/calls/optimizers.gen.h"
 
 namespace dt {
 """
@@ -87,7 +87,7 @@ def _row(o: Optimizer) -> str:
     lines += [
         "}",
         f"static const OptimizerRow {o.snake}_row = {{",
-        f'    "{o.snake}", DT_OP_{o.snake}, {{{o.snake}_settings, {len(o.settings)}}}, {kept},',
+        f'    "{o.snake}", op::{o.snake}, {{{o.snake}_settings, {len(o.settings)}}}, {kept},',
         f"    {str(o.reads_first).lower()}, check_{o.snake}}};\n",
     ]
     return "\n".join(lines)

@@ -11,7 +11,11 @@ import dataclasses
 
 from . import expr, formula, signature
 from .model import (
+    BACKENDS,
     Argument,
+    Call,
+    CallNumber,
+    CallOperand,
     Function,
     Kernel,
     Kind,
@@ -91,6 +95,8 @@ def _parse_setting(text: str, docs: dict, since: int) -> Setting:
 
 
 def _check(o: Optimizer) -> None:
+    if o.settings[0].name != _RATE:
+        raise SchemaError(f"the first setting is not {_RATE}")
     names = {s.name for s in o.settings}
     for condition, _ in o.checks:
         formula.check(condition, names)
@@ -132,20 +138,29 @@ def constructor_of(o: Optimizer) -> Function:
 
 
 def kernel_of(o: Optimizer) -> Kernel:
-    lists = [s.name for s in o.states if not s.number]
-    numbers = [s.name for s in o.states if s.number]
-    optional = {s.name for s in o.states if s.when}
-    flags = [s.name for s in o.settings if s.flag] + (["first"] if o.reads_first else [])
-    return Kernel(
-        name=o.snake,
-        doc=f"A step of torch.optim.{o.name} in place; the row [optimizer.{o.name}] has the formulas. Numbers are 0-d "
-        "float32 for each parameter; a list that its row leaves out for these settings takes no operands. lr (one "
-        "float32 or float64 on the device) stands in for the number.",
-        out=tuple(f"{n}...{'?' if n in optional else ''}" for n in ("param", *lists, *numbers)),
-        inputs=("grad...", "lr?"),
-        ints=tuple(flags),
-        floats=tuple(s.name for s in o.settings if not s.flag),
+    """All optimizers' calls are of one type, which stands in kernels/calls/optimizer.h."""
+    lists = [s for s in o.states if not s.number] + [s for s in o.states if s.number]
+    state = (CallOperand(s.name, optional=bool(s.when), listed=True) for s in lists)
+    call = Call(
+        name="optimizer",
+        file="optimizers",
+        doc="",
+        out=(CallOperand("param", listed=True), *state),
+        inputs=(CallOperand("grad", listed=True), CallOperand(_RATE)),
+        ints=tuple(CallNumber(n, "bool") for n in _flags(o)),
+        floats=tuple(CallNumber(n, "float") for n in _numbers(o)),
     )
+    doc = f"A step of torch.optim.{o.name}, in place."
+    return Kernel(o.snake, call.file, doc, call, workspace=BACKENDS, index_error="")
+
+
+def _flags(o: Optimizer) -> list[str]:
+    return [s.name for s in o.settings if s.flag] + (["first"] if o.reads_first else [])
+
+
+def _numbers(o: Optimizer) -> list[str]:
+    """The settings that travel as numbers; the rate is an operand."""
+    return [s.name for s in o.settings if not s.flag and s.name != _RATE]
 
 
 # ---- compiling
@@ -169,7 +184,7 @@ _INTRO = """\
 // clang-format off
 #pragma once
 
-#include "kernels/abi.h"
+#include "kernels/calls/optimizer.h"
 #include "kernels/math.h"
 
 namespace dt::optim {
@@ -205,8 +220,7 @@ class _Compiler:
     def struct(self) -> str:
         o = self.o
         body = self._update()  # first: it finds what has to be prepared
-        floats = [s.name for s in o.settings if not s.flag]
-        flags = [s.name for s in o.settings if s.flag] + (["first"] if o.reads_first else [])
+        floats, flags = _numbers(o), _flags(o)
         always = sum(1 << i for i, s in enumerate(self.lists) if not s.when)
         members = [m for m, _ in self.hoisted.values()]
         numbers = [m for m in members if m[0] == "n"]
@@ -217,11 +231,12 @@ class _Compiler:
         ]
         lines += [f"  static constexpr unsigned kAlways = {always};", ""]
         lines += ["  struct Settings {"]
-        lines += [f"    double {', '.join(floats)};"]
+        lines += [f"    double {', '.join([_RATE, *floats])};"]
         lines += [f"    bool {', '.join(flags)};"] if flags else []
-        lines += ["    explicit Settings(const dt_call* call)"]
-        values = [f"{n}(call->floats[{i}])" for i, n in enumerate(floats)]
-        values += [f"{n}(call->ints[{i}] != 0)" for i, n in enumerate(flags)]
+        lines += [f"    Settings(const calls::Optimizer& call, double {_RATE})"]
+        values = [f"{_RATE}({_RATE})"]
+        values += [f"{n}(call.numbers[{i}])" for i, n in enumerate(floats)]
+        values += [f"{n}(call.flags[{i}] != 0)" for i, n in enumerate(flags)]
         lines += ["        : " + ", ".join(values) + " {}", "  };", ""]
         lines += ["  static unsigned present(const Settings& s) {"]
         lines += self._settings_read([s.when for s in self.lists if s.when])

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import re
 import tomllib
 
 from . import formula, layers, optimizers, signature
 from .model import (
     Argument,
+    Call,
     Callback,
+    CallNumber,
+    CallOperand,
     CFunction,
     Elementwise,
     Enum,
@@ -34,6 +38,7 @@ _TABLES = {
     "c",
     "layer",
     "optimizer",
+    "call",
     "kernel",
     "library",
 }
@@ -152,10 +157,58 @@ def _parse_c(schema, names, stem, file, name, row) -> None:
     _add(schema.c_functions, name, function)
 
 
+_CALL_KEYS = ("out", "in", "ints", "floats")
+
+
+def _parse_call(schema, names, stem, file, name, row) -> None:
+    _refuse_unknown(row, {"doc", *_CALL_KEYS})
+    _add(schema.calls, name, _call(names, stem, name, row))
+
+
 def _parse_kernel(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "out", "in", "ints", "floats"})
-    lists = (tuple(row.get(key, ())) for key in ("out", "in", "ints", "floats"))
-    _add(schema.kernels, name, Kernel(name, row.get("doc", ""), *lists))
+    """A row has a call of its own, or names one that several kernels share."""
+    _refuse_unknown(row, {"doc", "call", "workspace", "index_error", *_CALL_KEYS})
+    if "call" not in row:
+        _add(schema.calls, name, _call(names, stem, name, row))
+    elif row["call"] not in schema.calls or set(_CALL_KEYS) & set(row):
+        raise SchemaError(f"call '{row['call']}' is no [call] row, or operands stand beside it")
+    kernel = Kernel(
+        name=name,
+        file=stem,
+        doc=row.get("doc", ""),
+        call=schema.calls[row.get("call", name)],
+        workspace=tuple(row.get("workspace", ())),
+        index_error=row.get("index_error", ""),
+    )
+    _add(schema.kernels, name, kernel)
+
+
+def _call(names, stem: str, name: str, row: dict) -> Call:
+    return Call(
+        name=name,
+        file=stem,
+        doc=row.get("doc", ""),
+        out=tuple(_call_operand(text) for text in row.get("out", ())),
+        inputs=tuple(_call_operand(text) for text in row.get("in", ())),
+        ints=tuple(_call_number(text, "int", names) for text in row.get("ints", ())),
+        floats=tuple(_call_number(text, "float", names) for text in row.get("floats", ())),
+    )
+
+
+def _call_operand(text: str) -> CallOperand:
+    match = re.fullmatch(r"([a-z]\w*)(\.\.\.)?(\?)?", text)
+    if not match:
+        raise SchemaError(f"'{text}' is not NAME, NAME?, NAME... or NAME...?")
+    return CallOperand(match[1], optional=bool(match[3]), listed=bool(match[2]))
+
+
+def _call_number(text: str, kind: str, names) -> CallNumber:
+    match = re.fullmatch(r"([a-z]\w*)(?:\[(\d+)\]|(\.\.\.)|: (\w+))?", text)
+    if not match:
+        raise SchemaError(f"'{text}' is not NAME, NAME[2], NAME... or NAME: TYPE")
+    if match[4] and (kind == "float" or match[4] not in {"bool", *names.enums}):
+        raise SchemaError(f"'{text}': there is no such type")
+    return CallNumber(match[1], match[4] or kind, int(match[2] or 0), bool(match[3]))
 
 
 def _parse_function(schema, names, stem, file, name, row) -> None:
@@ -296,6 +349,7 @@ _PARSERS = (
     ("handle", _parse_handle),
     ("options", _parse_options),
     ("callback", _parse_callback),
+    ("call", _parse_call),
     ("kernel", _parse_kernel),
     ("c", _parse_c),
     ("layer", _parse_layer),

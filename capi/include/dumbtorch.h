@@ -88,6 +88,9 @@ extern "C" {
 
 /* Gives back user data that the library does not need any more. */
 typedef void (*dt_drop)(void *user_data);
+/* Memory of the host's own: dt_set_allocator(). */
+typedef void *(*dt_allocate)(void *user_data, int64_t bytes);
+typedef void (*dt_deallocate)(void *user_data, void *memory, int64_t bytes);
 
 /* ---- enums */
 
@@ -890,6 +893,15 @@ DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
  * the node, or as the leaf. Unlike other functions it runs no drop, so no code of the user's, and
  * it keeps the last error. */
 DT_API int32_t dt_tensor_sole_owner(dt_tensor *input, int64_t *node) DT_NOEXCEPT;
+
+/** Has the library take the memory of tensors on the CPU and of its own objects from the host, for
+ * the rest of the process, instead of from the system. Only before anything was made:
+ * DT_STATUS_RUNTIME_ERROR afterwards. allocate gives memory at a multiple of 64 bytes, or NULL if
+ * there is none; deallocate gets what allocate gave and how much was asked for. Both are called
+ * from any thread, must be safe for that, and must not call the library. What is freed is kept for
+ * reuse first: dt_empty_cache gives it back. Lists and texts of a few bytes still come from malloc. */
+DT_MUST_CHECK DT_API dt_status dt_set_allocator(dt_allocate allocate, dt_deallocate deallocate, void
+    *user_data) DT_NOEXCEPT;
 
 /** A new context with the defaults: grad mode on, float32, cpu, the process's default generators. */
 DT_MUST_CHECK DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT;

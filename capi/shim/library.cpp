@@ -11,6 +11,7 @@
 #include "capi/shim/guard.h"
 #include "capi/shim/results.h"
 #include "core/autograd/accumulate.h"
+#include "core/runtime/allocator.h"
 #include "core/runtime/context.h"
 #include "core/runtime/log.h"
 
@@ -47,6 +48,15 @@ int32_t dt_tensor_sole_owner(dt_tensor* input, int64_t* node) noexcept {
   } catch (...) {
     return 0;
   }
+}
+
+dt_status dt_set_allocator(dt_allocate allocate, dt_deallocate deallocate,
+                           void* user_data) noexcept {
+  return guard("set_allocator", [&] {
+    DT_CHECK(allocate && deallocate, kValueError,
+             "set_allocator(): allocate and deallocate must be functions, got NULL");
+    cpu_set_source({allocate, deallocate, user_data});
+  });
 }
 
 // ---- contexts

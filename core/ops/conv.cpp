@@ -12,6 +12,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/nn.gen.h"
 
 namespace dt {
 namespace {
@@ -26,19 +27,14 @@ Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_s
 Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
                        const ConvGeometry& geometry);
 
-// What the three kernels take.
-struct ConvAttributes {
-  int64_t ints[7];
-  explicit ConvAttributes(const ConvGeometry& c)
-      : ints{c.window.stride[0],
-             c.window.stride[1],
-             c.window.padding[0],
-             c.window.padding[1],
-             c.window.dilation[0],
-             c.window.dilation[1],
-             c.groups} {}
-  operator IntList() const { return {ints, 7}; }
-};
+// Of a call of any of the three kernels.
+template <class Call>
+void set_geometry(Call& call, const ConvGeometry& c) {
+  call.stride = c.window.stride;
+  call.padding = c.window.padding;
+  call.dilation = c.window.dilation;
+  call.groups = c.groups;
+}
 
 Dims output_sizes(const Dims& x, const Dims& weight, const ConvGeometry& c) {
   return {x[0], weight[0], c.window.output_size(0, x[2]), c.window.output_size(1, x[3])};
@@ -84,7 +80,13 @@ Tensor convolve_integers(const Tensor& x, const Tensor& weight, const Tensor& bi
 Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& c) {
   const Tensor y = empty_image(output_sizes(x.sizes(), weight.sizes(), c), x,
                                is_channels_last(x) || is_channels_last(weight));
-  run(DT_OP_conv2d, {y}, {x, weight, bias.defined() ? View(bias) : View()}, ConvAttributes(c));
+  Conv2dCall call;
+  call.y = y;
+  call.x = x;
+  call.weight = weight;
+  call.bias = bias;
+  set_geometry(call, c);
+  run(op::conv2d, call);
   return y;
 }
 
@@ -103,7 +105,13 @@ void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_si
   }
   b.results[1] = make_empty(weight_sizes, g.dtype(), g.device());
   b.results[2] = make_empty({weight_sizes[0]}, g.dtype(), g.device());
-  run(DT_OP_conv2d_backward_weight, {b.results[1], b.results[2]}, {g, x}, ConvAttributes(c));
+  Conv2dBackwardWeightCall call;
+  call.gweight = b.results[1];
+  call.gbias = b.results[2];
+  call.g = g;
+  call.x = x;
+  set_geometry(call, c);
+  run(op::conv2d_backward_weight, call);
 }
 
 Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -123,7 +131,12 @@ Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor&
 Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
                       const ConvGeometry& c) {
   const Tensor gx = empty_image(input_sizes, g, is_channels_last(g) || is_channels_last(weight));
-  run(DT_OP_conv2d_backward_input, {gx}, {g, weight}, ConvAttributes(c));
+  Conv2dBackwardInputCall call;
+  call.gx = gx;
+  call.g = g;
+  call.weight = weight;
+  set_geometry(call, c);
+  run(op::conv2d_backward_input, call);
   const bool wants_g = needs_graph(g), wants_weight = needs_graph(weight);
   if (!wants_g && !wants_weight) return gx;
   return record("ConvolutionBackwardBackward0", gx, {g, weight},
@@ -139,7 +152,12 @@ Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_s
 Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
                        const ConvGeometry& c) {
   const Tensor gw = make_empty(weight_sizes, g.dtype(), g.device());
-  run(DT_OP_conv2d_backward_weight, {gw, View()}, {g, x}, ConvAttributes(c));
+  Conv2dBackwardWeightCall call;
+  call.gweight = gw;
+  call.g = g;
+  call.x = x;
+  set_geometry(call, c);
+  run(op::conv2d_backward_weight, call);
   const bool wants_g = needs_graph(g), wants_x = needs_graph(x);
   if (!wants_g && !wants_x) return gw;
   return record("ConvolutionBackwardBackward0", gw, {g, x},

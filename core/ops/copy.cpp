@@ -9,6 +9,7 @@
 #include "core/runtime/graph.h"
 #include "core/runtime/stream.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/iteration_space.h"
 #include "core/tensor/layout.h"
 
@@ -134,7 +135,10 @@ const Tensor& fill_(const Tensor& self, const Operand& value) {
         space.add(self);
         space.add(value.number(), self.dtype());
         space.finish();
-        run(DT_OP_copy, space.views(0, 1), space.views(1, 1));
+        CopyCall call;
+        call.y = space.view(0);
+        call.x = space.view(1);
+        run(op::copy, call);
       },
       [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
   return self;

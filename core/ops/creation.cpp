@@ -4,6 +4,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -21,7 +22,10 @@ Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType
   if (y.numel() == 0) return y;
   const int64_t n = y.numel();
   const IntList flat(&n, 1), one(&kUnitStride, 1);
-  run(DT_OP_copy, {View(y, flat, one, 0)}, {View(value, dtype, flat)});
+  CopyCall call;
+  call.y = View(y, flat, one, 0);
+  call.x = View(value, dtype, flat);
+  run(op::copy, call);
   return y;
 }
 
@@ -179,7 +183,15 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType 
   const int64_t n = dtype == DType::INT64 ? count_of_integers(start, end, step)
                                           : count_of_numbers(std::ceil((b - a) / s));
   const Tensor y = make_empty({n}, dtype, device_or_default(device));
-  if (n > 0) run(DT_OP_arange, {y}, {}, {start.to_int64(), step.to_int64()}, {a, s});
+  if (n > 0) {
+    ArangeCall call;
+    call.y = y;
+    call.integer_start = start.to_int64();
+    call.integer_step = step.to_int64();
+    call.start = a;
+    call.step = s;
+    run(op::arange, call);
+  }
   return finish(y, requires_grad);
 }
 
@@ -189,7 +201,13 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
   dtype = dtype_or_default(dtype);
   DT_CHECK(dtype != DType::BOOL, kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
   const Tensor y = make_empty({steps}, dtype, device_or_default(device));
-  if (steps > 0) run(DT_OP_linspace, {y}, {}, {}, {start.to_double(), end.to_double()});
+  if (steps > 0) {
+    LinspaceCall call;
+    call.y = y;
+    call.start = start.to_double();
+    call.end = end.to_double();
+    run(op::linspace, call);
+  }
   return finish(y, requires_grad);
 }
 
@@ -201,7 +219,10 @@ Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device, bool
   const int64_t length = std::min(n, columns);
   if (length > 0) {
     const IntList sizes(&length, 1);
-    run(DT_OP_copy, {View(y, sizes, {columns + 1}, 0)}, {View(Scalar(1), y.dtype(), sizes)});
+    CopyCall call;
+    call.y = View(y, sizes, {columns + 1}, 0);
+    call.x = View(Scalar(1), y.dtype(), sizes);
+    run(op::copy, call);
   }
   return finish(y, requires_grad);
 }

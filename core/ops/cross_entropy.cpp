@@ -12,6 +12,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/loss.gen.h"
 
 namespace dt {
 namespace {
@@ -105,10 +106,6 @@ Tensor row_losses_composition(const Tensor& x, const Tensor& target, const Class
   return picked * (1 - loss.label_smoothing) + smooth * (loss.label_smoothing / classes);
 }
 
-View optional_view(const Tensor& x) {
-  return x.defined() ? View(x) : View();
-}
-
 // A gradient as one factor for each row.
 View row_factors(const BackwardCall& b, DType dtype, const Dims& rows) {
   if (b.is_seed) return View(Scalar(1), dtype, rows);
@@ -125,9 +122,17 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
   const bool reduces = reduction != Reduction::kNone;
   const Tensor y = empty(reduces ? Dims() : target.sizes()), lse = empty(target.sizes());
   const Tensor divisor = reduces && reduction != Reduction::kSum ? empty({}) : Tensor();
-  run(DT_OP_cross_entropy, {y, lse, optional_view(divisor)},
-      {x, target, optional_view(loss.weight)}, {loss.ignore_index, reduces},
-      {loss.label_smoothing});
+  CrossEntropyCall call;
+  call.loss = y;
+  call.lse = lse;
+  call.divisor = divisor;
+  call.x = x;
+  call.target = target;
+  call.weight = loss.weight;
+  call.ignore_index = loss.ignore_index;
+  call.reduces = reduces;
+  call.label_smoothing = loss.label_smoothing;
+  run(op::cross_entropy, call);
   if (!needs_graph(x)) return y;
   return fused(
       "CrossEntropyLossBackward0", y, {x, target, loss.weight},
@@ -142,10 +147,17 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
           BackwardCall& b, const std::vector<Tensor>& in) {
         const Tensor &x = in[0], &target = in[1], &weight = in[2];
         b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
-        run(DT_OP_cross_entropy_backward, {b.results[0]},
-            {row_factors(b, x.dtype(), target.sizes()), x, lse, target, optional_view(weight),
-             optional_view(divisor)},
-            {ignore}, {smoothing});
+        CrossEntropyBackwardCall call;
+        call.gx = b.results[0];
+        call.g = row_factors(b, x.dtype(), target.sizes());
+        call.x = x;
+        call.lse = lse;
+        call.target = target;
+        call.weight = weight;
+        call.divisor = divisor;
+        call.ignore_index = ignore;
+        call.label_smoothing = smoothing;
+        run(op::cross_entropy_backward, call);
       });
 }
 

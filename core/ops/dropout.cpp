@@ -8,13 +8,20 @@
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/nn.gen.h"
 #include "core/runtime/generator.h"
 
 namespace dt {
 namespace {
 
 void draw(const Tensor& y, const Tensor& x, double p, const Generator::Draw& at) {
-  run(DT_OP_dropout, {y}, {x, at.state}, {at.advance}, {p});
+  DropoutCall call;
+  call.y = y;
+  call.x = x;
+  call.state = at.state;
+  call.advance = at.advance;
+  call.p = p;
+  run(op::dropout, call);
 }
 
 Tensor drop(const Tensor& input, double p, const Generator::Draw& at) {

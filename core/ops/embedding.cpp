@@ -9,6 +9,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/indexing.gen.h"
 
 namespace dt {
 namespace {
@@ -70,8 +71,12 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
   Dims sizes = input.sizes();
   sizes.push_back(weight.size(1));
   const Tensor y = make_empty(sizes, weight.dtype(), weight.device());
-  run(DT_OP_index_select, {View(y, {rows.numel(), weight.size(1)}, {weight.size(1), 1}, 0)},
-      {weight, rows}, {0});
+  IndexSelectCall call;
+  call.y = View(y, {rows.numel(), weight.size(1)}, {weight.size(1), 1}, 0);
+  call.x = weight;
+  call.index = rows;
+  call.dim = 0;
+  run(op::index_select, call);
   if (!needs_graph(weight)) return y;
   return record("EmbeddingBackward0", y, {weight},
                 [saved = Saved::input(rows), table = weight.sizes(), options](BackwardCall& b) {

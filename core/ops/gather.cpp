@@ -8,6 +8,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/indexing.gen.h"
 
 namespace dt {
 namespace {
@@ -98,14 +99,19 @@ Tensor without_record(const Tensor& x) {
 
 void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
                    bool accumulate) {
+  ScatterCall call;
+  call.y = self;
+  call.index = index;
+  call.dim = dim;
+  call.accumulate = accumulate;
   if (src.is_number()) {
-    const View number(src.number(), self.dtype(), index.sizes());
-    run(DT_OP_scatter, {self}, {number, index}, {dim, accumulate});
-    return;
+    call.source = View(src.number(), self.dtype(), index.sizes());
+    return run(op::scatter, call);
   }
   const bool overlaps = src.tensor().storage().get() == self.storage().get();
   const Tensor source = overlaps ? without_record(src.tensor()) : src.tensor();
-  run(DT_OP_scatter, {self}, {source, index}, {dim, accumulate});
+  call.source = source;
+  run(op::scatter, call);
 }
 
 // The record of what is added to self where nothing of it is kept.
@@ -148,11 +154,11 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
   DT_CHECK(!source || source->dtype() == self.dtype(), kRuntimeError, name,
            "(): Expected self.dtype to be equal to src.dtype");
   const Tensor positions = at_least_1d(index_operand(index, name));
-  check_scatter(self, d, index, source);
   if (positions.numel() == 0) {
     scatter_nothing(node_name, self, index, src);
     return self;
   }
+  check_scatter(self, d, index, source);
   if (source)
     check_apart(self, *source);
   else
@@ -180,7 +186,12 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   Dims sizes = input.sizes();
   sizes[d] = positions.numel();
   const Tensor y = make_empty(sizes, input.dtype(), input.device());
-  run(DT_OP_index_select, {y}, {input, positions}, {d});
+  IndexSelectCall call;
+  call.y = y;
+  call.x = input;
+  call.index = positions;
+  call.dim = d;
+  run(op::index_select, call);
   if (!needs_graph(input)) return y;
   return record("IndexSelectBackward0", y, {input},
                 [d, sizes = input.sizes(), saved = Saved::input(positions)](BackwardCall& b) {
@@ -190,7 +201,12 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor index_sum(const Dims& sizes, int dim, const Tensor& positions, const Tensor& source) {
   const Tensor y = make_empty(sizes, source.dtype(), source.device());
-  run(DT_OP_index_sum, {y}, {source, positions}, {dim});
+  IndexSumCall call;
+  call.y = y;
+  call.source = source;
+  call.index = positions;
+  call.dim = dim;
+  run(op::index_sum, call);
   if (!needs_graph(source)) return y;
   return record("IndexAddBackward0", y, {source},
                 [dim, saved = Saved::input(positions)](BackwardCall& b) {
@@ -210,7 +226,13 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   const auto write = [&] {
     const bool overlaps = slices.storage().get() == target.storage().get();
     const Tensor read = overlaps ? without_record(slices) : slices;
-    run(DT_OP_index_add, {target}, {read, positions}, {d}, {factor});
+    IndexAddCall call;
+    call.y = target;
+    call.source = read;
+    call.index = positions;
+    call.dim = d;
+    call.alpha = factor;
+    run(op::index_add, call);
   };
   if (!needs_graph(slices)) {
     inplace("IndexAddBackward0", target, {target}, write, pass_gradient);
@@ -246,7 +268,12 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse
            d);
   const Tensor x = at_least_1d(input);
   const Tensor y = make_empty(positions.sizes(), x.dtype(), x.device());
-  run(DT_OP_gather, {y}, {x, positions}, {d});
+  GatherCall call;
+  call.y = y;
+  call.x = x;
+  call.index = positions;
+  call.dim = d;
+  run(op::gather, call);
   if (needs_graph(x)) {
     record("GatherBackward0", y, {x},
            [d, sizes = x.sizes(), saved = Saved::input(positions)](BackwardCall& b) {

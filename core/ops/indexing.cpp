@@ -9,6 +9,7 @@
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/indexing.gen.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -99,11 +100,20 @@ Dims broadcast_indices(const std::vector<Tensor>& index) {
 // not neighbours.
 struct Plan {
   Dims sizes;
-  View base;                   // walks the base with stride 0 in the indices' dimensions
-  std::vector<View> in;        // what is read or written, then the indices
-  std::vector<int64_t> pairs;  // size and stride of each indexed dimension
+  View base;  // walks the base with stride 0 in the indices' dimensions
+  std::vector<View> index;
+  std::vector<int64_t> indexed_sizes, indexed_strides;  // of the dimensions that are indexed
 
   explicit Plan(const Selection& s);
+  int64_t count() const { return static_cast<int64_t>(index.size()); }
+
+  // Of a call of either kernel.
+  template <class Call>
+  void set_indices(Call& call) const {
+    for (int64_t k = 0; k < count(); ++k) call.index[k] = index[static_cast<size_t>(k)];
+    call.size = indexed_sizes;
+    call.stride = indexed_strides;
+  }
 };
 
 // Where the indices' dimensions go in the result.
@@ -124,8 +134,8 @@ Plan::Plan(const Selection& s) {
   Dims strides;
   for (int d = 0; d < s.base.ndim(); ++d) {
     if (s.index[d].defined()) {
-      pairs.push_back(s.base.sizes()[d]);
-      pairs.push_back(s.base.strides()[d]);
+      indexed_sizes.push_back(s.base.sizes()[d]);
+      indexed_strides.push_back(s.base.strides()[d]);
     } else {
       sizes.push_back(s.base.sizes()[d]);
       strides.push_back(s.base.strides()[d]);
@@ -136,13 +146,12 @@ Plan::Plan(const Selection& s) {
     strides.insert(at + d, 0);
   }
   base = View(s.base, sizes, strides, s.base.offset());
-  in.resize(1);
   for (const Tensor& i : s.index) {
     if (!i.defined()) continue;
     const Dims walk = broadcast_strides(i.sizes(), i.strides(), common);
     Dims index_strides(sizes.size(), 0);
     for (int d = 0; d < common.size(); ++d) index_strides[at + d] = walk[d];
-    in.push_back(View(i, sizes, index_strides, i.offset()));
+    index.push_back(View(i, sizes, index_strides, i.offset()));
   }
 }
 
@@ -218,7 +227,7 @@ void check_values(const Tensor& self, const Tensor& values, const Dims& sizes) {
 
 // Writes values into y, which is shaped like the selection's base, without a record.
 void write_positions(const Selection& s, const Tensor& values, bool accumulate) {
-  Plan plan(s);
+  const Plan plan(s);
   check_values(s.base, values, plan.sizes);
   Tensor source = values;
   if (values.storage().get() == s.base.storage().get()) {
@@ -226,10 +235,12 @@ void write_positions(const Selection& s, const Tensor& values, bool accumulate) 
     source = clone(values);
   }
   const Dims strides = broadcast_strides(source.sizes(), source.strides(), plan.sizes);
-  plan.in[0] = View(source, plan.sizes, strides, source.offset());
-  std::vector<int64_t> ints = {accumulate};
-  ints.insert(ints.end(), plan.pairs.begin(), plan.pairs.end());
-  with_named_range(s, [&] { run(DT_OP_index_put, {plan.base}, plan.in, ints); });
+  IndexPutCall call(plan.count());
+  call.y = plan.base;
+  call.values = View(source, plan.sizes, strides, source.offset());
+  call.accumulate = accumulate;
+  plan.set_indices(call);
+  with_named_range(s, [&] { run(op::index_put, call); });
 }
 
 // self[mask] = number needs no list of positions: it is a masked fill.
@@ -259,10 +270,13 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
 Tensor index(const Tensor& input, TensorList indices) {
   const Selection s = select_positions(input, indices);
   if (chooses_all(s)) return clone(input);
-  Plan plan(s);
+  const Plan plan(s);
   const Tensor y = make_empty(plan.sizes, input.dtype(), input.device());
-  plan.in[0] = plan.base;
-  with_named_range(s, [&] { run(DT_OP_index, {y}, plan.in, plan.pairs); });
+  IndexCall call(plan.count());
+  call.y = y;
+  call.x = plan.base;
+  plan.set_indices(call);
+  with_named_range(s, [&] { run(op::index, call); });
   if (!needs_graph(s.base)) return y;
   return record("IndexBackward0", y, {s.base},
                 [saved = save_all(s.index), sizes = s.base.sizes()](BackwardCall& b) {

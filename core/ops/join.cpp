@@ -6,6 +6,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/creation.gen.h"
 
 namespace dt {
 namespace {
@@ -164,7 +165,10 @@ Tensor flip(const Tensor& input, IntList dims) {
       offset += (input.sizes()[d] - 1) * strides[d];
       strides[d] = -strides[d];
     }
-    run(DT_OP_copy, {y}, {View(input, input.sizes(), strides, offset)});
+    CopyCall call;
+    call.y = y;
+    call.x = View(input, input.sizes(), strides, offset);
+    run(op::copy, call);
   }
   return record("FlipBackward0", y, {input},
                 [d = Dims(dims)](BackwardCall& b) { b.results[0] = flip(b.grad(), d); });

@@ -13,6 +13,8 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/linalg.gen.h"
+#include "core/runtime/calls/nn.gen.h"
 
 namespace dt {
 namespace {
@@ -76,15 +78,17 @@ Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
   sizes.push_back(b.columns());
   const Tensor y = make_empty(sizes, x.dtype(), x.device());
   if (x.dtype() == DType::BOOL) return bools_without_products(y, a.columns(), addend);
-  const View out = Factor{y, false}.view();
-  const int64_t last_step = static_cast<int64_t>(activation);
-  if (!addend) {
-    const View in[] = {a.view(), b.view()};
-    run(DT_OP_matmul, {&out, 1}, {in, 2}, {last_step}, {1.0, 0.0});
-  } else {
-    const View in[] = {a.view(), b.view(), addend_view(addend->tensor, a.rows(), b.columns())};
-    run(DT_OP_matmul, {&out, 1}, {in, 3}, {last_step}, {addend->alpha, addend->beta});
+  MatmulCall call;
+  call.y = Factor{y, false}.view();
+  call.a = a.view();
+  call.b = b.view();
+  call.activation = activation;
+  call.alpha = addend ? addend->alpha : 1;
+  if (addend) {
+    call.c = addend_view(addend->tensor, a.rows(), b.columns());
+    call.beta = addend->beta;
   }
+  run(op::matmul, call);
   return y;
 }
 
@@ -205,10 +209,6 @@ Tensor bias_gradient(const Tensor& g, int bias_ndim) {
   return bias_ndim == 1 ? sum(g, {{0}}) : g;
 }
 
-View optional_view(const Tensor& x) {
-  return x.defined() ? View(x) : View();
-}
-
 // ---- layers
 
 // All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
@@ -220,11 +220,16 @@ bool small_linear_backward(BackwardCall& call, const Tensor& g, const Tensor& x,
   if (call.wants(0)) gx = make_empty({g.size(0), w.size(1)}, g.dtype(), g.device());
   if (call.wants(1)) gw = make_empty({g.size(1), x.size(1)}, g.dtype(), g.device());
   if (call.wants(2)) gb = make_empty({g.size(1)}, g.dtype(), g.device());
-  if (!run_shortcut(DT_OP_linear_backward,
-                    {optional_view(gx), optional_view(gw), optional_view(gb)},
-                    {g, optional_view(x), optional_view(w), optional_view(y)},
-                    {static_cast<int64_t>(activation)}))
-    return false;
+  LinearBackwardCall kernel;
+  kernel.gx = gx;
+  kernel.gweight = gw;
+  kernel.gbias = gb;
+  kernel.g = g;
+  kernel.x = x;
+  kernel.weight = w;
+  kernel.y = y;
+  kernel.activation = activation;
+  if (!run_shortcut(op::linear_backward, kernel)) return false;
   call.results[0] = gx;
   call.results[1] = gw;
   if (call.wants(2)) call.results[2] = gb;

@@ -10,6 +10,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/loss.gen.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -64,8 +65,13 @@ Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor, 
   if (!alike) return true_divide(sum(squared_error(x, target)), divisor);
   const Tensor y = make_empty({}, x.dtype(), x.device());
   if (slope) slope->tensor = make_empty(x.sizes(), x.dtype(), x.device());
-  run(DT_OP_squared_error_sum, {y, slope ? run_of(slope->tensor) : View()},
-      {run_of(x), run_of(target)}, {}, {divisor});
+  SquaredErrorSumCall call;
+  call.y = y;
+  if (slope) call.slope = run_of(slope->tensor);
+  call.x = run_of(x);
+  call.target = run_of(target);
+  call.divisor = divisor;
+  run(op::squared_error_sum, call);
   if (slope) slope->version = slope->tensor.version();
   return y;
 }

@@ -11,6 +11,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/indexing.gen.h"
 
 namespace dt {
 namespace {
@@ -46,7 +47,12 @@ Tensor triangle(const char* name, const char* node_name, const Tensor& input, in
   diagonal =
       std::clamp(diagonal, -input.size(-2), input.size(-1));  // further out is all or nothing
   const Tensor y = make_empty(input.sizes(), input.dtype(), input.device());
-  run(DT_OP_triangle, {y}, {input}, {diagonal, upper});
+  TriangleCall call;
+  call.y = y;
+  call.x = input;
+  call.diagonal = diagonal;
+  call.upper = upper;
+  run(op::triangle, call);
   return record(node_name, y, {input}, [diagonal, upper](BackwardCall& b) {
     b.results[0] = upper ? triu(b.grad(), diagonal) : tril(b.grad(), diagonal);
   });
@@ -88,9 +94,15 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
 
 Tensor nonzero(const Tensor& input) {
   const Tensor count = make_empty({}, DType::INT64, input.device());
-  run(DT_OP_nonzero_count, {count}, {input});
+  NonzeroCountCall counting;
+  counting.count = count;
+  counting.x = input;
+  run(op::nonzero_count, counting);
   const Tensor y = make_empty({item(count).to_int64(), input.ndim()}, DType::INT64, input.device());
-  run(DT_OP_nonzero, {y}, {input});
+  NonzeroCall call;
+  call.y = y;
+  call.x = input;
+  run(op::nonzero, call);
   return y;
 }
 

@@ -8,13 +8,10 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/nn.gen.h"
 
 namespace dt {
 namespace {
-
-View optional_view(const Tensor& x) {
-  return x.defined() ? View(x) : View();
-}
 
 Tensor optional_contiguous(const Tensor& x) {
   return x.defined() ? contiguous(x) : x;
@@ -35,18 +32,13 @@ Tensor scale_and_shift(Tensor x, const Tensor& weight, const Tensor& bias, IntLi
   return x;
 }
 
-// The gradients of input, weight and bias that backward asks for, as outputs of a kernel.
-struct WantedGradients {
-  View views[3];
-  WantedGradients(BackwardCall& b, const std::vector<Tensor>& inputs) {
-    for (int i = 0; i < 3; ++i) {
-      if (!b.wants(i)) continue;
-      const Tensor& x = inputs[i];
-      b.results[i] = make_empty(x.sizes(), x.dtype(), x.device());
-      views[i] = b.results[i];
-    }
+// The gradients of input, weight and bias that backward asks for, for a kernel to write.
+void make_wanted(BackwardCall& b, const std::vector<Tensor>& inputs) {
+  for (int i = 0; i < 3; ++i) {
+    const Tensor& x = inputs[i];
+    if (b.wants(i)) b.results[i] = make_empty(x.sizes(), x.dtype(), x.device());
   }
-};
+}
 
 // ---- layer_norm
 
@@ -140,17 +132,24 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
 
 void batch_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const BatchNorm& bn) {
   const Tensor g = with_channels_view(b.grad());
-  WantedGradients out(b, in);
+  make_wanted(b, in);
+  BatchNormBackwardCall call;
   if (b.wants(0)) {
     b.results[0] = make_empty_strided(in[0].sizes(), format_strides(in[0], MemoryFormat::kPreserve),
                                       in[0].dtype(), in[0].device());
     if (!channels_view(b.results[0]))
       b.results[0] = make_empty(in[0].sizes(), in[0].dtype(), in[0].device());
-    out.views[0] = *channels_view(b.results[0]);
+    call.gx = *channels_view(b.results[0]);
   }
-  run(DT_OP_batch_norm_backward, {out.views, 3},
-      {*channels_view(g), *channels_view(in[0]), bn.mean, bn.rstd, optional_view(in[1])},
-      {bn.training});
+  call.gweight = b.results[1];
+  call.gbias = b.results[2];
+  call.g = *channels_view(g);
+  call.x = *channels_view(in[0]);
+  call.mean = bn.mean;
+  call.rstd = bn.rstd;
+  call.weight = in[1];
+  call.training = bn.training;
+  run(op::batch_norm_backward, call);
 }
 
 void check_channels(const char* name, const Tensor& parameter, int64_t channels) {
@@ -220,21 +219,34 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
   const auto vector = [n](const Tensor& p) {
     return p.defined() ? View(p, {n}, {1}, p.offset()) : View();
   };
-  run(DT_OP_layer_norm, {rows_view(y, rows, n), mean, rstd},
-      {rows_view(x, rows, n), vector(w), vector(b)}, {}, {eps});
+  LayerNormCall call;
+  call.y = rows_view(y, rows, n);
+  call.mean = mean;
+  call.rstd = rstd;
+  call.x = rows_view(x, rows, n);
+  call.weight = vector(w);
+  call.bias = vector(b);
+  call.eps = eps;
+  run(op::layer_norm, call);
   if (!needs_graph({x, w, b})) return y;
   return fused(
       "NativeLayerNormBackward0", y, {x, w, b}, {Saved::input(x), Saved::input(w), Saved::place(b)},
       [shape, eps](const std::vector<Tensor>& in) {
         return layer_norm_composition(in, shape, eps);
       },
-      [rows, n, mean, rstd, vector](BackwardCall& call, const std::vector<Tensor>& in) {
-        WantedGradients out(call, in);
-        if (call.wants(0)) out.views[0] = rows_view(call.results[0], rows, n);
-        for (int i = 1; i < 3; ++i) out.views[i] = vector(call.results[i]);
-        const Tensor g = contiguous(call.grad());
-        run(DT_OP_layer_norm_backward, {out.views, 3},
-            {rows_view(g, rows, n), rows_view(in[0], rows, n), mean, rstd, vector(in[1])});
+      [rows, n, mean, rstd, vector](BackwardCall& b, const std::vector<Tensor>& in) {
+        make_wanted(b, in);
+        const Tensor g = contiguous(b.grad());
+        LayerNormBackwardCall call;
+        if (b.wants(0)) call.gx = rows_view(b.results[0], rows, n);
+        call.gweight = vector(b.results[1]);
+        call.gbias = vector(b.results[2]);
+        call.g = rows_view(g, rows, n);
+        call.x = rows_view(in[0], rows, n);
+        call.mean = mean;
+        call.rstd = rstd;
+        call.weight = vector(in[1]);
+        run(op::layer_norm_backward, call);
       });
 }
 
@@ -252,11 +264,20 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   const Dims channels{x.size(1)};
   const BatchNorm bn{training, eps, make_empty(channels, x.dtype(), x.device()),
                      make_empty(channels, x.dtype(), x.device())};
-  run(DT_OP_batch_norm, {*channels_view(y), bn.mean, bn.rstd},
-      {*channels_view(x), optional_view(w), optional_view(b),
-       optional_view(optional_contiguous(running_mean)),
-       optional_view(optional_contiguous(running_var))},
-      {training}, {eps});
+  const Tensor old_mean = optional_contiguous(running_mean),
+               old_var = optional_contiguous(running_var);
+  BatchNormCall call;
+  call.y = *channels_view(y);
+  call.mean = bn.mean;
+  call.rstd = bn.rstd;
+  call.x = *channels_view(x);
+  call.weight = w;
+  call.bias = b;
+  call.running_mean = old_mean;
+  call.running_var = old_var;
+  call.training = training;
+  call.eps = eps;
+  run(op::batch_norm, call);
   if (training && running_mean.defined()) {
     update_running(running_mean, running_var, bn, x.numel() / x.size(1), momentum);
   }

@@ -1,5 +1,6 @@
 #include "core/ops/pointwise_call.h"
 
+#include "core/runtime/backend.h"
 #include "core/runtime/iteration_space.h"
 #include "core/runtime/transfer.h"
 
@@ -8,21 +9,18 @@ namespace {
 
 static_assert(kMaxGradientOperands + kMaxPointwiseInputs <= IterationSpace::kMaxOperands);
 
-// The op's numbers as the kernel ABI wants them: the compute dtype, then each number as int64 and
-// as double. Among bools a number is a truth value.
-struct Attributes {
-  int64_t ints[1 + kMaxPointwiseNumbers];
-  double floats[kMaxPointwiseNumbers];
-  int n;
+static_assert(kMaxPointwiseNumbers <= calls::PointwiseNumbers::kMax);
 
-  Attributes(DType common, PointwiseNumbers numbers) : n(static_cast<int>(numbers.size())) {
-    ints[0] = static_cast<int64_t>(info(common).compute);
-    for (int i = 0; i < n; ++i) {
-      ints[1 + i] = common == DType::BOOL ? numbers[i].to_bool() : numbers[i].to_int64();
-      floats[i] = numbers[i].to_double();
-    }
-  }
-};
+// Among bools a number is a truth value.
+void run_row(int op, Span<const View> outputs, Span<const View> inputs, DType common,
+             PointwiseNumbers numbers) {
+  PointwiseCall call(common);
+  call.outputs = outputs;
+  call.inputs = inputs;
+  for (const Scalar& x : numbers)
+    call.numbers.add(common == DType::BOOL ? x.to_bool() : x.to_int64(), x.to_double());
+  run(Op<PointwiseCall>{op}, call);
+}
 
 // Ops on a GPU take 0-dim tensors of the CPU as numbers, as PyTorch's do.
 bool is_host_number(const Tensor& x, const Tensor& out) {
@@ -33,7 +31,6 @@ bool is_host_number(const Tensor& x, const Tensor& out) {
 
 void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Tensor& out,
                   DType common, PointwiseNumbers numbers) {
-  const Attributes attributes(common, numbers);
   IterationSpace space(out.sizes());
   space.add(out);
   for (int i = 0; i < row.inputs; ++i) {
@@ -46,8 +43,7 @@ void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Ten
       space.add(x.tensor());
   }
   space.finish();
-  run(row.op, space.views(0, 1), space.views(1, row.inputs), {attributes.ints, 1 + attributes.n},
-      {attributes.floats, attributes.n});
+  run_row(row.op, space.views(0, 1), space.views(1, row.inputs), common, numbers);
 }
 
 void call_backward(const PointwiseRow& row, TensorList outs, Span<const GradientOperand> operands,
@@ -71,9 +67,8 @@ void call_backward(const PointwiseRow& row, TensorList outs, Span<const Gradient
   }
   space.finish();
   const auto n = static_cast<int>(outs.size());
-  const Attributes attributes(grad.dtype(), numbers);
-  run(row.backward_op, space.views(0, n), space.views(n, static_cast<int>(operands.size())),
-      {attributes.ints, 1 + attributes.n}, {attributes.floats, attributes.n});
+  run_row(row.backward_op, space.views(0, n), space.views(n, static_cast<int>(operands.size())),
+          grad.dtype(), numbers);
 }
 
 }  // namespace dt

@@ -7,6 +7,7 @@
 
 #include "core/autograd/record.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/nn.gen.h"
 
 namespace dt {
 namespace {
@@ -82,20 +83,25 @@ Tensor planes(const Tensor& x) {
   return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)});
 }
 
-// What the two kernels take.
-struct MaxAttributes {
-  int64_t ints[8];
-  explicit MaxAttributes(const Window& w)
-      : ints{w.size[0],    w.size[1],    w.stride[0],   w.stride[1],
-             w.padding[0], w.padding[1], w.dilation[0], w.dilation[1]} {}
-  operator IntList() const { return {ints, 8}; }
-};
+// Of a call of either kernel.
+template <class Call>
+void set_window(Call& call, const Window& w) {
+  call.kernel_size = w.size;
+  call.stride = w.stride;
+  call.padding = w.padding;
+  call.dilation = w.dilation;
+}
 
 // Puts g's elements where the maxima were; the derivative of that is to take them from there.
 Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& input_sizes,
                          const Window& window) {
   const Tensor gx = empty_image(input_sizes, g, is_channels_last(indices));
-  run(DT_OP_max_pool2d_backward, {gx}, {g, indices}, MaxAttributes(window));
+  MaxPool2dBackwardCall call;
+  call.gx = gx;
+  call.g = g;
+  call.indices = indices;
+  set_window(call, window);
+  run(op::max_pool2d_backward, call);
   return record("MaxPool2DWithIndicesBackwardBackward0", gx, {g}, [indices](BackwardCall& b) {
     b.results[0] = reshape(gather(planes(b.grad()), 2, planes(indices)), indices.sizes());
   });
@@ -108,7 +114,12 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
   const Dims sizes = p.output_sizes(x.sizes());
   const Tensor y = empty_image(sizes, x, is_channels_last(x));
   const Tensor indices = make_empty_strided(sizes, y.strides(), DType::INT64, x.device());
-  run(DT_OP_max_pool2d, {y, indices}, {x}, MaxAttributes(p.window));
+  MaxPool2dCall call;
+  call.y = y;
+  call.indices = indices;
+  call.x = x;
+  set_window(call, p.window);
+  run(op::max_pool2d, call);
   record("MaxPool2DWithIndicesBackward0", y, {x},
          [saved = Saved::input(indices), sizes = x.sizes(), window = p.window](BackwardCall& b) {
            b.results[0] =
@@ -119,20 +130,25 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
 
 // ---- avg_pool2d
 
-// What the two kernels take.
-struct AvgAttributes {
-  int64_t ints[8];
-  explicit AvgAttributes(const Pooling& p)
-      : ints{p.window.size[0],    p.window.size[1],    p.window.stride[0],  p.window.stride[1],
-             p.window.padding[0], p.window.padding[1], p.count_include_pad, p.divisor} {}
-  operator IntList() const { return {ints, 8}; }
-};
+// Of a call of either kernel.
+template <class Call>
+void set_window(Call& call, const Pooling& p) {
+  call.kernel_size = p.window.size;
+  call.stride = p.window.stride;
+  call.padding = p.window.padding;
+  call.count_include_pad = p.count_include_pad;
+  call.divisor_override = p.divisor;
+}
 
 Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling& p);
 
 Tensor avg_pool(const Tensor& x, const Pooling& p) {
   const Tensor y = empty_image(p.output_sizes(x.sizes()), x, is_channels_last(x));
-  run(DT_OP_avg_pool2d, {y}, {x}, AvgAttributes(p));
+  AvgPool2dCall call;
+  call.y = y;
+  call.x = x;
+  set_window(call, p);
+  run(op::avg_pool2d, call);
   return record("AvgPool2DBackward0", y, {x}, [sizes = x.sizes(), p](BackwardCall& b) {
     b.results[0] = b.flat_in_inputs(avg_pool_gradient(b.grad(), sizes, p));
   });
@@ -140,7 +156,11 @@ Tensor avg_pool(const Tensor& x, const Pooling& p) {
 
 Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling& p) {
   const Tensor gx = empty_image(input_sizes, g, is_channels_last(g));
-  run(DT_OP_avg_pool2d_backward, {gx}, {g}, AvgAttributes(p));
+  AvgPool2dBackwardCall call;
+  call.gx = gx;
+  call.g = g;
+  set_window(call, p);
+  run(op::avg_pool2d_backward, call);
   return record("AvgPool2DBackwardBackward0", gx, {g},
                 [p](BackwardCall& b) { b.results[0] = avg_pool(b.grad(), p); });
 }

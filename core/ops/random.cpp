@@ -10,6 +10,7 @@
 #include "core/ops/random.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/random.gen.h"
 #include "core/runtime/context.h"
 #include "core/runtime/generator.h"
 
@@ -30,11 +31,23 @@ void fill(const Tensor& x, DType dtype, DrawInto draw) {
   copy_elements(x, y);
 }
 
+// Runs a kernel that writes y with the numbers at a place of the sequence.
+template <class Call>
+void run_draw(Op<Call> op, Call& call, const Tensor& y, const Generator::Draw& at) {
+  call.y = y;
+  call.state = at.state;
+  call.advance = at.advance;
+  run(op, call);
+}
+
 void fill_uniform(const Tensor& x, double low, double high, const Ref<Generator>& generator) {
   check_floating(x, "check_uniform_bounds");
   const Generator::Draw at = reserve(generator, x);
   fill(x, x.dtype(), [&](const Tensor& y) {
-    run(DT_OP_uniform, {y}, {at.state}, {at.advance}, {low, high});
+    UniformCall call;
+    call.low = low;
+    call.high = high;
+    run_draw(op::uniform, call, y, at);
   });
 }
 
@@ -42,7 +55,10 @@ void fill_normal(const Tensor& x, double mean, double std, const Ref<Generator>&
   check_floating(x, "normal_kernel_cpu");
   const Generator::Draw at = reserve(generator, x);
   fill(x, x.dtype(), [&](const Tensor& y) {
-    run(DT_OP_normal, {y}, {at.state}, {at.advance}, {mean, std});
+    NormalCall call;
+    call.mean = mean;
+    call.std = std;
+    run_draw(op::normal, call, y, at);
   });
 }
 
@@ -78,15 +94,21 @@ void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generat
            "to - 1 is out of bounds for ", c_type_word(x.dtype()));
   const Generator::Draw at = reserve(generator, x);
   fill(x, DType::INT64, [&](const Tensor& y) {
-    run(DT_OP_randint, {y}, {at.state}, {at.advance, low, high});
+    RandintCall call;
+    call.low = low;
+    call.high = high;
+    run_draw(op::randint, call, y, at);
   });
 }
 
 void fill_bernoulli(const Tensor& x, double p, const Ref<Generator>& generator) {
   const Generator::Draw at = reserve(generator, x);
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::FLOAT32;
-  fill(x, dtype,
-       [&](const Tensor& y) { run(DT_OP_bernoulli, {y}, {at.state}, {at.advance}, {p}); });
+  fill(x, dtype, [&](const Tensor& y) {
+    BernoulliCall call;
+    call.p = p;
+    run_draw(op::bernoulli, call, y, at);
+  });
 }
 
 Tensor finish(const Tensor& x, bool requires_grad) {
@@ -138,8 +160,12 @@ Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device 
   const Tensor order = make_empty({n}, DType::INT64, keys.device());
   if (n > 0) {
     const Generator::Draw at = generator_or_default(generator, keys.device())->reserve(n);
-    run(DT_OP_random_keys, {keys}, {at.state}, {at.advance});
-    run(DT_OP_argsort, {order}, {keys}, {0});
+    RandomKeysCall draw;
+    run_draw(op::random_keys, draw, keys, at);
+    ArgsortCall sort;
+    sort.y = order;
+    sort.x = keys;
+    run(op::argsort, sort);
   }
   return finish(to_dtype(order, dtype), requires_grad);
 }

@@ -12,6 +12,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -55,18 +56,17 @@ DType accumulate_dtype(const Tensor& x, DType wish) {
   return is_floating(x.dtype()) ? x.dtype() : DType::INT64;
 }
 
-int64_t compute(DType t) {
-  return static_cast<int64_t>(info(t).compute);
-}
-
 View kept_view(const Tensor& y, const Plan& plan) {
   return View(y, plan.kept_sizes, contiguous_strides(plan.kept_sizes), y.offset());
 }
 
-Tensor launch(int op, const Tensor& x, const Plan& plan, DType dtype, DType compute_dtype,
-              Floats floats = {}) {
+Tensor launch(Op<ReductionCall> op, const Tensor& x, const Plan& plan, DType dtype, DType compute) {
   const Tensor y = make_empty(plan.result_sizes, dtype, x.device());
-  run(op, {kept_view(y, plan)}, {x}, {compute(compute_dtype)}, floats);
+  ReductionCall call;
+  call.y = kept_view(y, plan);
+  call.x = x;
+  call.compute = info(compute).compute;
+  run(op, call);
   return y;
 }
 
@@ -80,7 +80,7 @@ constexpr const char* kNeedsDim =
     "the 'dim' argument.";
 
 // The largest or smallest elements, without a record.
-Tensor extremum_values(int op, const Tensor& x, const Plan& plan, bool all) {
+Tensor extremum_values(Op<ReductionCall> op, const Tensor& x, const Plan& plan, bool all) {
   DT_CHECK(x.numel() > 0 || !all, kRuntimeError, kNeedsDim);
   for (int d = 0; d < x.ndim() && plan.count == 0; ++d) {
     DT_CHECK(!plan.reduced[d] || x.sizes()[d] > 0, kIndexError, "Expected reduction dim ", d,
@@ -90,7 +90,7 @@ Tensor extremum_values(int op, const Tensor& x, const Plan& plan, bool all) {
 }
 
 // max and min of all elements: what equals the extremum, or is NaN as it is, shares the gradient.
-Tensor extremum_of_all(int op, const char* node, const Tensor& x) {
+Tensor extremum_of_all(Op<ReductionCall> op, const char* node, const Tensor& x) {
   const Tensor y = extremum_values(op, x, Plan(x, {}, false), true);
   if (!needs_graph(x)) return y;
   return record(node, y, {x}, [x = Saved::input(x), y = Saved::output(y)](BackwardCall& b) {
@@ -101,7 +101,7 @@ Tensor extremum_of_all(int op, const char* node, const Tensor& x) {
 }
 
 // amax and amin: likewise, but a factor of 0 takes the gradient from the other elements.
-Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList> dim,
+Tensor extremum(Op<ReductionCall> op, const char* node, const Tensor& x, std::optional<IntList> dim,
                 bool keepdim) {
   const bool all = !dim || dim->empty();
   const Plan plan(x, dim, keepdim);
@@ -118,8 +118,8 @@ Tensor extremum(int op, const char* node, const Tensor& x, std::optional<IntList
                 });
 }
 
-std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor& x, int64_t dim,
-                                          bool keepdim) {
+std::tuple<Tensor, Tensor> extremum_along(Op<ReductionAlongCall> op, const char* node,
+                                          const Tensor& x, int64_t dim, bool keepdim) {
   const int d = wrap_dim(dim, x.ndim());
   if (x.ndim() == 0) {
     const Tensor at = zeros({}, DType::INT64, x.device());
@@ -130,8 +130,12 @@ std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor
   const Tensor values = make_empty(plan.result_sizes, x.dtype(), x.device());
   const Tensor indices = make_empty(plan.result_sizes, DType::INT64, x.device());
   const Dims strides = contiguous_strides(plan.kept_sizes);
-  run(op, {View(values, plan.kept_sizes, strides, 0), View(indices, plan.kept_sizes, strides, 0)},
-      {x}, {compute(x.dtype()), d});
+  ReductionAlongCall call;
+  call.values = View(values, plan.kept_sizes, strides, 0);
+  call.indices = View(indices, plan.kept_sizes, strides, 0);
+  call.x = x;
+  call.compute = info(x.dtype()).compute;
+  run(op, call);
   record(node, values, {x},
          [d, at = Saved::output(indices, 1), kept = plan.kept_sizes,
           sizes = x.sizes()](BackwardCall& b) {
@@ -142,7 +146,8 @@ std::tuple<Tensor, Tensor> extremum_along(int op, const char* node, const Tensor
   return {values, indices};
 }
 
-Tensor extremum_index(int op, const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+Tensor extremum_index(Op<ReductionAlongCall> op, const Tensor& x, std::optional<int64_t> dim,
+                      bool keepdim) {
   const GradMode no_grad(false);
   if (dim) {
     return std::get<1>(extremum_along(op, "", x, *dim, keepdim));
@@ -152,7 +157,7 @@ Tensor extremum_index(int op, const Tensor& x, std::optional<int64_t> dim, bool 
   return keepdim ? unsafe_view(at, Dims(x.ndim(), 1)) : at;
 }
 
-Tensor truth(int op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
+Tensor truth(Op<ReductionCall> op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
   const bool none = dim && dim->empty();  // unlike other reductions, not all of them
   const Tensor y = none ? ne(x, 0) : launch(op, x, Plan(x, dim, keepdim), DType::BOOL, x.dtype());
   return x.dtype() == DType::UINT8 ? to_dtype(y, DType::UINT8) : y;
@@ -177,7 +182,7 @@ Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType 
   const bool cuts = is_floating(input.dtype()) ? !is_floating(out) : out == DType::BOOL;
   if (cuts && input.dtype() != out) return sum(to_dtype(input, out), dim, keepdim, out);
   const Plan plan(input, dim, keepdim);
-  const Tensor y = launch(DT_OP_sum, input, plan, out, out);
+  const Tensor y = launch(op::sum, input, plan, out, out);
   return record("SumBackward0", y, {input},
                 [kept = plan.kept_sizes, sizes = input.sizes()](BackwardCall& b) {
                   b.results[0] = spread(b.grad(), kept, sizes);
@@ -191,7 +196,7 @@ Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType
            "dtype. Got: ",
            type_word(out));
   const Plan plan(input, dim, keepdim);
-  const Tensor y = launch(DT_OP_mean, input, plan, out, out);
+  const Tensor y = launch(op::mean, input, plan, out, out);
   return record(
       "MeanBackward0", y, {input},
       [kept = plan.kept_sizes, sizes = input.sizes(), n = double(plan.count)](BackwardCall& b) {
@@ -208,7 +213,7 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType
     return keepdim ? unsafe_view(y, Dims(x.ndim(), 1)) : y;
   }
   const Plan plan(x, IntList{d}, keepdim);
-  const Tensor y = launch(DT_OP_prod, x, plan, x.dtype(), x.dtype());
+  const Tensor y = launch(op::prod, x, plan, x.dtype(), x.dtype());
   if (!needs_graph(x)) return y;
   const auto composition = [d, sizes = plan.result_sizes](const std::vector<Tensor>& in) {
     return reshape(product_by_halves(in[0], d), sizes);
@@ -221,36 +226,36 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType
 }
 
 Tensor max(const Tensor& input) {
-  return extremum_of_all(DT_OP_amax, "MaxBackward1", input);
+  return extremum_of_all(op::amax, "MaxBackward1", input);
 }
 Tensor min(const Tensor& input) {
-  return extremum_of_all(DT_OP_amin, "MinBackward1", input);
+  return extremum_of_all(op::amin, "MinBackward1", input);
 }
 Tensor amax(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
-  return extremum(DT_OP_amax, "AmaxBackward0", input, dim, keepdim);
+  return extremum(op::amax, "AmaxBackward0", input, dim, keepdim);
 }
 Tensor amin(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
-  return extremum(DT_OP_amin, "AminBackward0", input, dim, keepdim);
+  return extremum(op::amin, "AminBackward0", input, dim, keepdim);
 }
 std::tuple<Tensor, Tensor> max_dim(const Tensor& input, int64_t dim, bool keepdim) {
-  return extremum_along(DT_OP_max_dim, "MaxBackward0", input, dim, keepdim);
+  return extremum_along(op::max_dim, "MaxBackward0", input, dim, keepdim);
 }
 std::tuple<Tensor, Tensor> min_dim(const Tensor& input, int64_t dim, bool keepdim) {
-  return extremum_along(DT_OP_min_dim, "MinBackward0", input, dim, keepdim);
+  return extremum_along(op::min_dim, "MinBackward0", input, dim, keepdim);
 }
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
   DT_CHECK(input.dtype() != DType::BOOL, kRuntimeError, "does not support bool input");
-  return extremum_index(DT_OP_max_dim, input, dim, keepdim);
+  return extremum_index(op::max_dim, input, dim, keepdim);
 }
 Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
   DT_CHECK(input.dtype() != DType::BOOL, kRuntimeError, "does not support bool input");
-  return extremum_index(DT_OP_min_dim, input, dim, keepdim);
+  return extremum_index(op::min_dim, input, dim, keepdim);
 }
 Tensor any(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
-  return truth(DT_OP_any, input, dim, keepdim);
+  return truth(op::any, input, dim, keepdim);
 }
 Tensor all(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
-  return truth(DT_OP_all, input, dim, keepdim);
+  return truth(op::all, input, dim, keepdim);
 }
 
 namespace {
@@ -274,7 +279,12 @@ struct Deviation {
     DT_CHECK(is_floating(x.dtype()), kRuntimeError,
              "std and var only support floating point and complex dtypes");
     const Tensor y = make_empty(plan.result_sizes, x.dtype(), x.device());
-    run(DT_OP_var, {kept_view(y, plan)}, {x}, {compute(x.dtype()), root}, {correction});
+    VarCall call;
+    call.y = kept_view(y, plan);
+    call.x = x;
+    call.root = root;
+    call.correction = correction;
+    run(op::var, call);
     return y;
   }
 
@@ -362,7 +372,12 @@ Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bo
       plan.count > 0 || count_elements(plan.kept_sizes) == 0 || (order >= 0 && !std::isinf(order)),
       kRuntimeError, "linalg.vector_norm cannot compute the ", order,
       " norm on an empty tensor because the operation does not have an identity");
-  const Tensor y = launch(DT_OP_norm, x, plan, x.dtype(), x.dtype(), {order});
+  const Tensor y = make_empty(plan.result_sizes, x.dtype(), x.device());
+  NormCall call;
+  call.y = kept_view(y, plan);
+  call.x = x;
+  call.p = order;
+  run(op::norm, call);
   if (!needs_graph(x)) return y;
   return record("LinalgVectorNormBackward0", y, {x},
                 [x = Saved::input(x), y = Saved::output(y), order, kept = plan.kept_sizes,
@@ -394,7 +409,12 @@ Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
   DT_CHECK(x.dtype() != DType::BOOL || x.numel() == 0, kNotImplemented,
            "\"cumsum_out_cpu\" not implemented for 'Bool'");
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  run(DT_OP_cumsum, {y}, {x}, {compute(x.dtype()), d});
+  CumsumCall call;
+  call.y = y;
+  call.x = x;
+  call.compute = info(x.dtype()).compute;
+  call.dim = d;
+  run(op::cumsum, call);
   return record("CumsumBackward0", y, {x},
                 [d](BackwardCall& b) { b.results[0] = flip(cumsum(flip(b.grad(), {d}), d), {d}); });
 }

@@ -7,6 +7,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/nn.gen.h"
 
 namespace dt {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 using SoftmaxFormula = Tensor (*)(const Tensor& g, const Tensor& y, int dim);
 
 struct SoftmaxOp {
-  int op, backward_op;
+  const Op<SoftmaxCall>& op;
+  const Op<SoftmaxBackwardCall>& backward_op;
   const char* node_name;
   SoftmaxFormula formula;
 };
@@ -28,21 +30,25 @@ Tensor log_softmax_formula(const Tensor& g, const Tensor& y, int dim) {
   return g - exp(y) * sum(g, {{dim}}, true);
 }
 
-constexpr SoftmaxOp kSoftmax = {DT_OP_softmax, DT_OP_softmax_backward, "SoftmaxBackward0",
+constexpr SoftmaxOp kSoftmax = {op::softmax, op::softmax_backward, "SoftmaxBackward0",
                                 softmax_formula};
-constexpr SoftmaxOp kLogSoftmax = {DT_OP_log_softmax, DT_OP_log_softmax_backward,
-                                   "LogSoftmaxBackward0", log_softmax_formula};
+constexpr SoftmaxOp kLogSoftmax = {op::log_softmax, op::log_softmax_backward, "LogSoftmaxBackward0",
+                                   log_softmax_formula};
 
 Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
   if (input.ndim() == 0) return unsafe_view(apply(op, reshape(input, {1}), 0, dtype), {});
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
   if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
-  DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", op_name(op.op),
+  DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", op_name(op.op.number),
            d == x.ndim() - 1 ? "_lastdim" : "", "_kernel_impl\" not implemented for '",
            type_word(x.dtype()), "'");
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  run(op.op, {y}, {x}, {d});
+  SoftmaxCall call;
+  call.y = y;
+  call.x = x;
+  call.dim = d;
+  run(op.op, call);
   if (!needs_graph(x)) return y;
   return record(op.node_name, y, {x}, [&op, d, saved = Saved::output(y)](BackwardCall& b) {
     const Tensor result = saved.get(b.node);
@@ -51,7 +57,12 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
       return;
     }
     b.results[0] = make_empty(result.sizes(), result.dtype(), result.device());
-    run(op.backward_op, {b.results[0]}, {b.grad(), result}, {d});
+    SoftmaxBackwardCall call;
+    call.gx = b.results[0];
+    call.g = b.grad();
+    call.y = result;
+    call.dim = d;
+    run(op.backward_op, call);
   });
 }
 

@@ -2,7 +2,7 @@
 // clang-format off
 #include "core/optim/optimizers.gen.h"
 
-#include "core/runtime/kernel_table.h"
+#include "core/runtime/calls/optimizers.gen.h"
 
 namespace dt {
 
@@ -17,7 +17,7 @@ static void check_sgd(const Settings& s) {
   DT_CHECK(!bool(s[4]) || (s[1] > 0 && s[2] == 0), kValueError, "Nesterov momentum requires a momentum and zero dampening");
 }
 static const OptimizerRow sgd_row = {
-    "sgd", DT_OP_sgd, {sgd_settings, 6}, {sgd_states, 1},
+    "sgd", op::sgd, {sgd_settings, 6}, {sgd_states, 1},
     true, check_sgd};
 
 static const OptimizerRow::Setting adam_settings[] = {{"lr", false}, {"beta1", false}, {"beta2", false}, {"eps", false}, {"weight_decay", false}, {"amsgrad", true}, {"maximize", true}, {"decoupled_weight_decay", true}};
@@ -35,7 +35,7 @@ static void check_adam(const Settings& s) {
   DT_CHECK(s[4] >= 0, kValueError, "Invalid weight_decay value: ", s[4]);
 }
 static const OptimizerRow adam_row = {
-    "adam", DT_OP_adam, {adam_settings, 8}, {adam_states, 4},
+    "adam", op::adam, {adam_settings, 8}, {adam_states, 4},
     false, check_adam};
 
 static const OptimizerRow::Setting rmsprop_settings[] = {{"lr", false}, {"alpha", false}, {"eps", false}, {"weight_decay", false}, {"momentum", false}, {"centered", true}, {"maximize", true}};
@@ -53,7 +53,7 @@ static void check_rmsprop(const Settings& s) {
   DT_CHECK(s[1] >= 0, kValueError, "Invalid alpha value: ", s[1]);
 }
 static const OptimizerRow rmsprop_row = {
-    "rmsprop", DT_OP_rmsprop, {rmsprop_settings, 7}, {rmsprop_states, 4},
+    "rmsprop", op::rmsprop, {rmsprop_settings, 7}, {rmsprop_states, 4},
     false, check_rmsprop};
 
 static const OptimizerRow::Setting adagrad_settings[] = {{"lr", false}, {"lr_decay", false}, {"weight_decay", false}, {"initial_accumulator_value", false}, {"eps", false}, {"maximize", true}};
@@ -69,7 +69,7 @@ static void check_adagrad(const Settings& s) {
   DT_CHECK(s[4] >= 0, kValueError, "Invalid epsilon value: ", s[4]);
 }
 static const OptimizerRow adagrad_row = {
-    "adagrad", DT_OP_adagrad, {adagrad_settings, 6}, {adagrad_states, 2},
+    "adagrad", op::adagrad, {adagrad_settings, 6}, {adagrad_states, 2},
     false, check_adagrad};
 
 static const OptimizerRow::Setting adadelta_settings[] = {{"lr", false}, {"rho", false}, {"eps", false}, {"weight_decay", false}, {"maximize", true}};
@@ -85,7 +85,7 @@ static void check_adadelta(const Settings& s) {
   DT_CHECK(s[3] >= 0, kValueError, "Invalid weight_decay value: ", s[3]);
 }
 static const OptimizerRow adadelta_row = {
-    "adadelta", DT_OP_adadelta, {adadelta_settings, 5}, {adadelta_states, 3},
+    "adadelta", op::adadelta, {adadelta_settings, 5}, {adadelta_states, 3},
     false, check_adadelta};
 
 static const OptimizerRow::Setting adamax_settings[] = {{"lr", false}, {"beta1", false}, {"beta2", false}, {"eps", false}, {"weight_decay", false}, {"maximize", true}};
@@ -102,7 +102,7 @@ static void check_adamax(const Settings& s) {
   DT_CHECK(s[4] >= 0, kValueError, "Invalid weight_decay value: ", s[4]);
 }
 static const OptimizerRow adamax_row = {
-    "adamax", DT_OP_adamax, {adamax_settings, 6}, {adamax_states, 3},
+    "adamax", op::adamax, {adamax_settings, 6}, {adamax_states, 3},
     false, check_adamax};
 
 static const OptimizerRow::Setting nadam_settings[] = {{"lr", false}, {"beta1", false}, {"beta2", false}, {"eps", false}, {"weight_decay", false}, {"momentum_decay", false}, {"decoupled_weight_decay", true}, {"maximize", true}};
@@ -121,7 +121,7 @@ static void check_nadam(const Settings& s) {
   DT_CHECK(s[5] >= 0, kValueError, "Invalid momentum_decay value: ", s[5]);
 }
 static const OptimizerRow nadam_row = {
-    "nadam", DT_OP_nadam, {nadam_settings, 8}, {nadam_states, 4},
+    "nadam", op::nadam, {nadam_settings, 8}, {nadam_states, 4},
     false, check_nadam};
 
 static const OptimizerRow::Setting radam_settings[] = {{"lr", false}, {"beta1", false}, {"beta2", false}, {"eps", false}, {"weight_decay", false}, {"decoupled_weight_decay", true}, {"maximize", true}};
@@ -138,7 +138,7 @@ static void check_radam(const Settings& s) {
   DT_CHECK(s[4] >= 0, kValueError, "Invalid weight_decay value: ", s[4]);
 }
 static const OptimizerRow radam_row = {
-    "radam", DT_OP_radam, {radam_settings, 7}, {radam_states, 3},
+    "radam", op::radam, {radam_settings, 7}, {radam_states, 3},
     false, check_radam};
 
 static const OptimizerRow::Setting asgd_settings[] = {{"lr", false}, {"lambd", false}, {"alpha", false}, {"t0", false}, {"weight_decay", false}, {"maximize", true}};
@@ -153,7 +153,7 @@ static void check_asgd(const Settings& s) {
   DT_CHECK(s[4] >= 0, kValueError, "Invalid weight_decay value: ", s[4]);
 }
 static const OptimizerRow asgd_row = {
-    "asgd", DT_OP_asgd, {asgd_settings, 6}, {asgd_states, 4},
+    "asgd", op::asgd, {asgd_settings, 6}, {asgd_states, 4},
     false, check_asgd};
 
 static const OptimizerRow::Setting rprop_settings[] = {{"lr", false}, {"etaminus", false}, {"etaplus", false}, {"step_size_min", false}, {"step_size_max", false}, {"maximize", true}};
@@ -167,7 +167,7 @@ static void check_rprop(const Settings& s) {
   DT_CHECK(0 < s[1] && s[1] < 1 && (1 < s[2]), kValueError, "Invalid eta values: ", s[1], ", ", s[2]);
 }
 static const OptimizerRow rprop_row = {
-    "rprop", DT_OP_rprop, {rprop_settings, 6}, {rprop_states, 3},
+    "rprop", op::rprop, {rprop_settings, 6}, {rprop_states, 3},
     false, check_rprop};
 
 const OptimizerRow& optimizer_row(const std::string& name) {

@@ -8,6 +8,11 @@
 
 namespace dt {
 
+// core/runtime/call.h
+template <class Call>
+struct Op;
+struct OptimizerCall;
+
 // The settings of a parameter group, in the row's order; truth values as 0 and 1.
 using Settings = std::vector<double>;
 
@@ -26,8 +31,8 @@ struct OptimizerRow {
   };
 
   const char* name;  // "adam"
-  int op;            // the kernel
-  Span<const Setting> settings;
+  const Op<OptimizerCall>& op;
+  Span<const Setting> settings;  // the learning rate first
   Span<const State> states;
   bool reads_first;  // a parameter's first step differs from later ones
   void (*check)(const Settings& s);

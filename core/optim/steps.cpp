@@ -9,6 +9,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/optim.gen.h"
 #include "core/runtime/context.h"
 
 namespace dt {
@@ -63,21 +64,22 @@ class Lists {
     written_.insert(written_.end(), numbers.begin(), numbers.end());
   }
 
-  // One call for the parameters of each device. The rate becomes the first of `floats`.
-  void launch(int op, IntList ints, const Operand& lr, std::vector<double> floats) {
+  // One call for the parameters of each device; `call` has the settings.
+  void launch(const Op<OptimizerCall>& op, const Operand& lr, OptimizerCall call) {
     check_rate(lr);
     const std::vector<Device> devices = devices_of(params_);
     for (const Device device : devices) {
-      std::vector<View> out = devices.size() == 1 ? std::move(out_) : part(out_, device);
-      std::vector<View> in = devices.size() == 1 ? std::move(in_) : part(in_, device);
+      call.outputs = devices.size() == 1 ? std::move(out_) : part(out_, device);
+      call.inputs = devices.size() == 1 ? std::move(in_) : part(in_, device);
       Tensor rate;
       if (!lr.is_number() && lr.tensor().device() != kCpu && device != kCpu) {
         rate = to(lr.tensor(), device);
-        in.push_back(flat(rate));
+        call.inputs.push_back(flat(rate));
       } else {
-        floats[0] = lr.is_number() ? lr.number().to_double() : item(lr.tensor()).to_double();
+        const Scalar number = lr.is_number() ? lr.number() : item(lr.tensor());
+        call.inputs.push_back(View(number.to_double(), DType::FLOAT64, {}));
       }
-      run(op, out, in, ints, floats);
+      run(op, call);
       bump_versions(device);
     }
   }
@@ -155,16 +157,15 @@ void update_parameters(const OptimizerRow& row, TensorList params, TensorList gr
         lists.add_state(list, state.name);
     }
   }
-  std::vector<double> floats;
-  std::vector<int64_t> ints;
-  for (int64_t i = 0; i < row.settings.size(); ++i) {
+  OptimizerCall call;
+  for (int64_t i = 1; i < row.settings.size(); ++i) {  // the learning rate is an operand
     if (row.settings[i].is_flag)
-      ints.push_back(settings[i] != 0);
+      call.flags.push_back(settings[i] != 0);
     else
-      floats.push_back(settings[i]);
+      call.numbers.push_back(settings[i]);
   }
-  if (row.reads_first) ints.push_back(first);
-  lists.launch(row.op, ints, lr, floats);
+  if (row.reads_first) call.flags.push_back(first);
+  lists.launch(row.op, lr, std::move(call));
 }
 
 void optimizer_update(const std::string& optimizer, TensorList params, TensorList grads,
@@ -203,11 +204,15 @@ Tensor clip_grad_norm_(TensorList params, double max_norm, double norm_type,
   }
   const Tensor factor = clamp_max(mul(reciprocal(add(total, 1e-6)), max_norm), 1.0);
   for (const Device device : devices_of(grads)) {
-    std::vector<View> views;
+    std::vector<Tensor> here;
     for (const Tensor& g : grads) {
-      if (g.device() == device) views.push_back(View(g));
+      if (g.device() == device) here.push_back(g);
     }
-    run(DT_OP_scale_by, views, {to(factor, device)});
+    ScaleByCall call(static_cast<int64_t>(here.size()));
+    for (size_t i = 0; i < here.size(); ++i) call.x[static_cast<int64_t>(i)] = here[i];
+    const Tensor near = to(factor, device);
+    call.factor = near;
+    run(op::scale_by, call);
   }
   for (const Tensor& g : grads) g.bump_version();
   return total;

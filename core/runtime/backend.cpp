@@ -16,25 +16,8 @@
 namespace dt {
 namespace {
 
-// 0 for the CPU, 1 + i for a CUDA device. A graph that is being captured keeps the memory that it
-// will read and write at each replay.
-int32_t operand_device(const Tensor& t) {
-  const Device d = t.device();
-  if (d.type != DeviceType::kCuda) return 0;
-  if (Graph* graph = context().graph) graph->keep(t.storage());
-  return 1 + d.index;
-}
-
 Device device_numbered(int32_t number) {
   return number == 0 ? kCpu : Device{DeviceType::kCuda, number - 1};
-}
-
-void fill(dt_view* v, IntList sizes, IntList strides) {
-  v->ndim = static_cast<int32_t>(sizes.size());
-  for (int d = 0; d < v->ndim; ++d) {
-    v->sizes[d] = sizes[d];
-    v->strides[d] = strides[d];
-  }
 }
 
 // The device of a call, which all operands must share: 0 is the CPU, 1 + i a CUDA device.
@@ -50,27 +33,8 @@ int32_t device_of(Span<const View> out, Span<const View> in) {
   return device < 0 ? 0 : device;
 }
 
-// PyTorch's sentences about an index; the dimension is named where a call has only one.
-[[noreturn]] void report_index(int op, const dt_call& call, const dt_fault& fault) {
-  switch (op) {
-    case DT_OP_cross_entropy:
-    case DT_OP_cross_entropy_backward:
-      fail(Code::kIndexError, "Target ", fault.index, " is out of bounds.");
-    case DT_OP_gather:
-    case DT_OP_scatter:
-    case DT_OP_index_select:
-    case DT_OP_index_add:
-    case DT_OP_index_sum:
-      fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension ",
-           call.ints[0], " with size ", fault.size);
-    default:
-      fail(Code::kIndexError, "index ", fault.index, " is out of bounds for dimension with size ",
-           fault.size);
-  }
-}
-
 [[noreturn]] void report(int op, const dt_call& call, int32_t result, const dt_fault& fault) {
-  if (result == DT_KERNEL_INDEX) report_index(op, call, fault);
+  if (result == DT_KERNEL_INDEX) fail(Code::kIndexError, index_error(op, call, fault));
   if (result == DT_KERNEL_OUT_OF_MEMORY) fail(Code::kOutOfMemory, call.op, ": ", fault.message);
   if (result == DT_KERNEL_UNSUPPORTED) {
     fail(Code::kNotImplemented, "\"", op_name(op),
@@ -144,10 +108,32 @@ int32_t run_kernel(dt_kernel* kernel, const dt_stream& stream, const dt_call& ca
   return result;
 }
 
-// False: the backend has no such kernel, or none for these operands.
-bool call_kernel(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats,
-                 bool is_shortcut) {
-  const int32_t number = device_of(out, in);
+dt_call describe(int op, const CallSpans& spans) {
+  dt_call call;
+  call.op = op_name(op);
+  call.n_out = static_cast<int32_t>(spans.outputs.size());
+  call.n_in = static_cast<int32_t>(spans.inputs.size());
+  call.n_ints = static_cast<int32_t>(spans.ints.size());
+  call.n_floats = static_cast<int32_t>(spans.floats.size());
+  call.out = spans.outputs.data();
+  call.in = spans.inputs.data();
+  call.ints = spans.ints.data();
+  call.floats = spans.floats.data();
+  call.workspace = nullptr;
+  return call;
+}
+
+}  // namespace
+
+void check_same_device(Device first, Device second) {
+  if (first == kCpu) std::swap(first, second);
+  DT_CHECK(first == second, kRuntimeError,
+           "Expected all tensors to be on the same device, but found at least two devices, ", first,
+           " and ", second, "!");
+}
+
+bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
+  const int32_t number = device_of(spans.outputs, spans.inputs);
   const Device device = device_numbered(number);
   const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
   dt_kernel* kernel = table.kernel[op];
@@ -162,17 +148,7 @@ bool call_kernel(int op, Span<const View> out, Span<const View> in, IntList ints
     check_captured(device);
     stream.native = current_native_stream(device);
   }
-  dt_call call;
-  call.op = op_name(op);
-  call.n_out = static_cast<int32_t>(out.size());
-  call.n_in = static_cast<int32_t>(in.size());
-  call.n_ints = static_cast<int32_t>(ints.size());
-  call.n_floats = static_cast<int32_t>(floats.size());
-  call.out = out.data();
-  call.in = in.data();
-  call.ints = ints.data();
-  call.floats = floats.data();
-  call.workspace = nullptr;
+  dt_call call = describe(op, spans);
   Ref<Storage> workspace;
   if (table.workspace[op]) {
     if (const int64_t bytes = table.workspace[op](&stream, &call)) {
@@ -184,51 +160,6 @@ bool call_kernel(int op, Span<const View> out, Span<const View> in, IntList ints
   if (result == DT_KERNEL_UNSUPPORTED && is_shortcut) return false;
   if (result != DT_KERNEL_OK) report(op, call, result, fault);
   return true;
-}
-
-}  // namespace
-
-View::View(const Tensor& t) {
-  dtype = static_cast<int32_t>(t.dtype());
-  immediate = 0;
-  device = operand_device(t);
-  data = t.data();
-  fill(this, t.sizes(), t.strides());
-}
-
-View::View(const Tensor& t, IntList sizes, IntList strides, int64_t offset) {
-  dtype = static_cast<int32_t>(t.dtype());
-  immediate = 0;
-  device = operand_device(t);
-  data = static_cast<char*>(t.storage()->data()) + offset * t.item_bytes();
-  fill(this, sizes, strides);
-}
-
-View::View(const Scalar& value, DType type, IntList sizes) {
-  dtype = static_cast<int32_t>(type);
-  immediate = 1;
-  device = -1;
-  data = nullptr;
-  if (is_floating(type))
-    number.f = value.to_double();
-  else
-    number.i = type == DType::BOOL ? value.to_bool() : value.to_int64();
-  fill(this, sizes, Dims(static_cast<int>(sizes.size()), 0));
-}
-
-void check_same_device(Device first, Device second) {
-  if (first == kCpu) std::swap(first, second);
-  DT_CHECK(first == second, kRuntimeError,
-           "Expected all tensors to be on the same device, but found at least two devices, ", first,
-           " and ", second, "!");
-}
-
-void run(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {
-  call_kernel(op, out, in, ints, floats, false);
-}
-
-bool run_shortcut(int op, Span<const View> out, Span<const View> in, IntList ints, Floats floats) {
-  return call_kernel(op, out, in, ints, floats, true);
 }
 
 }  // namespace dt

@@ -2,43 +2,52 @@
 // live here, once.
 #pragma once
 
-#include "core/base/span.h"
+#include <string>
+
+#include "core/runtime/call.h"
 #include "core/runtime/kernel_table.h"
-#include "core/tensor/tensor.h"
-#include "kernels/abi.h"
 
 namespace dt {
-
-// An operand of a kernel call.
-struct View : dt_view {
-  View() {  // absent
-    dtype = 0;
-    ndim = 0;
-    immediate = 0;
-    data = nullptr;
-    device = -1;
-  }
-  View(const Tensor& t);
-  // The tensor's memory under other sizes and strides.
-  View(const Tensor& t, IntList sizes, IntList strides, int64_t offset);
-  // A number, broadcast over `ndim` dimensions of the given sizes.
-  View(const Scalar& number, DType dtype, IntList sizes);
-};
-static_assert(sizeof(View) == sizeof(dt_view), "spans of View are spans of dt_view");
-
-using Floats = Span<const double>;
 
 inline constexpr int64_t kUnitStride = 1;  // of a run of elements
 
 // Throws PyTorch's sentence if the devices differ.
 void check_same_device(Device first, Device second);
 
-// Runs the kernel of `op` on the operands' device. Throws if the backend has none, or if it reports
-// an error.
-void run(int op, Span<const View> out, Span<const View> in, IntList ints = {}, Floats floats = {});
+// A call in the words of kernels/abi.h, whatever its type.
+struct CallSpans {
+  Span<const View> outputs, inputs;
+  IntList ints;
+  Floats floats;
+};
+// Returns false where a backend declines a shortcut, with nothing computed.
+bool run_spans(int op, const CallSpans& spans, bool is_shortcut);
+// PyTorch's sentence about an index that a kernel found out of range.
+std::string index_error(int op, const dt_call& call, const dt_fault& fault);
+
+template <class Call>
+bool run_call(Op<Call> op, const Call& call, bool is_shortcut) {
+  const auto ints = call.ints();
+  const auto floats = call.floats();
+  const CallSpans spans = {call.outs(),
+                           call.ins(),
+                           {ints.data(), static_cast<int64_t>(ints.size())},
+                           {floats.data(), static_cast<int64_t>(floats.size())}};
+  return run_spans(op.number, spans, is_shortcut);
+}
+
+// Runs the kernel of an op on the operands' device. Throws if the backend has none, or if it
+// reports an error.
+template <class Call>
+void run(Op<Call> op, const Call& call) {
+  run_call(op, call, false);
+}
+
 // The same for a shortcut, which a backend need not have for these operands, or at all. Then it
 // returns false, with nothing computed.
-bool run_shortcut(int op, Span<const View> out, Span<const View> in, IntList ints = {},
-                  Floats floats = {});
+template <class Call>
+bool run_shortcut(Op<Call> op, const Call& call) {
+  return run_call(op, call, true);
+}
 
 }  // namespace dt

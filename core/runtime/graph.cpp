@@ -87,8 +87,12 @@ void Graph::end() {
     // numbers.
     if (counters_) {
       const View counter(random_state_, {1}, {1}, 1);
-      const View step(Scalar(counters_), DType::INT64, IntList(counter.sizes, 1));
-      run(DT_OP_add, {counter}, {counter, step}, {int64_t{DT_INT64}, 1}, {1.0});
+      const View counter_and_step[] = {counter, View(Scalar(counters_), DType::INT64, {1})};
+      PointwiseCall call(DType::INT64);
+      call.outputs = {&counter, 1};
+      call.inputs = {counter_and_step, 2};
+      call.numbers.add(1, 1.0);  // alpha
+      run(Op<PointwiseCall>{DT_OP_add}, call);
     }
   } catch (...) {
     abandon();

@@ -3,7 +3,7 @@
 // the op.
 #pragma once
 
-#include "core/runtime/backend.h"
+#include "core/runtime/call.h"
 
 namespace dt {
 
@@ -20,6 +20,7 @@ class IterationSpace {
   // Orders, drops and merges dimensions, and fills in the views.
   void finish();
 
+  const View& view(int i) const { return views_[i]; }
   Span<const View> views(int first, int count) const { return {views_ + first, count}; }
 
  private:

@@ -2,24 +2,24 @@
 
 #include <cstring>
 
-#include "core/runtime/pointwise_ops.h"
-
 namespace dt {
 namespace {
 
 const char* const kOpNames[] = {
 #define DT_OP(name, signature) #name,
-#include "kernels/ops.def"
 #include "kernels/pointwise.def"
+#include "kernels/ops.def"
 #undef DT_OP
 };
 
 constexpr uint32_t kSignatures[] = {
 #define DT_OP(name, signature) signature,
-#include "kernels/ops.def"
 #include "kernels/pointwise.def"
+#include "kernels/ops.def"
 #undef DT_OP
 };
+
+constexpr int kOpCount = static_cast<int>(sizeof(kSignatures) / sizeof(kSignatures[0]));
 
 // Backends mostly add ops in the order of the list, so the search starts behind the last hit.
 int find_op(const char* name, int start) {

@@ -7,15 +7,8 @@
 
 namespace dt {
 
-// Every op that has kernels, by a number of this library's own; backends know ops by name. The
-// elementwise ones, which are many and often change, follow in core/runtime/pointwise_ops.h.
-enum : int {
-#define DT_OP(name, signature) DT_OP_##name,
-#include "kernels/ops.def"
-#undef DT_OP
-  kFirstPointwiseOp
-};
-
+// Every op that has kernels has a number of this library's own, the elementwise ones first;
+// backends know ops by name.
 const char* op_name(int op);
 // The hash of an op's operands and attributes; 0 for a name that is no op.
 uint32_t op_signature(const char* name);

@@ -1,16 +1,13 @@
-// The numbers of the elementwise ops, after those of kernel_table.h.
+// The numbers of the elementwise ops. They are a header of their own because they change often.
 #pragma once
-
-#include "core/runtime/kernel_table.h"
 
 namespace dt {
 
 enum : int {
-  kBeforePointwise = kFirstPointwiseOp - 1,
 #define DT_OP(name, signature) DT_OP_##name,
 #include "kernels/pointwise.def"
 #undef DT_OP
-  kOpCount
+  kPointwiseOps
 };
 
 }  // namespace dt

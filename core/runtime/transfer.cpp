@@ -2,6 +2,7 @@
 
 #include "core/runtime/accelerator.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/graph.h"
 #include "core/runtime/iteration_space.h"
 #include "core/runtime/stream.h"
@@ -54,7 +55,10 @@ void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking) {
   space.add(y);
   space.add(x);
   space.finish();
-  run(DT_OP_copy, space.views(0, 1), space.views(1, 1));
+  CopyCall call;
+  call.y = space.view(0);
+  call.x = space.view(1);
+  run(op::copy, call);
 }
 
 Tensor on_host(const Tensor& x) {

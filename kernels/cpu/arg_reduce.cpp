@@ -1,8 +1,9 @@
 // max_dim and min_dim: the largest or smallest element along one dimension and its first position.
+#include "kernels/calls/planned.h"
+#include "kernels/calls/reduce.gen.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -41,17 +42,17 @@ class ArgReduce {
   using Position = typename PositionOf<T>::type;
   static constexpr int64_t kColumns = 256;
 
-  ArgReduce(const dt_stream* stream, const dt_call* call)
+  ArgReduce(const dt_stream* stream, const calls::ReductionAlong& call)
       : stream_(stream),
-        x_(call->in[0]),
-        values_(call->out[0]),
-        indices_(call->out[1]),
+        x_(call.x),
+        values_(call.values),
+        indices_(call.indices),
         plan_(plan(call)),
-        partial_(static_cast<Best<T>*>(call->workspace)) {}
+        partial_(static_cast<Best<T>*>(call.workspace)) {}
 
   // Positions along a dimension must keep their order, so the one reduced axis is as core gave it.
-  static Plan plan(const dt_call* call) {
-    Plan p = make_plan(call->in[0], call->out[0], &call->out[1], sizeof(T), false);
+  static Plan plan(const calls::ReductionAlong& call) {
+    Plan p = make_plan(call.x, call.values, &call.indices, sizeof(T), false);
     if (p.columns && p.length > INT32_MAX) {  // positions of columns must fit into Position
       p.columns = false;
       p.chunks = 1;
@@ -60,7 +61,7 @@ class ArgReduce {
     return p;
   }
 
-  static int64_t workspace(const dt_call* call) {
+  static int64_t workspace(const calls::ReductionAlong& call) {
     const Plan p = plan(call);
     if (p.columns || p.chunks == 1) return 0;
     return p.blocks * p.chunks * static_cast<int64_t>(sizeof(Best<T>));
@@ -181,8 +182,8 @@ class ArgReduce {
 };
 
 template <class Op>
-int32_t arg_reduce(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const bool is_empty = count(call->in[0]) == 0;
+int32_t arg_reduce(const dt_stream* stream, const calls::ReductionAlong& call, int64_t* bytes) {
+  const bool is_empty = count(call.x) == 0;
   if (bytes) {
     *bytes = is_empty ? 0 : ArgReduce<Op>::workspace(call);
   } else if (!is_empty) {
@@ -192,8 +193,9 @@ int32_t arg_reduce(const dt_stream* stream, const dt_call* call, int64_t* bytes)
 }
 
 template <template <class> class Op>
-int32_t arg_reduce_numbers(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  switch (call->ints[0]) {
+int32_t arg_reduce_numbers(const dt_stream* stream, const calls::ReductionAlong& call,
+                           int64_t* bytes) {
+  switch (call.compute) {
     case DT_FLOAT32:
       return arg_reduce<Op<float>>(stream, call, bytes);
     case DT_FLOAT64:
@@ -205,11 +207,7 @@ int32_t arg_reduce_numbers(const dt_stream* stream, const dt_call* call, int64_t
 
 }  // namespace
 
-void register_arg_reduce(dt_registry* registry) {
-  add(registry, "max_dim", run_kernel<arg_reduce_numbers<Largest>>,
-      workspace_of<arg_reduce_numbers<Largest>>);
-  add(registry, "min_dim", run_kernel<arg_reduce_numbers<Smallest>>,
-      workspace_of<arg_reduce_numbers<Smallest>>);
-}
+DT_PLANNED_KERNEL(max_dim, ReductionAlong, arg_reduce_numbers<Largest>)
+DT_PLANNED_KERNEL(min_dim, ReductionAlong, arg_reduce_numbers<Smallest>)
 
 }  // namespace dt::cpu

@@ -4,8 +4,8 @@
 // a time. Columns (channels-last, and [N,C] with L = 1): a run along C holds all channels of one
 // position, so all channels are reduced side by side. Sums over the batch are taken in double, in
 // chunks that the shape fixes.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
@@ -145,10 +145,10 @@ void column_moments(const Shape& s, const Operand<const T>& x, int64_t chunk, co
 }
 
 template <class T>
-void batch_statistics(const dt_stream* stream, const dt_call* call, const Shape& s, T* mean,
-                      T* rstd) {
-  const Operand<const T> x = make_operand<const T>(s, call->in[0]);
-  const Partials partials{static_cast<double*>(call->workspace), s.channels};
+void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call, const Shape& s,
+                      T* mean, T* rstd) {
+  const Operand<const T> x = make_operand<const T>(s, call.x);
+  const Partials partials{static_cast<double*>(call.workspace), s.channels};
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
     const int64_t chunk = tile / planes;
@@ -164,28 +164,27 @@ void batch_statistics(const dt_stream* stream, const dt_call* call, const Shape&
     // Rounding may leave less than nothing; NaN is not less, so it stays.
     const double variance = total.squares < 0 ? 0.0 : total.squares / total.count;
     mean[c] = static_cast<T>(total.mean);
-    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(variance + call->floats[0]));
+    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(variance + call.eps));
   }
 }
 
 // ---- forward: y = (x - mean) * scale + shift
 
 template <class T>
-void running_statistics(const dt_call* call, int64_t channels, T* mean, T* rstd) {
-  const T* running_mean = data<const T>(call->in[3]);
-  const T* running_var = data<const T>(call->in[4]);
+void running_statistics(const calls::BatchNorm& call, int64_t channels, T* mean, T* rstd) {
+  const T* running_mean = optional_data<const T>(call.running_mean);
+  const T* running_var = optional_data<const T>(call.running_var);
   for (int64_t c = 0; c < channels; ++c) {
     mean[c] = running_mean[c];
-    rstd[c] =
-        static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call->floats[0]));
+    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call.eps));
   }
 }
 
 template <class T>
-void normalize(const dt_stream* stream, const dt_call* call, const Shape& s, const T* mean,
+void normalize(const dt_stream* stream, const calls::BatchNorm& call, const Shape& s, const T* mean,
                const T* scale, const T* bias) {
-  const Operand<const T> x = make_operand<const T>(s, call->in[0]);
-  const Operand<T> y = make_operand<T>(s, call->out[0]);
+  const Operand<const T> x = make_operand<const T>(s, call.x);
+  const Operand<T> y = make_operand<T>(s, call.y);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy[kRun];
     const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
@@ -204,18 +203,18 @@ void normalize(const dt_stream* stream, const dt_call* call, const Shape& s, con
 }
 
 template <class T>
-int32_t forward(const dt_stream* stream, const dt_call* call) {
-  const Shape s = make_shape(call->in[0]);
-  T *mean = data<T>(call->out[1]), *rstd = data<T>(call->out[2]);
-  if (call->ints[0]) {
+int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
+  const Shape s = make_shape(call.x);
+  T *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
+  if (call.training) {
     batch_statistics(stream, call, s, mean, rstd);
   } else {
     running_statistics(call, s.channels, mean, rstd);
   }
-  const T* weight = optional_input<T>(call, 1);
-  T* scale = static_cast<T*>(call->workspace);  // the partial sums are done with
+  const T* weight = optional_data<const T>(call.weight);
+  T* scale = static_cast<T*>(call.workspace);  // the partial sums are done with
   for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-  normalize(stream, call, s, mean, scale, optional_input<T>(call, 2));
+  normalize(stream, call, s, mean, scale, optional_data<const T>(call.bias));
   return DT_KERNEL_OK;
 }
 
@@ -282,12 +281,11 @@ struct Coefficients {
 };
 
 template <class T>
-void input_gradient(const dt_stream* stream, const dt_call* call, const Shape& s,
+void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& call, const Shape& s,
                     const Coefficients<T>& k) {
-  const Operand<const T> g = make_operand<const T>(s, call->in[0]),
-                         x = make_operand<const T>(s, call->in[1]);
-  const Operand<T> gx = make_operand<T>(s, call->out[0]);
-  const T* mean = data<const T>(call->in[2]);
+  const Operand<const T> g = make_operand<const T>(s, call.g), x = make_operand<const T>(s, call.x);
+  const Operand<T> gx = make_operand<T>(s, *call.gx);
+  const T* mean = data<const T>(call.mean);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy_g[kRun], copy_x[kRun];
     const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
@@ -313,11 +311,10 @@ void input_gradient(const dt_stream* stream, const dt_call* call, const Shape& s
 }
 
 template <class T>
-void gradient_sums(const dt_stream* stream, const dt_call* call, const Shape& s,
+void gradient_sums(const dt_stream* stream, const calls::BatchNormBackward& call, const Shape& s,
                    const Partials& partials) {
-  const Operand<const T> g = make_operand<const T>(s, call->in[0]),
-                         x = make_operand<const T>(s, call->in[1]);
-  const T* mean = data<const T>(call->in[2]);
+  const Operand<const T> g = make_operand<const T>(s, call.g), x = make_operand<const T>(s, call.x);
+  const T* mean = data<const T>(call.mean);
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
     const int64_t chunk = tile / planes, c = tile % planes;
@@ -328,18 +325,18 @@ void gradient_sums(const dt_stream* stream, const dt_call* call, const Shape& s,
 }
 
 template <class T>
-int32_t backward(const dt_stream* stream, const dt_call* call) {
-  const Shape s = make_shape(call->in[1]);
-  const bool training = call->ints[0] != 0;
-  const Partials partials{static_cast<double*>(call->workspace), s.channels};
+int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
+  const Shape s = make_shape(call.x);
+  const bool training = call.training;
+  const Partials partials{static_cast<double*>(call.workspace), s.channels};
   T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
   const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels, !training};
-  const bool needs_sums = training || wants(call, 1) || wants(call, 2);
+  const bool needs_sums = training || call.gweight || call.gbias;
   if (needs_sums) gradient_sums<T>(stream, call, s, partials);
 
-  const T* rstd = data<const T>(call->in[3]);
-  const T* weight = optional_input<T>(call, 4);
-  T *gweight = optional_output<T>(call, 1), *gbias = optional_output<T>(call, 2);
+  const T* rstd = data<const T>(call.rstd);
+  const T* weight = optional_data<const T>(call.weight);
+  T *gweight = optional_data<T>(call.gweight), *gbias = optional_data<T>(call.gbias);
   const double count = static_cast<double>(s.count());
   for (int64_t c = 0; c < s.channels; ++c) {
     const double sum_g = needs_sums ? partials.first(0)[c] : 0,
@@ -351,45 +348,37 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
     k.slope[c] = static_cast<T>(sum_gx * r * r / count);
     k.level[c] = static_cast<T>(sum_g / count);
   }
-  if (wants(call, 0)) input_gradient(stream, call, s, k);
+  if (call.gx) input_gradient(stream, call, s, k);
   return DT_KERNEL_OK;
 }
 
 // ---- kernels
 
-struct BatchNorm {
-  template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    return forward<T>(stream, call);
-  }
-};
-
-struct BatchNormBackward {
-  template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    return backward<T>(stream, call);
-  }
-};
-
 int64_t sums_bytes(const Shape& s) {
   return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double));
 }
 
-int64_t batch_norm_workspace(const dt_stream*, const dt_call* call) {
-  return sums_bytes(make_shape(call->in[0]));
-}
-
-int64_t batch_norm_backward_workspace(const dt_stream*, const dt_call* call) {
-  const Shape s = make_shape(call->in[1]);
-  return sums_bytes(s) + 3 * s.channels * bytes_of(call->in[1].dtype);
-}
-
 }  // namespace
 
-void register_batch_norm(dt_registry* registry) {
-  add(registry, "batch_norm", run_floating<BatchNorm>, batch_norm_workspace);
-  add(registry, "batch_norm_backward", run_floating<BatchNormBackward>,
-      batch_norm_backward_workspace);
+int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
+  return visit_floating(call.x.dtype,
+                        [&](auto zero) { return forward<decltype(zero)>(stream, call); });
+}
+
+int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& call) {
+  return sums_bytes(make_shape(call.x));
+}
+
+int32_t kernels::batch_norm_backward(const dt_stream* stream,
+                                     const calls::BatchNormBackward& call) {
+  return visit_floating(call.g.dtype,
+                        [&](auto zero) { return backward<decltype(zero)>(stream, call); });
+}
+
+int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
+                                               const calls::BatchNormBackward& call) {
+  const Shape s = make_shape(call.x);
+  return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
 }
 
 }  // namespace dt::cpu

@@ -51,6 +51,12 @@ inline T* data(const dt_view& view) {
   return static_cast<T*>(view.data);
 }
 
+// An optional operand's memory, or null.
+template <class T>
+inline T* optional_data(const dt_view* view) {
+  return view ? data<T>(*view) : nullptr;
+}
+
 inline int64_t count(const dt_view& view) {
   int64_t n = 1;
   for (int d = 0; d < view.ndim; ++d) n *= view.sizes[d];
@@ -69,21 +75,17 @@ constexpr int64_t bytes_of(int32_t dtype) {
   }
 }
 
-// A kernel that needs scratch memory is often one function: with `bytes` it only says how much,
-// without it runs. Both uses see the same plan that way. These are the table's two entries for such
-// a function.
-using PlannedKernel = int32_t(const dt_stream* stream, const dt_call* call, int64_t* bytes);
-
-template <PlannedKernel* kKernel>
-int32_t run_kernel(const dt_stream* stream, const dt_call* call) {
-  return kKernel(stream, call, nullptr);
-}
-
-template <PlannedKernel* kKernel>
-int64_t workspace_of(const dt_stream* stream, const dt_call* call) {
-  int64_t bytes = 0;
-  kKernel(stream, call, &bytes);
-  return bytes;
+// Returns body(T()) for the floating type of a dtype.
+template <class Body>
+inline int32_t visit_floating(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case DT_FLOAT32:
+      return body(float());
+    case DT_FLOAT64:
+      return body(double());
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // conv2d and its gradients.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/conv_depthwise.h"
 #include "kernels/cpu/conv_pointwise.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -12,17 +12,18 @@ struct ConvShape {
   int64_t groups;
 };
 
-ConvShape conv_shape(const dt_call* call, const dt_view& x, const dt_view& y,
-                     const dt_view& weight) {
-  const int64_t* p = call->ints;
-  return {{x.sizes[2], y.sizes[2], weight.sizes[2], p[0], p[2], p[4]},
-          {x.sizes[3], y.sizes[3], weight.sizes[3], p[1], p[3], p[5]},
-          p[6]};
+template <class Call>
+ConvShape conv_shape(const Call& call, const dt_view& x, const dt_view& y, const dt_view& weight) {
+  const auto dim = [&](int d) {
+    return ConvDim{x.sizes[2 + d], y.sizes[2 + d],  weight.sizes[2 + d],
+                   call.stride[d], call.padding[d], call.dilation[d]};
+  };
+  return {dim(0), dim(1), call.groups};
 }
 
 template <class T>
-Correlation<T> describe_forward(const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0], &w = call->in[1];
+Correlation<T> describe_forward(const calls::Conv2d& call) {
+  const dt_view &y = call.y, &x = call.x, &w = call.weight;
   const ConvShape shape = conv_shape(call, x, y, w);
   Correlation<T> k = {};
   k.rows = forward_axis(shape.rows), k.cols = forward_axis(shape.cols);
@@ -31,17 +32,18 @@ Correlation<T> describe_forward(const dt_call* call) {
   k.weights = {data<const T>(w), k.out_channels * w.strides[0],
                w.strides[0],     w.strides[1],
                w.strides[2],     w.strides[3]};
-  if (call->n_in > 2 && call->in[2].dtype != 0) {
-    k.bias = data<const T>(call->in[2]);
-    k.bias_step = call->in[2].strides[0];
+  if (call.bias) {
+    k.bias = data<const T>(*call.bias);
+    k.bias_step = call.bias->strides[0];
   }
   return k;
 }
 
 // The part of the input's gradient in one phase of the strides. See Axis.
 template <class T>
-Correlation<T> describe_backward(const dt_call* call, int64_t row_phase, int64_t col_phase) {
-  const dt_view &gx = call->out[0], &g = call->in[0], &w = call->in[1];
+Correlation<T> describe_backward(const calls::Conv2dBackwardInput& call, int64_t row_phase,
+                                 int64_t col_phase) {
+  const dt_view &gx = call.gx, &g = call.g, &w = call.weight;
   const ConvShape shape = conv_shape(call, gx, g, w);
   Correlation<T> k = {};
   k.rows = backward_axis(shape.rows, row_phase), k.cols = backward_axis(shape.cols, col_phase);
@@ -54,16 +56,16 @@ Correlation<T> describe_backward(const dt_call* call, int64_t row_phase, int64_t
 }
 
 template <class T>
-WeightGradient<T> describe_weight(const dt_call* call) {
-  const dt_view &gw = call->out[0], &g = call->in[0], &x = call->in[1];
+WeightGradient<T> describe_weight(const calls::Conv2dBackwardWeight& call) {
+  const dt_view &gw = call.gweight, &g = call.g, &x = call.x;
   const ConvShape shape = conv_shape(call, x, g, gw);
   WeightGradient<T> k = {};
   k.rows = forward_axis(shape.rows), k.cols = forward_axis(shape.cols);
   k.groups = shape.groups, k.in_channels = gw.sizes[1], k.out_channels = gw.sizes[0] / shape.groups;
   k.g = images<const T>(g), k.x = images<const T>(x), k.gw = images<T>(gw);
-  if (call->n_out > 1 && call->out[1].dtype != 0) {
-    k.gb = data<T>(call->out[1]);
-    k.gb_step = call->out[1].strides[0];
+  if (call.gbias) {
+    k.gb = data<T>(*call.gbias);
+    k.gb_step = call.gbias->strides[0];
   }
   return k;
 }
@@ -93,13 +95,13 @@ void run_correlation(const dt_stream* stream, const Correlation<T>& k, void* wor
 
 template <class T>
 struct Forward {
-  static int64_t workspace(const dt_stream* stream, const dt_call* call) {
+  static int64_t workspace(const dt_stream* stream, const calls::Conv2d& call) {
     const Correlation<T> k = describe_forward<T>(call);
     return is_empty(k) ? 0 : correlation_bytes(stream, k);
   }
-  static void run(const dt_stream* stream, const dt_call* call) {
+  static void run(const dt_stream* stream, const calls::Conv2d& call) {
     const Correlation<T> k = describe_forward<T>(call);
-    if (!is_empty(k)) run_correlation(stream, k, call->workspace);
+    if (!is_empty(k)) run_correlation(stream, k, call.workspace);
   }
 };
 
@@ -107,23 +109,23 @@ template <class T>
 struct BackwardInput {
   // Calls body(correlation) for each phase that has outputs.
   template <class Body>
-  static void for_each_phase(const dt_call* call, const Body& body) {
-    for (int64_t r = 0; r < call->ints[0]; ++r) {
-      for (int64_t q = 0; q < call->ints[1]; ++q) {
+  static void for_each_phase(const calls::Conv2dBackwardInput& call, const Body& body) {
+    for (int64_t r = 0; r < call.stride[0]; ++r) {
+      for (int64_t q = 0; q < call.stride[1]; ++q) {
         const Correlation<T> k = describe_backward<T>(call, r, q);
         if (!is_empty(k)) body(k);
       }
     }
   }
-  static int64_t workspace(const dt_stream* stream, const dt_call* call) {
+  static int64_t workspace(const dt_stream* stream, const calls::Conv2dBackwardInput& call) {
     int64_t bytes = 0;
     for_each_phase(
         call, [&](const Correlation<T>& k) { bytes = max(bytes, correlation_bytes(stream, k)); });
     return bytes;
   }
-  static void run(const dt_stream* stream, const dt_call* call) {
+  static void run(const dt_stream* stream, const calls::Conv2dBackwardInput& call) {
     for_each_phase(call,
-                   [&](const Correlation<T>& k) { run_correlation(stream, k, call->workspace); });
+                   [&](const Correlation<T>& k) { run_correlation(stream, k, call.workspace); });
   }
 };
 
@@ -145,55 +147,69 @@ struct BackwardWeight {
   static bool is_empty(const WeightGradient<T>& k) {
     return k.g.n == 0 || k.g.h == 0 || k.g.w == 0 || k.out_channels == 0;
   }
-  static int64_t workspace(const dt_stream* stream, const dt_call* call) {
+  static int64_t workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) return 0;
     return is_depthwise(k) ? depthwise_weight_workspace(k) : weight_workspace(stream, k);
   }
-  static void run(const dt_stream* stream, const dt_call* call) {
+  static void run(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) {
       clear_gradient(k);
     } else if (is_depthwise(k)) {
-      depthwise_weight(stream, k, Workspace(call->workspace));
+      depthwise_weight(stream, k, Workspace(call.workspace));
     } else {
-      weight_gradient(stream, k, Workspace(call->workspace));
+      weight_gradient(stream, k, Workspace(call.workspace));
     }
   }
 };
 
-template <template <class> class Op>
-int32_t run(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
-    case DT_FLOAT32:
-      Op<float>::run(stream, call);
-      return DT_KERNEL_OK;
-    case DT_FLOAT64:
-      Op<double>::run(stream, call);
-      return DT_KERNEL_OK;
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+template <template <class> class Op, class Call>
+int32_t run(const dt_stream* stream, const Call& call, int32_t dtype) {
+  return visit_floating(dtype, [&](auto zero) {
+    Op<decltype(zero)>::run(stream, call);
+    return int32_t{DT_KERNEL_OK};
+  });
 }
 
-template <template <class> class Op>
-int64_t workspace(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
-    case DT_FLOAT32:
-      return Op<float>::workspace(stream, call);
-    case DT_FLOAT64:
-      return Op<double>::workspace(stream, call);
-    default:
-      return 0;
-  }
+template <template <class> class Op, class Call>
+int64_t workspace(const dt_stream* stream, const Call& call, int32_t dtype) {
+  int64_t bytes = 0;
+  visit_floating(dtype, [&](auto zero) {
+    bytes = Op<decltype(zero)>::workspace(stream, call);
+    return int32_t{DT_KERNEL_OK};
+  });
+  return bytes;
 }
 
 }  // namespace
 
-void register_conv(dt_registry* registry) {
-  add(registry, "conv2d", run<Forward>, workspace<Forward>);
-  add(registry, "conv2d_backward_input", run<BackwardInput>, workspace<BackwardInput>);
-  add(registry, "conv2d_backward_weight", run<BackwardWeight>, workspace<BackwardWeight>);
+int32_t kernels::conv2d(const dt_stream* stream, const calls::Conv2d& call) {
+  return run<Forward>(stream, call, call.y.dtype);
+}
+
+int64_t kernels::conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call) {
+  return workspace<Forward>(stream, call, call.y.dtype);
+}
+
+int32_t kernels::conv2d_backward_input(const dt_stream* stream,
+                                       const calls::Conv2dBackwardInput& call) {
+  return run<BackwardInput>(stream, call, call.gx.dtype);
+}
+
+int64_t kernels::conv2d_backward_input_workspace(const dt_stream* stream,
+                                                 const calls::Conv2dBackwardInput& call) {
+  return workspace<BackwardInput>(stream, call, call.gx.dtype);
+}
+
+int32_t kernels::conv2d_backward_weight(const dt_stream* stream,
+                                        const calls::Conv2dBackwardWeight& call) {
+  return run<BackwardWeight>(stream, call, call.gweight.dtype);
+}
+
+int64_t kernels::conv2d_backward_weight_workspace(const dt_stream* stream,
+                                                  const calls::Conv2dBackwardWeight& call) {
+  return workspace<BackwardWeight>(stream, call, call.gweight.dtype);
 }
 
 }  // namespace dt::cpu

@@ -1,6 +1,6 @@
 // Conversions between dtypes, and the op `copy`: the elementwise op whose tile function converts.
+#include "kernels/calls/creation.gen.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/tile_move.h"
 
 namespace dt::cpu {
@@ -82,19 +82,6 @@ TileFunction* move(int32_t dtype) {
   }
 }
 
-int32_t copy(const dt_stream* stream, const dt_call* call) {
-  const dt_view &x = call->in[0], &y = call->out[0];
-  Elementwise op;
-  op.n_in = op.n_out = 1;
-  op.in_dtype[0] = x.immediate ? y.dtype : x.dtype;
-  op.out_dtype = y.dtype;
-  op.function[0][kVectors] = conversion(op.in_dtype[0], op.out_dtype);
-  op.function[0][kSecondScalar] = op.function[0][kFirstScalar] = nullptr;
-  op.cycles = static_cast<int32_t>(bytes_of(op.in_dtype[0]) + bytes_of(op.out_dtype));
-  op.parameters = nullptr;
-  return run_elementwise(stream, call, op);
-}
-
 }  // namespace
 
 TileFunction* conversion(int32_t from, int32_t to) {
@@ -113,8 +100,17 @@ TileFunction* conversion(int32_t from, int32_t to) {
   }
 }
 
-void register_copy(dt_registry* registry) {
-  add(registry, "copy", copy);
+int32_t kernels::copy(const dt_stream* stream, const calls::Copy& call) {
+  const dt_view &x = call.x, &y = call.y;
+  Elementwise op;
+  op.n_in = op.n_out = 1;
+  op.in_dtype[0] = x.immediate ? y.dtype : x.dtype;
+  op.out_dtype = y.dtype;
+  op.function[0][kVectors] = conversion(op.in_dtype[0], op.out_dtype);
+  op.function[0][kSecondScalar] = op.function[0][kFirstScalar] = nullptr;
+  op.cycles = static_cast<int32_t>(bytes_of(op.in_dtype[0]) + bytes_of(op.out_dtype));
+  op.parameters = nullptr;
+  return run_elementwise(stream, &y, &x, op);
 }
 
 }  // namespace dt::cpu

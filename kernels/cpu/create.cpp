@@ -1,6 +1,7 @@
 // Tensors from nothing: ranges; and the triangle of a matrix.
+#include "kernels/calls/creation.gen.h"
+#include "kernels/calls/indexing.gen.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/workers.h"
 #include "kernels/math.h"
 
@@ -36,19 +37,6 @@ void fill(const dt_stream* stream, const dt_view& y, int32_t dtype, const Value&
   parallel_for(stream, tasks, run);
 }
 
-int32_t arange(const dt_stream* stream, const dt_call* call) {
-  const dt_view& y = call->out[0];
-  if (y.dtype == DT_FLOAT32 || y.dtype == DT_FLOAT64) {
-    const double start = call->floats[0], step = call->floats[1];
-    fill<double>(stream, y, DT_FLOAT64,
-                 [=](int64_t i) { return start + static_cast<double>(i) * step; });
-  } else {
-    const int64_t start = call->ints[0], step = call->ints[1];
-    fill<int64_t>(stream, y, DT_INT64, [=](int64_t i) { return start + i * step; });
-  }
-  return DT_KERNEL_OK;
-}
-
 // Steps in the arithmetic of the result, from the nearer end, so that both ends are exact.
 template <class T>
 void linspace_typed(const dt_stream* stream, const dt_view& y, int32_t dtype, T start, T end) {
@@ -58,21 +46,6 @@ void linspace_typed(const dt_stream* stream, const dt_view& y, int32_t dtype, T 
     return i < n / 2 || n == 1 ? start + step * static_cast<T>(i)
                                : end - step * static_cast<T>(n - 1 - i);
   });
-}
-
-int32_t linspace(const dt_stream* stream, const dt_call* call) {
-  const dt_view& y = call->out[0];
-  const double start = call->floats[0], end = call->floats[1];
-  if (y.dtype == DT_FLOAT32) {
-    linspace_typed<float>(stream, y, DT_FLOAT32, static_cast<float>(start),
-                          static_cast<float>(end));
-  } else if (y.dtype == DT_FLOAT64) {
-    linspace_typed<double>(stream, y, DT_FLOAT64, start, end);
-  } else {
-    // Integers are taken between integer ends.
-    linspace_typed<double>(stream, y, DT_FLOAT64, math::trunc(start), math::trunc(end));
-  }
-  return DT_KERNEL_OK;
 }
 
 // ---- triangle
@@ -101,10 +74,10 @@ inline int64_t row_offset(const dt_view& view, int64_t row) {
 }
 
 template <class T>
-void triangle_typed(const dt_stream* stream, const dt_call* call) {
-  const dt_view &x = call->in[0], &y = call->out[0];
-  const int64_t diagonal = call->ints[0], n = y.sizes[y.ndim - 1], m = y.sizes[y.ndim - 2];
-  const bool upper = call->ints[1] != 0;
+void triangle_typed(const dt_stream* stream, const calls::Triangle& call) {
+  const dt_view &x = call.x, &y = call.y;
+  const int64_t diagonal = call.diagonal, n = y.sizes[y.ndim - 1], m = y.sizes[y.ndim - 2];
+  const bool upper = call.upper;
   const int64_t elements = count(y);
   if (elements == 0) return;
   const int64_t rows = elements / n;
@@ -123,8 +96,37 @@ void triangle_typed(const dt_stream* stream, const dt_call* call) {
   parallel_for(stream, tasks, run);
 }
 
-int32_t triangle(const dt_stream* stream, const dt_call* call) {
-  switch (bytes_of(call->out[0].dtype)) {
+}  // namespace
+
+int32_t kernels::arange(const dt_stream* stream, const calls::Arange& call) {
+  if (call.y.dtype == DT_FLOAT32 || call.y.dtype == DT_FLOAT64) {
+    const double start = call.start, step = call.step;
+    fill<double>(stream, call.y, DT_FLOAT64,
+                 [=](int64_t i) { return start + static_cast<double>(i) * step; });
+  } else {
+    const int64_t start = call.integer_start, step = call.integer_step;
+    fill<int64_t>(stream, call.y, DT_INT64, [=](int64_t i) { return start + i * step; });
+  }
+  return DT_KERNEL_OK;
+}
+
+int32_t kernels::linspace(const dt_stream* stream, const calls::Linspace& call) {
+  const dt_view& y = call.y;
+  const double start = call.start, end = call.end;
+  if (y.dtype == DT_FLOAT32) {
+    linspace_typed<float>(stream, y, DT_FLOAT32, static_cast<float>(start),
+                          static_cast<float>(end));
+  } else if (y.dtype == DT_FLOAT64) {
+    linspace_typed<double>(stream, y, DT_FLOAT64, start, end);
+  } else {
+    // Integers are taken between integer ends.
+    linspace_typed<double>(stream, y, DT_FLOAT64, math::trunc(start), math::trunc(end));
+  }
+  return DT_KERNEL_OK;
+}
+
+int32_t kernels::triangle(const dt_stream* stream, const calls::Triangle& call) {
+  switch (bytes_of(call.y.dtype)) {
     case 1:
       triangle_typed<uint8_t>(stream, call);
       return DT_KERNEL_OK;
@@ -137,14 +139,6 @@ int32_t triangle(const dt_stream* stream, const dt_call* call) {
     default:
       return DT_KERNEL_UNSUPPORTED;
   }
-}
-
-}  // namespace
-
-void register_create(dt_registry* registry) {
-  add(registry, "arange", arange);
-  add(registry, "linspace", linspace);
-  add(registry, "triangle", triangle);
 }
 
 }  // namespace dt::cpu

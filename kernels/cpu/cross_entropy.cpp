@@ -3,9 +3,9 @@
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
 //   (1 - s) * w[t] * (lse - x[t])  +  s / K * sum over c of w[c] * (lse - x[c]).
+#include "kernels/calls/loss.gen.h"
 #include "kernels/cpu/exp_span.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/math.h"
 
@@ -16,10 +16,6 @@ constexpr int64_t kTile = 1024;
 
 int64_t rows_per_tile(int64_t classes) {
   return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes));
-}
-
-bool reduces(const dt_call* call) {
-  return call->ints[1] != 0;
 }
 
 template <class T>
@@ -37,17 +33,17 @@ struct Loss {
   int64_t rows_per_tile() const { return cpu::rows_per_tile(classes); }
 };
 
-template <class T>
-Loss<T> make_loss(const dt_call* call, const dt_view& x, int target_at) {
-  const dt_view& target = call->in[target_at];
+// Of either kernel's call.
+template <class T, class Call>
+Loss<T> make_loss(const Call& call) {
   Loss<T> loss;
-  loss.target = data<const int64_t>(target);
-  loss.target_stride = target.strides[0];
-  loss.weight = optional_input<T>(call, target_at + 1);
-  loss.rows = x.sizes[0];
-  loss.classes = x.sizes[1];
-  loss.ignore_index = call->ints[0];
-  loss.smoothing = static_cast<T>(call->floats[0]);
+  loss.target = data<const int64_t>(call.target);
+  loss.target_stride = call.target.strides[0];
+  loss.weight = optional_data<const T>(call.weight);
+  loss.rows = call.x.sizes[0];
+  loss.classes = call.x.sizes[1];
+  loss.ignore_index = call.ignore_index;
+  loss.smoothing = static_cast<T>(call.label_smoothing);
   loss.total_weight =
       loss.weight ? reduce_span<Sum<T>>(loss.weight, loss.classes) : static_cast<T>(loss.classes);
   return loss;
@@ -111,10 +107,11 @@ struct LossSums {
 
 // Rows [begin, end). Each loss is stored only if they are not reduced.
 template <class T>
-LossSums rows_forward(const dt_call* call, const Loss<T>& loss, int64_t begin, int64_t end) {
-  const T* logits = data<const T>(call->in[0]);
-  T *y = reduces(call) ? nullptr : data<T>(call->out[0]), *lse = data<T>(call->out[1]);
-  const int64_t y_stride = y ? call->out[0].strides[0] : 0, lse_stride = call->out[1].strides[0];
+LossSums rows_forward(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t begin,
+                      int64_t end) {
+  const T* logits = data<const T>(call.x);
+  T *y = call.reduces ? nullptr : data<T>(call.loss), *lse = data<T>(call.lse);
+  const int64_t y_stride = y ? call.loss.strides[0] : 0, lse_stride = call.lse.strides[0];
   LossSums sums = {0, 0};
   for (int64_t r = begin; r < end; ++r) {
     const T* x = logits + r * loss.classes;
@@ -131,25 +128,25 @@ LossSums rows_forward(const dt_call* call, const Loss<T>& loss, int64_t begin, i
 }
 
 template <class T>
-void store_reduced(const dt_call* call, const LossSums& sums) {
-  const bool divides = call->out[2].dtype != 0;
-  *data<T>(call->out[0]) = static_cast<T>(divides ? sums.loss / sums.weight : sums.loss);
-  if (divides) *data<T>(call->out[2]) = static_cast<T>(sums.weight);
+void store_reduced(const calls::CrossEntropy& call, const LossSums& sums) {
+  const bool divides = call.divisor != nullptr;
+  *data<T>(call.loss) = static_cast<T>(divides ? sums.loss / sums.weight : sums.loss);
+  if (divides) *data<T>(*call.divisor) = static_cast<T>(sums.weight);
 }
 
 template <class T>
-int32_t forward(const dt_stream* stream, const dt_call* call) {
-  const Loss<T> loss = make_loss<T>(call, call->in[0], 1);
+int32_t forward(const dt_stream* stream, const calls::CrossEntropy& call) {
+  const Loss<T> loss = make_loss<T>(call);
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
   const int64_t group = loss.rows_per_tile(), tiles = ceil_div(loss.rows, group);
   LossSums one = {0, 0};
-  LossSums* const sums = tiles > 1 ? static_cast<LossSums*>(call->workspace) : &one;
+  LossSums* const sums = tiles > 1 ? static_cast<LossSums*>(call.workspace) : &one;
   parallel_for(stream, tiles, 4 * loss.rows * loss.classes, [&](int64_t tile) {
     const int64_t begin = tile * group, end = min(loss.rows, begin + group);
     const LossSums of_tile = rows_forward(call, loss, begin, end);
-    if (reduces(call)) sums[tile] = of_tile;
+    if (call.reduces) sums[tile] = of_tile;
   });
-  if (!reduces(call)) return DT_KERNEL_OK;
+  if (!call.reduces) return DT_KERNEL_OK;
   LossSums total = {0, 0};
   for (int64_t tile = 0; tile < tiles; ++tile) {
     total.loss += sums[tile].loss;
@@ -157,13 +154,6 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
   }
   store_reduced<T>(call, total);
   return DT_KERNEL_OK;
-}
-
-// The sums of the tiles.
-int64_t forward_workspace(const dt_stream*, const dt_call* call) {
-  const int64_t rows = call->in[0].sizes[0], classes = call->in[0].sizes[1];
-  const int64_t tiles = ceil_div(rows, rows_per_tile(classes));
-  return reduces(call) && tiles > 1 ? tiles * static_cast<int64_t>(sizeof(LossSums)) : 0;
 }
 
 // gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c] - (1 - s) * w[t] * [c ==
@@ -187,16 +177,16 @@ void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t ta
 }
 
 template <class T>
-int32_t backward(const dt_stream* stream, const dt_call* call) {
-  const Loss<T> loss = make_loss<T>(call, call->in[1], 3);
+int32_t backward(const dt_stream* stream, const calls::CrossEntropyBackward& call) {
+  const Loss<T> loss = make_loss<T>(call);
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
-  const dt_view& g = call->in[0];
+  const dt_view& g = call.g;
   const T number = g.immediate ? static_cast<T>(g.number.f) : T(0),
-          *divisor = optional_input<T>(call, 5);
+          *divisor = optional_data<const T>(call.divisor);
   const T* factor = g.immediate ? &number : data<const T>(g);
-  const T *logits = data<const T>(call->in[1]), *lse = data<const T>(call->in[2]);
-  const int64_t factor_stride = g.strides[0], lse_stride = call->in[2].strides[0];
-  T* gx = data<T>(call->out[0]);
+  const T *logits = data<const T>(call.x), *lse = data<const T>(call.lse);
+  const int64_t factor_stride = g.strides[0], lse_stride = call.lse.strides[0];
+  T* gx = data<T>(call.gx);
   const int64_t group = loss.rows_per_tile();
   parallel_for(stream, ceil_div(loss.rows, group), 4 * loss.rows * loss.classes, [&](int64_t tile) {
     const int64_t end = min(loss.rows, (tile + 1) * group);
@@ -214,25 +204,24 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
-struct CrossEntropy {
-  template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    return forward<T>(stream, call);
-  }
-};
-
-struct CrossEntropyBackward {
-  template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    return backward<T>(stream, call);
-  }
-};
-
 }  // namespace
 
-void register_cross_entropy(dt_registry* registry) {
-  add(registry, "cross_entropy", run_floating<CrossEntropy>, forward_workspace);
-  add(registry, "cross_entropy_backward", run_floating<CrossEntropyBackward>);
+int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntropy& call) {
+  return visit_floating(call.x.dtype,
+                        [&](auto zero) { return forward<decltype(zero)>(stream, call); });
+}
+
+// The sums of the tiles.
+int64_t kernels::cross_entropy_workspace(const dt_stream*, const calls::CrossEntropy& call) {
+  const int64_t rows = call.x.sizes[0], classes = call.x.sizes[1];
+  const int64_t tiles = ceil_div(rows, rows_per_tile(classes));
+  return call.reduces && tiles > 1 ? tiles * static_cast<int64_t>(sizeof(LossSums)) : 0;
+}
+
+int32_t kernels::cross_entropy_backward(const dt_stream* stream,
+                                        const calls::CrossEntropyBackward& call) {
+  return visit_floating(call.x.dtype,
+                        [&](auto zero) { return backward<decltype(zero)>(stream, call); });
 }
 
 }  // namespace dt::cpu

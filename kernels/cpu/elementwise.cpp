@@ -17,8 +17,8 @@ bool is_contiguous(const dt_view& view, int64_t n) {
 
 // Runs a call with one output whose operands the tile function can use as they are, in one go. Most
 // small calls are like that, and for eight elements a plan would cost more than the work.
-bool run_at_once(const dt_stream* stream, const dt_call* call, const Elementwise& op) {
-  const dt_view& y = call->out[0];
+bool run_at_once(const dt_stream* stream, const dt_view& y, const dt_view* in,
+                 const Elementwise& op) {
   if (op.n_out != 1 || y.ndim > 1 || y.dtype != op.out_dtype) return false;
   const int64_t n = y.ndim == 0 ? 1 : y.sizes[0];
   if (!is_contiguous(y, n) || n * bytes_of(y.dtype) >= kStreamBytes ||
@@ -32,7 +32,7 @@ bool run_at_once(const dt_stream* stream, const dt_call* call, const Elementwise
   int form = kVectors;
   uint64_t number = 0;
   for (int i = 0; i < op.n_in; ++i) {
-    const dt_view& x = call->in[i];
+    const dt_view& x = in[i];
     tile.in[i] = x.data;
     if (!x.immediate && x.dtype == op.in_dtype[i] && is_contiguous(x, n)) continue;
     const bool scalar =
@@ -226,10 +226,11 @@ void run_tiles(const Plan& plan, int64_t begin, int64_t end) {
 
 }  // namespace
 
-int32_t run_elementwise(const dt_stream* stream, const dt_call* call, const Elementwise& op) {
-  if (run_at_once(stream, call, op)) return DT_KERNEL_OK;
+int32_t run_elementwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
+                        const Elementwise& op) {
+  if (run_at_once(stream, *out, in, op)) return DT_KERNEL_OK;
   Plan plan;
-  if (!make_plan(plan, stream, call, op)) return DT_KERNEL_OK;
+  if (!make_plan(plan, stream, out, in, op)) return DT_KERNEL_OK;
   const int64_t tasks = plan.tasks, tiles = plan.tiles;
   const auto run = [&plan, tasks, tiles](int64_t task) {
     run_tiles(plan, tiles * task / tasks, tiles * (task + 1) / tasks);

@@ -39,8 +39,9 @@ struct Elementwise {
   const void* parameters;
 };
 
-// Runs the op over a call's operands: see kernels.toml on elementwise calls.
-int32_t run_elementwise(const dt_stream* stream, const dt_call* call, const Elementwise& op);
+// Runs the op over its outputs and inputs: see kernels/calls/pointwise.h.
+int32_t run_elementwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
+                        const Elementwise& op);
 
 // The tile function that converts from one dtype to another: integers wrap, floating numbers
 // truncate, anything nonzero is true.

@@ -120,9 +120,9 @@ inline void add_operand(Plan& plan, const dt_view& view, int32_t tile_dtype, boo
 }
 
 // Sizes, and all operands. False if there is nothing to do.
-inline bool add_operands(Plan& plan, const dt_call* call, const Elementwise& op) {
-  const dt_view* y = call->out;
-  while (y->dtype == 0 && y < call->out + op.n_out - 1) ++y;
+inline bool add_operands(Plan& plan, const dt_view* out, const dt_view* in, const Elementwise& op) {
+  const dt_view* y = out;
+  while (y->dtype == 0 && y < out + op.n_out - 1) ++y;
   const int padding = max(0, 3 - y->ndim);
   plan.ndim = y->ndim + padding;
   int64_t total = y->dtype == 0 ? 0 : 1;
@@ -131,8 +131,8 @@ inline bool add_operands(Plan& plan, const dt_call* call, const Elementwise& op)
     total *= plan.size[d];
   }
   plan.n_operands = 0;
-  for (int j = 0; j < op.n_out; ++j) add_operand(plan, call->out[j], op.out_dtype, true);
-  for (int i = 0; i < op.n_in; ++i) add_operand(plan, call->in[i], op.in_dtype[i], false);
+  for (int j = 0; j < op.n_out; ++j) add_operand(plan, out[j], op.out_dtype, true);
+  for (int i = 0; i < op.n_in; ++i) add_operand(plan, in[i], op.in_dtype[i], false);
   return total > 0;
 }
 
@@ -344,10 +344,10 @@ inline void choose_order(Plan& plan) {
 }
 
 // False if the call has no elements.
-inline bool make_plan(Plan& plan, const dt_stream* stream, const dt_call* call,
+inline bool make_plan(Plan& plan, const dt_stream* stream, const dt_view* out, const dt_view* in,
                       const Elementwise& op) {
   plan.op = &op;
-  if (!add_operands(plan, call, op)) return false;
+  if (!add_operands(plan, out, in, op)) return false;
   int64_t total = 1;
   for (int d = 0; d < plan.ndim; ++d) total *= plan.size[d];
   const int64_t cycles = total * op.cycles / 8;

@@ -5,7 +5,6 @@
 #include "kernels/cpu/index.h"
 #include "kernels/cpu/index_plan.h"
 #include "kernels/cpu/reduce_plan.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -88,10 +87,10 @@ inline Target target_of(const dt_view& indexed, int64_t dim) {
 // ---- gather: elements are moved as bits
 
 template <class T>
-int32_t gather_elements(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0], &index = call->in[1];
-  const Lines lines = make_lines(y, index, x, call->ints[0]);
-  const int64_t stride = target_of(x, call->ints[0]).stride;
+int32_t gather_elements(const dt_stream* stream, const calls::Gather& call) {
+  const dt_view &y = call.y, &x = call.x, &index = call.index;
+  const Lines lines = make_lines(y, index, x, call.dim);
+  const int64_t stride = target_of(x, call.dim).stride;
   T* to = data<T>(y);
   const T* from = data<const T>(x);
   const int64_t* at = data<const int64_t>(index);
@@ -105,24 +104,6 @@ int32_t gather_elements(const dt_stream* stream, const dt_call* call) {
 bool selects_slices(const dt_view& index, int64_t dim) {
   const int last = index.ndim - 1;
   return last > 0 && dim != last && index.strides[last] == 0 && index.sizes[last] > 1;
-}
-
-int32_t gather(const dt_stream* stream, const dt_call* call) {
-  const dt_view& index = call->in[1];
-  if (!check_index(stream, index, 0, target_of(call->in[0], call->ints[0]).size))
-    return DT_KERNEL_INDEX;
-  if (count(index) == 0) return DT_KERNEL_OK;
-  if (selects_slices(index, call->ints[0])) return gather_slices(stream, call);
-  switch (bytes_of(call->out[0].dtype)) {
-    case 1:
-      return gather_elements<uint8_t>(stream, call);
-    case 4:
-      return gather_elements<uint32_t>(stream, call);
-    case 8:
-      return gather_elements<uint64_t>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
 }
 
 // ---- scatter
@@ -162,9 +143,9 @@ T immediate(const dt_view& source, int32_t dtype) {
 }
 
 template <class Op, class T>
-int32_t scatter_elements(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &source = call->in[0], &index = call->in[1];
-  Lines lines = make_lines(source, index, y, call->ints[0]);
+int32_t scatter_elements(const dt_stream* stream, const calls::Scatter& call) {
+  const dt_view &y = call.y, &source = call.source, &index = call.index;
+  Lines lines = make_lines(source, index, y, call.dim);
   const T number = source.immediate ? immediate<T>(source, y.dtype) : T(0);
   const T* from = data<const T>(source);
   if (source.immediate) {
@@ -172,7 +153,7 @@ int32_t scatter_elements(const dt_stream* stream, const dt_call* call) {
     lines.along.x = 0;
     for (int d = 0; d < lines.kept.n; ++d) lines.kept.axis[d].x = 0;
   }
-  const int64_t stride = target_of(y, call->ints[0]).stride;
+  const int64_t stride = target_of(y, call.dim).stride;
   T* to = data<T>(y);
   const int64_t* at = data<const int64_t>(index);
   for_each_position(stream, lines, [=](int64_t plain, int64_t which, int64_t base) {
@@ -182,8 +163,8 @@ int32_t scatter_elements(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
-int32_t scatter_add(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
+int32_t scatter_add(const dt_stream* stream, const calls::Scatter& call) {
+  switch (call.y.dtype) {
     case DT_FLOAT32:
       return scatter_elements<Add, float>(stream, call);
     case DT_FLOAT64:
@@ -201,8 +182,8 @@ int32_t scatter_add(const dt_stream* stream, const dt_call* call) {
   }
 }
 
-int32_t scatter_assign(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
+int32_t scatter_assign(const dt_stream* stream, const calls::Scatter& call) {
+  switch (call.y.dtype) {
     case DT_FLOAT32:
       return scatter_elements<Assign, float>(stream, call);
     case DT_FLOAT64:
@@ -219,19 +200,30 @@ int32_t scatter_assign(const dt_stream* stream, const dt_call* call) {
   }
 }
 
-int32_t scatter(const dt_stream* stream, const dt_call* call) {
-  const dt_view& index = call->in[1];
-  if (!check_index(stream, index, 0, target_of(call->out[0], call->ints[0]).size))
-    return DT_KERNEL_INDEX;
-  if (count(index) == 0) return DT_KERNEL_OK;
-  return call->ints[1] ? scatter_add(stream, call) : scatter_assign(stream, call);
-}
-
 }  // namespace
 
-void register_gather(dt_registry* registry) {
-  add(registry, "gather", gather);
-  add(registry, "scatter", scatter);
+int32_t kernels::gather(const dt_stream* stream, const calls::Gather& call) {
+  const dt_view& index = call.index;
+  if (!check_index(stream, index, 0, target_of(call.x, call.dim).size)) return DT_KERNEL_INDEX;
+  if (count(index) == 0) return DT_KERNEL_OK;
+  if (selects_slices(index, call.dim)) return gather_slices(stream, call);
+  switch (bytes_of(call.y.dtype)) {
+    case 1:
+      return gather_elements<uint8_t>(stream, call);
+    case 4:
+      return gather_elements<uint32_t>(stream, call);
+    case 8:
+      return gather_elements<uint64_t>(stream, call);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int32_t kernels::scatter(const dt_stream* stream, const calls::Scatter& call) {
+  const dt_view& index = call.index;
+  if (!check_index(stream, index, 0, target_of(call.y, call.dim).size)) return DT_KERNEL_INDEX;
+  if (count(index) == 0) return DT_KERNEL_OK;
+  return call.accumulate ? scatter_add(stream, call) : scatter_assign(stream, call);
 }
 
 }  // namespace dt::cpu

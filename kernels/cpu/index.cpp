@@ -2,7 +2,6 @@
 // anything is written.
 #include "kernels/cpu/index.h"
 #include "kernels/cpu/index_read.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -161,29 +160,12 @@ void clear(const dt_stream* stream, const dt_view& y) {
 
 // ---- kernels
 
-bool check_indices(const dt_stream* stream, const dt_view* indices, int n, const int64_t* dims) {
-  for (int k = 0; k < n; ++k) {
-    if (!check_index(stream, indices[k], -dims[2 * k], dims[2 * k])) return false;
+template <class Call>
+bool check_indices(const dt_stream* stream, const Call& call) {
+  for (int64_t k = 0; k < call.k; ++k) {
+    if (!check_index(stream, call.index[k], -call.size[k], call.size[k])) return false;
   }
   return true;
-}
-
-int32_t index(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0];
-  const dt_view* indices = call->in + 1;
-  const int n = call->n_in - 1;
-  if (!check_indices(stream, indices, n, call->ints)) return DT_KERNEL_INDEX;
-  return read(stream, plan_index(y, x, y, indices, n, call->ints), y, x);
-}
-
-int32_t index_put(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &values = call->in[0];
-  const dt_view* indices = call->in + 1;
-  const int n = call->n_in - 1;
-  const int64_t* dims = call->ints + 1;
-  if (!check_indices(stream, indices, n, dims)) return DT_KERNEL_INDEX;
-  const IndexPlan plan = plan_index(values, y, values, indices, n, dims);
-  return call->ints[0] ? accumulate(stream, plan, y, values, 1) : assign(stream, plan, y, values);
 }
 
 // The size of dimension `dim`; a 0-d tensor behaves as if it had one of size 1.
@@ -191,47 +173,48 @@ int64_t size_of(const dt_view& x, int64_t dim) {
   return x.ndim == 0 ? 1 : x.sizes[dim];
 }
 
-int32_t index_select(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0], &index = call->in[1];
-  if (!check_index(stream, index, 0, size_of(x, call->ints[0]))) return DT_KERNEL_INDEX;
-  return read(stream, plan_select(y, x, index, call->ints[0]), y, x);
-}
-
-int32_t index_add(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &source = call->in[0], &index = call->in[1];
-  if (!check_index(stream, index, 0, size_of(y, call->ints[0]))) return DT_KERNEL_INDEX;
-  return accumulate(stream, plan_select(source, y, index, call->ints[0]), y, source,
-                    call->floats[0]);
-}
-
-int32_t index_sum(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &source = call->in[0], &index = call->in[1];
-  if (!check_index(stream, index, 0, size_of(y, call->ints[0]))) return DT_KERNEL_INDEX;
-  clear(stream, y);
-  return accumulate(stream, plan_select(source, y, index, call->ints[0]), y, source, 1);
-}
-
 // gather as an index operation whose index has all dimensions.
 IndexPlan plan_gather(const dt_view& y, const dt_view& x, const dt_view& index, int64_t dim) {
   dt_view others = x;
   others.strides[dim] = 0;
-  const int64_t pair[2] = {x.sizes[dim], x.strides[dim]};
-  return plan_index(y, others, y, &index, 1, pair);
+  return plan_index(y, others, y, {&index, 1}, &x.sizes[dim], &x.strides[dim]);
 }
 
 }  // namespace
 
-int32_t gather_slices(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0];
-  return read(stream, plan_gather(y, x, call->in[1], call->ints[0]), y, x);
+int32_t gather_slices(const dt_stream* stream, const calls::Gather& call) {
+  return read(stream, plan_gather(call.y, call.x, call.index, call.dim), call.y, call.x);
 }
 
-void register_index(dt_registry* registry) {
-  add(registry, "index", index);
-  add(registry, "index_put", index_put);
-  add(registry, "index_select", index_select);
-  add(registry, "index_add", index_add);
-  add(registry, "index_sum", index_sum);
+int32_t kernels::index(const dt_stream* stream, const calls::Index& call) {
+  if (!check_indices(stream, call)) return DT_KERNEL_INDEX;
+  const IndexPlan plan = plan_index(call.y, call.x, call.y, call.index, call.size, call.stride);
+  return read(stream, plan, call.y, call.x);
+}
+
+int32_t kernels::index_put(const dt_stream* stream, const calls::IndexPut& call) {
+  const dt_view &y = call.y, &values = call.values;
+  if (!check_indices(stream, call)) return DT_KERNEL_INDEX;
+  const IndexPlan plan = plan_index(values, y, values, call.index, call.size, call.stride);
+  return call.accumulate ? accumulate(stream, plan, y, values, 1) : assign(stream, plan, y, values);
+}
+
+int32_t kernels::index_select(const dt_stream* stream, const calls::IndexSelect& call) {
+  if (!check_index(stream, call.index, 0, size_of(call.x, call.dim))) return DT_KERNEL_INDEX;
+  return read(stream, plan_select(call.y, call.x, call.index, call.dim), call.y, call.x);
+}
+
+int32_t kernels::index_add(const dt_stream* stream, const calls::IndexAdd& call) {
+  if (!check_index(stream, call.index, 0, size_of(call.y, call.dim))) return DT_KERNEL_INDEX;
+  const IndexPlan plan = plan_select(call.source, call.y, call.index, call.dim);
+  return accumulate(stream, plan, call.y, call.source, call.alpha);
+}
+
+int32_t kernels::index_sum(const dt_stream* stream, const calls::IndexSum& call) {
+  if (!check_index(stream, call.index, 0, size_of(call.y, call.dim))) return DT_KERNEL_INDEX;
+  clear(stream, call.y);
+  const IndexPlan plan = plan_select(call.source, call.y, call.index, call.dim);
+  return accumulate(stream, plan, call.y, call.source, 1);
 }
 
 }  // namespace dt::cpu

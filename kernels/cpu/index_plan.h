@@ -2,6 +2,7 @@
 // some operands are read or written directly and one through index tensors.
 #pragma once
 
+#include "kernels/calls/call.h"
 #include "kernels/cpu/common.h"
 
 namespace dt::cpu {
@@ -78,24 +79,24 @@ inline void simplify(IndexPlan* plan) {
   plan->ndim = kept;
 }
 
-// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y). `indices`
-// are the index operands, `dims` their pairs of size and stride.
+// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y), with the
+// sizes and strides of the indexed dimensions.
 inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const dt_view& shape,
-                            const dt_view* indices, int n_indices, const int64_t* dims) {
+                            const calls::Views& index, const int64_t* size, const int64_t* stride) {
   IndexPlan plan;
   plan.ndim = shape.ndim;
-  plan.selectors = n_indices;
+  plan.selectors = static_cast<int>(index.n);
   for (int d = 0; d < shape.ndim; ++d) {
     plan.sizes[d] = shape.sizes[d];
     plan.plain[d] = plain.strides[d];
     plan.indexed[d] = indexed.strides[d];
   }
-  for (int k = 0; k < n_indices; ++k) {
+  for (int k = 0; k < plan.selectors; ++k) {
     Selector& s = plan.selector[k];
-    s.data = data<const int64_t>(indices[k]);
-    s.size = dims[2 * k];
-    s.step = dims[2 * k + 1];
-    for (int d = 0; d < shape.ndim; ++d) s.strides[d] = indices[k].strides[d];
+    s.data = data<const int64_t>(index[k]);
+    s.size = size[k];
+    s.step = stride[k];
+    for (int d = 0; d < shape.ndim; ++d) s.strides[d] = index[k].strides[d];
   }
   simplify(&plan);
   return plan;
@@ -107,15 +108,15 @@ inline IndexPlan plan_select(const dt_view& plain, const dt_view& indexed, const
                              int64_t dim) {
   dt_view along = indexed;
   dt_view selector = plain;
-  const int64_t pair[2] = {indexed.ndim == 0 ? 1 : indexed.sizes[dim],
-                           indexed.ndim == 0 ? 0 : indexed.strides[dim]};
+  const int64_t size = indexed.ndim == 0 ? 1 : indexed.sizes[dim],
+                stride = indexed.ndim == 0 ? 0 : indexed.strides[dim];
   for (int d = 0; d < plain.ndim; ++d) selector.strides[d] = 0;
   if (plain.ndim > 0) {
     along.strides[dim] = 0;
     selector.strides[dim] = index.ndim == 0 ? 0 : index.strides[0];
   }
   selector.data = index.data;
-  return plan_index(plain, along, plain, &selector, 1, pair);
+  return plan_index(plain, along, plain, {&selector, 1}, &size, &stride);
 }
 
 // Checks that the values of an index operand are in [lowest, size). Repeated values are looked at

@@ -1,6 +1,6 @@
 // layer_norm over the last dimension of contiguous [rows, n], and its gradients.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
@@ -65,13 +65,13 @@ void normalize_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* weight,
 }
 
 template <class T>
-int32_t forward(const dt_stream* stream, const dt_call* call) {
-  const int64_t n = call->in[0].sizes[1], rows = call->in[0].sizes[0];
-  const T* x = data<const T>(call->in[0]);
-  const T* weight = optional_input<T>(call, 1);
-  const T* bias = optional_input<T>(call, 2);
-  T *y = data<T>(call->out[0]), *mean = data<T>(call->out[1]), *rstd = data<T>(call->out[2]);
-  const double eps = call->floats[0];
+int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
+  const int64_t n = call.x.sizes[1], rows = call.x.sizes[0];
+  const T* x = data<const T>(call.x);
+  const T* weight = optional_data<const T>(call.weight);
+  const T* bias = optional_data<const T>(call.bias);
+  T *y = data<T>(call.y), *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
+  const double eps = call.eps;
   const int64_t group = rows_per_tile(n);
   parallel_for(stream, ceil_div(rows, group), 2 * rows * n, [&](int64_t tile) {
     const int64_t end = min(rows, (tile + 1) * group);
@@ -91,10 +91,10 @@ struct Chunks {
   int64_t rows, n, rows_per_chunk, chunks;
 };
 
-inline Chunks make_chunks(const dt_call* call) {
+inline Chunks make_chunks(const calls::LayerNormBackward& call) {
   Chunks c;
-  c.rows = call->in[1].sizes[0];
-  c.n = call->in[1].sizes[1];
+  c.rows = call.x.sizes[0];
+  c.n = call.x.sizes[1];
   const int64_t wanted = min<int64_t>(64, max<int64_t>(1, c.rows * c.n / kSerialWork));
   c.rows_per_chunk = max<int64_t>(1, ceil_div(c.rows, wanted));
   c.chunks = ceil_div(c.rows, c.rows_per_chunk);
@@ -173,20 +173,20 @@ void combine_chunks(const dt_stream* stream, const Chunks& c, T* sums, T* result
 }
 
 template <class T>
-int32_t backward(const dt_stream* stream, const dt_call* call) {
+int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) {
   const Chunks c = make_chunks(call);
-  const bool wants_weight = wants(call, 1), wants_bias = wants(call, 2);
-  T* scratch = static_cast<T*>(call->workspace);
+  const bool wants_weight = call.gweight != nullptr, wants_bias = call.gbias != nullptr;
+  T* scratch = static_cast<T*>(call.workspace);
   T* weight_sums = wants_weight ? scratch : nullptr;
   T* bias_sums = wants_bias ? scratch + (wants_weight ? c.chunks * c.n : 0) : nullptr;
   parallel_for(stream, c.chunks, 2 * c.rows * c.n, [&](int64_t chunk) {
-    const Weight<T> weight(optional_input<T>(call, 4));
+    const Weight<T> weight(optional_data<const T>(call.weight));
     Gradients<T> to;
-    to.g = data<const T>(call->in[0]);
-    to.x = data<const T>(call->in[1]);
-    to.mean = data<const T>(call->in[2]);
-    to.rstd = data<const T>(call->in[3]);
-    to.gx = optional_output<T>(call, 0);
+    to.g = data<const T>(call.g);
+    to.x = data<const T>(call.x);
+    to.mean = data<const T>(call.mean);
+    to.rstd = data<const T>(call.rstd);
+    to.gx = optional_data<T>(call.gx);
     to.sum_weight = wants_weight ? weight_sums + chunk * c.n : nullptr;
     to.sum_bias = wants_bias ? bias_sums + chunk * c.n : nullptr;
     if (to.sum_weight) clear(to.sum_weight, c.n);
@@ -194,39 +194,29 @@ int32_t backward(const dt_stream* stream, const dt_call* call) {
     const int64_t end = min(c.rows, (chunk + 1) * c.rows_per_chunk);
     for (int64_t r = chunk * c.rows_per_chunk; r < end; ++r) backward_row(to, r, c.n, weight);
   });
-  if (wants_weight) combine_chunks(stream, c, weight_sums, data<T>(call->out[1]));
-  if (wants_bias) combine_chunks(stream, c, bias_sums, data<T>(call->out[2]));
+  if (wants_weight) combine_chunks(stream, c, weight_sums, data<T>(*call.gweight));
+  if (wants_bias) combine_chunks(stream, c, bias_sums, data<T>(*call.gbias));
   return DT_KERNEL_OK;
-}
-
-// ---- kernels
-
-struct LayerNorm {
-  template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    return forward<T>(stream, call);
-  }
-};
-
-struct LayerNormBackward {
-  template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    return backward<T>(stream, call);
-  }
-};
-
-int64_t layer_norm_backward_workspace(const dt_stream*, const dt_call* call) {
-  const Chunks c = make_chunks(call);
-  const int64_t sums = (wants(call, 1) ? 1 : 0) + (wants(call, 2) ? 1 : 0);
-  return sums * c.chunks * c.n * bytes_of(call->in[1].dtype);
 }
 
 }  // namespace
 
-void register_layer_norm(dt_registry* registry) {
-  add(registry, "layer_norm", run_floating<LayerNorm>);
-  add(registry, "layer_norm_backward", run_floating<LayerNormBackward>,
-      layer_norm_backward_workspace);
+int32_t kernels::layer_norm(const dt_stream* stream, const calls::LayerNorm& call) {
+  return visit_floating(call.x.dtype,
+                        [&](auto zero) { return forward<decltype(zero)>(stream, call); });
+}
+
+int32_t kernels::layer_norm_backward(const dt_stream* stream,
+                                     const calls::LayerNormBackward& call) {
+  return visit_floating(call.g.dtype,
+                        [&](auto zero) { return backward<decltype(zero)>(stream, call); });
+}
+
+int64_t kernels::layer_norm_backward_workspace(const dt_stream*,
+                                               const calls::LayerNormBackward& call) {
+  const Chunks c = make_chunks(call);
+  const int64_t sums = (call.gweight ? 1 : 0) + (call.gbias ? 1 : 0);
+  return sums * c.chunks * c.n * bytes_of(call.x.dtype);
 }
 
 }  // namespace dt::cpu

@@ -1,7 +1,7 @@
 // All gradients of a small linear layer at once: three calls would take longer than the arithmetic.
 #include "kernels/activation.gen.h"
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/common.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
@@ -14,9 +14,7 @@ struct Rows {
   T* data;  // null: absent
   int64_t stride;
 
-  explicit Rows(const dt_view& v) : data(v.dtype ? dt::cpu::data<T>(v) : nullptr) {
-    stride = v.dtype ? v.strides[0] : 0;
-  }
+  explicit Rows(const dt_view* v) : data(optional_data<T>(v)), stride(v ? v->strides[0] : 0) {}
   T* row(int64_t i) const { return data + i * stride; }
 };
 
@@ -38,22 +36,21 @@ T element(const dt_view& x, int64_t i, int64_t j) {
   return data<const T>(x)[i * x.strides[0] + j * x.strides[1]];
 }
 
-// The gradient of the activation's argument: h in kernels.toml.
+// The gradient of the activation's argument: h in the schema.
 template <class T>
-T slope_at(const dt_call* call, int64_t i, int64_t o) {
-  const T g = element<T>(call->in[0], i, o);
-  const int64_t activation = call->ints[0];
-  if (activation == DT_ACTIVATE_NONE) return g;
-  return activation_gradient(activation, g, element<T>(call->in[3], i, o));
+T slope_at(const calls::LinearBackward& call, int64_t i, int64_t o) {
+  const T g = element<T>(call.g, i, o);
+  if (call.activation == DT_ACTIVATE_NONE) return g;
+  return activation_gradient(call.activation, g, element<T>(*call.y, i, o));
 }
 
 // Element (i, o) of h adds to row i of gx and to row o of gw.
 template <class T>
-void add_gradients(const dt_call* call, int64_t inputs) {
-  const dt_view& g = call->in[0];
-  const Rows<const T> x(call->in[1]), w(call->in[2]);
-  const Rows<T> gx(call->out[0]), gw(call->out[1]);
-  T* gb = call->out[2].dtype ? data<T>(call->out[2]) : nullptr;
+void add_gradients(const calls::LinearBackward& call, int64_t inputs) {
+  const dt_view& g = call.g;
+  const Rows<const T> x(call.x), w(call.weight);
+  const Rows<T> gx(call.gx), gw(call.gweight);
+  T* gb = optional_data<T>(call.gbias);
   const int64_t rows = g.sizes[0], outputs = g.sizes[1];
   clear(gx, rows, inputs);
   clear(gw, outputs, inputs);
@@ -69,27 +66,22 @@ void add_gradients(const dt_call* call, int64_t inputs) {
 }
 
 // A matrix that is absent, or whose rows are dense.
-bool has_dense_rows(const dt_view& v) {
-  return v.dtype == 0 || v.sizes[1] <= 1 || v.strides[1] == 1;
+bool has_dense_rows(const dt_view* v) {
+  return !v || v->sizes[1] <= 1 || v->strides[1] == 1;
 }
-
-struct LinearBackward {
-  template <class T>
-  static int32_t run(const dt_stream*, const dt_call* call) {
-    const dt_view &g = call->in[0], &x = call->in[1], &w = call->in[2];
-    const int64_t inputs = x.dtype ? x.sizes[1] : w.dtype ? w.sizes[1] : 1;
-    const double products = static_cast<double>(g.sizes[0]) * g.sizes[1] * max<int64_t>(1, inputs);
-    if (products > kMostProducts || !has_dense_rows(x) || !has_dense_rows(w))
-      return DT_KERNEL_UNSUPPORTED;
-    add_gradients<T>(call, inputs);
-    return DT_KERNEL_OK;
-  }
-};
 
 }  // namespace
 
-void register_linear(dt_registry* registry) {
-  add(registry, "linear_backward", run_floating<LinearBackward>);
+int32_t kernels::linear_backward(const dt_stream*, const calls::LinearBackward& call) {
+  return visit_floating(call.g.dtype, [&](auto zero) -> int32_t {
+    const dt_view& g = call.g;
+    const int64_t inputs = call.x ? call.x->sizes[1] : call.weight ? call.weight->sizes[1] : 1;
+    const double products = static_cast<double>(g.sizes[0]) * g.sizes[1] * max<int64_t>(1, inputs);
+    if (products > kMostProducts || !has_dense_rows(call.x) || !has_dense_rows(call.weight))
+      return DT_KERNEL_UNSUPPORTED;
+    add_gradients<decltype(zero)>(call, inputs);
+    return DT_KERNEL_OK;
+  });
 }
 
 }  // namespace dt::cpu

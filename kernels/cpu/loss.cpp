@@ -1,6 +1,6 @@
 // Losses that are reduced while they are computed.
+#include "kernels/calls/loss.gen.h"
 #include "kernels/cpu/lanes.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
@@ -29,12 +29,13 @@ double squared_errors(const T* x, const T* target, T scale, T* slope, int64_t n)
 
 // The groups' sums are added in order, whoever computed them.
 template <class T>
-double grouped_squared_errors(const dt_stream* stream, const dt_call* call, int64_t n) {
-  const T *x = data<const T>(call->in[0]), *target = data<const T>(call->in[1]);
-  const T scale = static_cast<T>(2 / call->floats[0]);
-  T* slope = call->out[1].dtype ? data<T>(call->out[1]) : nullptr;
+double grouped_squared_errors(const dt_stream* stream, const calls::SquaredErrorSum& call,
+                              int64_t n) {
+  const T *x = data<const T>(call.x), *target = data<const T>(call.target);
+  const T scale = static_cast<T>(2 / call.divisor);
+  T* slope = optional_data<T>(call.slope);
   if (n <= kGroup) return squared_errors(x, target, scale, slope, n);
-  double* sums = static_cast<double*>(call->workspace);
+  double* sums = static_cast<double*>(call.workspace);
   const int64_t groups = ceil_div(n, kGroup);
   parallel_for(stream, groups, n, [&](int64_t group) {
     const int64_t first = group * kGroup;
@@ -46,24 +47,20 @@ double grouped_squared_errors(const dt_stream* stream, const dt_call* call, int6
   return sum;
 }
 
-struct SquaredErrorSum {
-  template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    const double sum = grouped_squared_errors<T>(stream, call, call->in[0].sizes[0]);
-    *data<T>(call->out[0]) = static_cast<T>(sum / call->floats[0]);
-    return DT_KERNEL_OK;
-  }
-};
-
-int64_t squared_error_sum_workspace(const dt_stream*, const dt_call* call) {
-  const int64_t groups = ceil_div(call->in[0].sizes[0], kGroup);
-  return groups > 1 ? groups * static_cast<int64_t>(sizeof(double)) : 0;
-}
-
 }  // namespace
 
-void register_loss(dt_registry* registry) {
-  add(registry, "squared_error_sum", run_floating<SquaredErrorSum>, squared_error_sum_workspace);
+int32_t kernels::squared_error_sum(const dt_stream* stream, const calls::SquaredErrorSum& call) {
+  return visit_floating(call.x.dtype, [&](auto zero) -> int32_t {
+    using T = decltype(zero);
+    const double sum = grouped_squared_errors<T>(stream, call, call.x.sizes[0]);
+    *data<T>(call.y) = static_cast<T>(sum / call.divisor);
+    return DT_KERNEL_OK;
+  });
+}
+
+int64_t kernels::squared_error_sum_workspace(const dt_stream*, const calls::SquaredErrorSum& call) {
+  const int64_t groups = ceil_div(call.x.sizes[0], kGroup);
+  return groups > 1 ? groups * static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 }  // namespace dt::cpu

@@ -1,5 +1,5 @@
 // Matrix products: packed for floating types, plain loops for integers.
-#include "kernels/cpu/register.h"
+#include "kernels/calls/linalg.gen.h"
 #include "kernels/cpu/thin.h"
 
 namespace dt::cpu {
@@ -16,24 +16,23 @@ Matrices<T> matrices(const dt_view& view) {
 }
 
 template <class T>
-Gemm<T> describe(const dt_call* call) {
-  const dt_view &y = call->out[0], &a = call->in[0], &b = call->in[1];
+Gemm<T> describe(const calls::Matmul& call) {
+  const dt_view &y = call.y, &a = call.a, &b = call.b;
   Gemm<T> g = {};
   g.batch = y.sizes[0], g.m = y.sizes[1], g.n = y.sizes[2], g.k = a.sizes[2];
-  g.alpha = static_cast<T>(call->floats[0]), g.beta = static_cast<T>(call->floats[1]);
+  g.alpha = static_cast<T>(call.alpha), g.beta = static_cast<T>(call.beta);
   g.y = matrices<T>(y);
   g.a = matrices<const T>(a);
   g.b = matrices<const T>(b);
   if (g.k == 1) g.b.row = 1;
-  const bool has_c = call->n_in > 2 && call->in[2].dtype != 0 && call->floats[1] != 0;
-  if (has_c) g.c = matrices<const T>(call->in[2]);
+  if (call.c && call.beta != 0) g.c = matrices<const T>(*call.c);
   return g;
 }
 
 template <class T>
-Gemm<T> describe_float(const dt_call* call) {
+Gemm<T> describe_float(const calls::Matmul& call) {
   Gemm<T> g = describe<T>(call);
-  g.activation = call->ints[0];
+  g.activation = call.activation;
   fold_batch(&g);
   return g;
 }
@@ -44,19 +43,19 @@ bool is_empty(const Gemm<T>& g) {
 }
 
 template <class T>
-int32_t multiply_float(const dt_stream* stream, const dt_call* call) {
+int32_t multiply_float(const dt_stream* stream, const calls::Matmul& call) {
   const Gemm<T> g = describe_float<T>(call);
   if (is_empty(g)) return DT_KERNEL_OK;
   if (is_thin(g)) {
     run_thin(stream, g);
   } else {
-    run_gemm(stream, g, Workspace(call->workspace));
+    run_gemm(stream, g, Workspace(call.workspace));
   }
   return DT_KERNEL_OK;
 }
 
 template <class T>
-int64_t float_workspace(const dt_stream* stream, const dt_call* call) {
+int64_t float_workspace(const dt_stream* stream, const calls::Matmul& call) {
   const Gemm<T> g = describe_float<T>(call);
   return is_empty(g) || is_thin(g) ? 0 : gemm_workspace(stream, g);
 }
@@ -79,7 +78,7 @@ struct Logical {
 };
 
 template <class U, class Arithmetic>
-int32_t multiply_integer(const dt_stream* stream, const dt_call* call) {
+int32_t multiply_integer(const dt_stream* stream, const calls::Matmul& call) {
   const Gemm<U> g = describe<U>(call);
   parallel_for(stream, g.batch * g.m, g.batch * g.m * g.n * g.k, [&](int64_t tile) {
     const int64_t batch = tile / g.m, i = tile % g.m;
@@ -93,14 +92,16 @@ int32_t multiply_integer(const dt_stream* stream, const dt_call* call) {
     }
     for (int64_t j = 0; j < g.n; ++j) {
       const U c = g.c.data == nullptr ? 0 : *g.c.at(batch, i, j);
-      y[j] = Arithmetic::combine(y[j], c, call->floats[0], call->floats[1]);
+      y[j] = Arithmetic::combine(y[j], c, call.alpha, call.beta);
     }
   });
   return DT_KERNEL_OK;
 }
 
-int32_t matmul(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
+}  // namespace
+
+int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
+  switch (call.y.dtype) {
     case DT_FLOAT32:
       return multiply_float<float>(stream, call);
     case DT_FLOAT64:
@@ -118,8 +119,8 @@ int32_t matmul(const dt_stream* stream, const dt_call* call) {
   }
 }
 
-int64_t matmul_workspace(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
+int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
+  switch (call.y.dtype) {
     case DT_FLOAT32:
       return float_workspace<float>(stream, call);
     case DT_FLOAT64:
@@ -127,12 +128,6 @@ int64_t matmul_workspace(const dt_stream* stream, const dt_call* call) {
     default:
       return 0;
   }
-}
-
-}  // namespace
-
-void register_matmul(dt_registry* registry) {
-  add(registry, "matmul", matmul, matmul_workspace);
 }
 
 }  // namespace dt::cpu

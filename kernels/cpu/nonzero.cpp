@@ -2,8 +2,8 @@
 //
 // The elements are cut into chunks that are counted at the same time; the counts say where each
 // chunk's coordinates go.
+#include "kernels/calls/indexing.gen.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -61,16 +61,6 @@ void count_chunks(const dt_stream* stream, const dt_view& x, const Chunks& c, in
   });
 }
 
-int32_t nonzero_count(const dt_stream* stream, const dt_call* call) {
-  const Chunks c = make_chunks(call->in[0]);
-  int64_t* counts = static_cast<int64_t*>(call->workspace);
-  count_chunks(stream, call->in[0], c, counts);
-  int64_t sum = 0;
-  for (int64_t chunk = 0; chunk < c.chunks; ++chunk) sum += counts[chunk];
-  *data<int64_t>(call->out[0]) = sum;
-  return DT_KERNEL_OK;
-}
-
 // Writes the coordinates of a run's nonzero elements and returns where the next ones go. The
 // elements are picked without jumps, which could not be predicted.
 inline int64_t* write_coordinates(int64_t* y, int ndim, const int64_t* at, const uint8_t* flags,
@@ -92,11 +82,31 @@ inline int64_t* write_coordinates(int64_t* y, int ndim, const int64_t* at, const
   return y;
 }
 
-int32_t nonzero(const dt_stream* stream, const dt_call* call) {
-  const dt_view& x = call->in[0];
-  if (x.ndim == 0 || count(call->out[0]) == 0) return DT_KERNEL_OK;
+int64_t counts_bytes(const dt_view& x) {
+  return make_chunks(x).chunks * static_cast<int64_t>(sizeof(int64_t));
+}
+
+}  // namespace
+
+int32_t kernels::nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call) {
+  const Chunks c = make_chunks(call.x);
+  int64_t* counts = static_cast<int64_t*>(call.workspace);
+  count_chunks(stream, call.x, c, counts);
+  int64_t sum = 0;
+  for (int64_t chunk = 0; chunk < c.chunks; ++chunk) sum += counts[chunk];
+  *data<int64_t>(call.count) = sum;
+  return DT_KERNEL_OK;
+}
+
+int64_t kernels::nonzero_count_workspace(const dt_stream*, const calls::NonzeroCount& call) {
+  return counts_bytes(call.x);
+}
+
+int32_t kernels::nonzero(const dt_stream* stream, const calls::Nonzero& call) {
+  const dt_view& x = call.x;
+  if (x.ndim == 0 || count(call.y) == 0) return DT_KERNEL_OK;
   const Chunks c = make_chunks(x);
-  int64_t* places = static_cast<int64_t*>(call->workspace);
+  int64_t* places = static_cast<int64_t*>(call.workspace);
   count_chunks(stream, x, c, places);
   int64_t place = 0;
   for (int64_t chunk = 0; chunk < c.chunks; ++chunk) {
@@ -105,7 +115,7 @@ int32_t nonzero(const dt_stream* stream, const dt_call* call) {
     place += here;
   }
   parallel_for(stream, c.chunks, c.elements, [&](int64_t chunk) {
-    int64_t* y = data<int64_t>(call->out[0]) + places[chunk] * x.ndim;
+    int64_t* y = data<int64_t>(call.y) + places[chunk] * x.ndim;
     for_each_run(x, chunk * c.per_chunk, min(c.elements, (chunk + 1) * c.per_chunk),
                  [&](const int64_t* at, const uint8_t* flags, int64_t n) {
                    y = write_coordinates(y, x.ndim, at, flags, n);
@@ -114,15 +124,8 @@ int32_t nonzero(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
-int64_t counts_workspace(const dt_stream*, const dt_call* call) {
-  return make_chunks(call->in[0]).chunks * static_cast<int64_t>(sizeof(int64_t));
-}
-
-}  // namespace
-
-void register_nonzero(dt_registry* registry) {
-  add(registry, "nonzero_count", nonzero_count, counts_workspace);
-  add(registry, "nonzero", nonzero, counts_workspace);
+int64_t kernels::nonzero_workspace(const dt_stream*, const calls::Nonzero& call) {
+  return counts_bytes(call.x);
 }
 
 }  // namespace dt::cpu

@@ -1,6 +1,8 @@
 // Optimizer steps over lists of tensors: one pass over memory, all tensors' elements shared out
 // together. What a step computes is in optimizers.gen.h.
-#include "kernels/cpu/register.h"
+#include "kernels/calls/optim.gen.h"
+#include "kernels/calls/optimizers.gen.h"
+#include "kernels/cpu/common.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/cpu/workers.h"
 #include "kernels/math.h"
@@ -48,9 +50,9 @@ inline void for_each_run(const dt_view& view, int64_t begin, int64_t end, const 
 
 // Where each tensor starts when all are laid end to end; starts[k] is the sum. This is the
 // workspace.
-inline void find_starts(const dt_view* views, int64_t k, int64_t* starts) {
+inline void find_starts(const calls::Views& views, int64_t* starts) {
   starts[0] = 0;
-  for (int64_t i = 0; i < k; ++i) starts[i + 1] = starts[i] + count(views[i]);
+  for (int64_t i = 0; i < views.n; ++i) starts[i + 1] = starts[i] + count(views[i]);
 }
 
 inline int64_t tensor_at(const int64_t* starts, int64_t k, int64_t element) {
@@ -62,11 +64,13 @@ inline int64_t tensor_at(const int64_t* starts, int64_t k, int64_t element) {
   return low;
 }
 
-// Calls body(tensor, offset, n) for contiguous runs that cover k tensors of the shapes of `views`.
+// Calls body(tensor, offset, n) for contiguous runs that cover all tensors of a list.
 template <class Body>
-inline void for_each_element(const dt_stream* stream, const dt_view* views, int64_t k,
-                             int64_t* starts, int64_t cycles, const Body& body) {
-  find_starts(views, k, starts);
+inline void for_each_element(const dt_stream* stream, const calls::Views& views, void* workspace,
+                             int64_t cycles, const Body& body) {
+  const int64_t k = views.n;
+  int64_t* const starts = static_cast<int64_t*>(workspace);
+  find_starts(views, starts);
   const int64_t total = starts[k];
   if (total == 0) return;
   const int64_t tasks = worth_threads(stream, total * cycles) ? ceil_div(total, kTaskElements) : 1;
@@ -83,8 +87,8 @@ inline void for_each_element(const dt_stream* stream, const dt_view* views, int6
   parallel_for(stream, tasks, run);
 }
 
-int64_t starts_bytes(const dt_stream*, const dt_call* call) {
-  return (max(call->n_in, call->n_out) + 1) * static_cast<int64_t>(sizeof(int64_t));
+int64_t starts_bytes(int64_t k) {
+  return (k + 1) * static_cast<int64_t>(sizeof(int64_t));
 }
 
 // Calls body(T()) with the arithmetic type of a dtype; false if there is none.
@@ -95,34 +99,39 @@ inline bool with_type(int32_t dtype, const Body& body) {
   return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
 }
 
-inline bool all_floating(const dt_view* views, int64_t k) {
-  for (int64_t i = 0; i < k; ++i) {
-    if (views[i].dtype != DT_FLOAT32 && views[i].dtype != DT_FLOAT64) return false;
+inline bool is_floating(const dt_view& view) {
+  return view.dtype == DT_FLOAT32 || view.dtype == DT_FLOAT64;
+}
+
+inline bool all_floating(const calls::Views& views) {
+  for (const dt_view& view : views) {
+    if (!is_floating(view)) return false;
   }
   return true;
 }
 
+// One floating number.
+inline double number_of(const dt_view& view) {
+  if (view.immediate) return view.number.f;
+  return view.dtype == DT_FLOAT32 ? static_cast<double>(*data<float>(view)) : *data<double>(view);
+}
+
 // ---- optimizers
 
-// The operands of a step: k parameters, the lists of state that there are, the numbers of the
-// parameters, and their gradients.
+// The numbers of the parameters, which follow the lists of state that there are.
 template <class Optimizer>
-struct Lists {
-  int64_t k;
-  int lists;  // of state
-  const dt_view *param, *list, *states, *grad;
+class States {
+ public:
+  States(const calls::Optimizer& call, unsigned present)
+      : k_(call.k),
+        first_(call.param + (1 + optim::lists_before(present, Optimizer::kLists)) * k_) {}
+  void of(int64_t parameter, float** out) const {
+    for (int s = 0; s < Optimizer::kStates; ++s) out[s] = data<float>(first_[s * k_ + parameter]);
+  }
 
-  Lists(const dt_call* call, unsigned present)
-      : k(call->n_in), lists(optim::lists_before(present, Optimizer::kLists)) {
-    param = call->out;
-    list = param + k;
-    states = list + lists * k;
-    grad = call->in;
-  }
-  // The numbers of parameter i.
-  void numbers_of(int64_t i, float** out) const {
-    for (int s = 0; s < Optimizer::kStates; ++s) out[s] = data<float>(states[s * k + i]);
-  }
+ private:
+  int64_t k_;
+  const dt_view* first_;
 };
 
 inline double power(double base, double exponent) {
@@ -136,15 +145,15 @@ class Prepared {
  public:
   using Numbers = typename Optimizer::Numbers;
 
-  // `numbers` has room for one Numbers for each parameter.
-  Prepared(const typename Optimizer::Settings& settings, const Lists<Optimizer>& lists,
+  // `numbers` has room for one Numbers for each of k parameters.
+  Prepared(const typename Optimizer::Settings& settings, const States<Optimizer>& states, int64_t k,
            Numbers* numbers)
       : numbers_(numbers) {
     constexpr int n = Optimizer::kStates > 0 ? Optimizer::kStates : 1;
     float before[n] = {}, after[n] = {};
-    for (int64_t i = 0; i < lists.k; ++i) {
+    for (int64_t i = 0; i < k; ++i) {
       float* state[n];
-      lists.numbers_of(i, state);
+      states.of(i, state);
       bool same = i > 0;
       for (int s = 0; s < Optimizer::kStates; ++s) same &= *state[s] == before[s];
       if (same) {
@@ -192,31 +201,30 @@ inline void update_run(const Update& update, int64_t n, const T* grad, T* const*
 }
 
 template <class Optimizer, unsigned kPresent>
-int32_t step_with(const dt_stream* stream, const dt_call* call,
+int32_t step_with(const dt_stream* stream, const calls::Optimizer& call,
                   const typename Optimizer::Settings& settings) {
+  using Numbers = typename Optimizer::Numbers;
   constexpr int kLists = 1 + optim::lists_before(kPresent, Optimizer::kLists);  // written
-  const Lists<Optimizer> lists(call, kPresent);
-  auto* const starts = static_cast<int64_t*>(call->workspace);
   auto* const numbers =
-      reinterpret_cast<typename Optimizer::Numbers*>(starts + max(call->n_in, call->n_out) + 1);
-  const Prepared<Optimizer> prepared(settings, lists, numbers);
+      reinterpret_cast<Numbers*>(static_cast<char*>(call.workspace) + starts_bytes(call.k));
+  const Prepared<Optimizer> prepared(settings, States<Optimizer>(call, kPresent), call.k, numbers);
   const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(lists.param[i].dtype, [&](auto type) {
+    with_type(call.param[i].dtype, [&](auto type) {
       using T = decltype(type);
       T* at[kLists];
-      for (int l = 0; l < kLists; ++l) at[l] = data<T>(lists.param[l * lists.k + i]) + offset;
-      const T* grad = data<T>(lists.grad[i]) + offset;
+      for (int l = 0; l < kLists; ++l) at[l] = data<T>(call.param[l * call.k + i]) + offset;
+      const T* grad = data<T>(call.grad[i]) + offset;
       const typename Optimizer::template Update<T, kPresent> update(prepared.of(i));
       update_run<T>(update, n, grad, at, typename IndicesUpTo<kLists>::type());
     });
   };
-  for_each_element(stream, lists.param, lists.k, starts, kLists + 1, body);
+  for_each_element(stream, {call.param, call.k}, call.workspace, kLists + 1, body);
   return DT_KERNEL_OK;
 }
 
 // Finds the instance for the lists that there are.
 template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
-int32_t step_present(const dt_stream* stream, const dt_call* call, unsigned present,
+int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsigned present,
                      const typename Optimizer::Settings& settings) {
   if (kPresent == present) return step_with<Optimizer, kPresent>(stream, call, settings);
   if constexpr (kPresent != Optimizer::kAlways) {
@@ -228,47 +236,48 @@ int32_t step_present(const dt_stream* stream, const dt_call* call, unsigned pres
 }
 
 template <class Optimizer>
-int32_t step(const dt_stream* stream, const dt_call* call) {
-  if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
-  if (call->n_in == 0) return DT_KERNEL_OK;
-  const typename Optimizer::Settings settings(call);
+int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
+  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  if (call.k == 0) return DT_KERNEL_OK;
+  const typename Optimizer::Settings settings(call, number_of(call.lr));
   return step_present<Optimizer>(stream, call, Optimizer::present(settings), settings);
 }
 
 template <class Optimizer>
-int64_t step_bytes(const dt_stream* stream, const dt_call* call) {
-  return starts_bytes(stream, call) +
-         call->n_in * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
-}
-
-// ---- scaling, as gradient clipping needs it
-
-int32_t scale_by(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_out;
-  const dt_view& factor = call->in[0];
-  if (!all_floating(call->out, k) || !all_floating(&factor, 1)) return DT_KERNEL_UNSUPPORTED;
-  const double by = factor.immediate             ? factor.number.f
-                    : factor.dtype == DT_FLOAT32 ? static_cast<double>(*data<float>(factor))
-                                                 : *data<double>(factor);
-  const auto body = [=](int64_t i, int64_t offset, int64_t n) {
-    with_type(call->out[i].dtype, [=](auto type) {
-      using T = decltype(type);
-      T* x = data<T>(call->out[i]) + offset;
-      const T scale = static_cast<T>(by);
-      for (int64_t j = 0; j < n; ++j) x[j] *= scale;
-    });
-  };
-  for_each_element(stream, call->out, k, static_cast<int64_t*>(call->workspace), 1, body);
-  return DT_KERNEL_OK;
+int64_t step_bytes(const calls::Optimizer& call) {
+  return starts_bytes(call.k) + call.k * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
 }
 
 }  // namespace
 
-void register_optim(dt_registry* registry) {
-#define DT_ROW(Name, name) add(registry, #name, step<optim::Name>, step_bytes<optim::Name>);
-  DT_OPTIMIZERS(DT_ROW)
+#define DT_ROW(Name, name)                                                            \
+  int32_t kernels::name(const dt_stream* stream, const calls::Optimizer& call) {      \
+    return step<optim::Name>(stream, call);                                           \
+  }                                                                                   \
+  int64_t kernels::name##_workspace(const dt_stream*, const calls::Optimizer& call) { \
+    return step_bytes<optim::Name>(call);                                             \
+  }
+DT_OPTIMIZERS(DT_ROW)
 #undef DT_ROW
-  add(registry, "scale_by", scale_by, starts_bytes);
+
+// As gradient clipping needs it.
+int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
+  if (!all_floating(call.x) || !is_floating(call.factor)) return DT_KERNEL_UNSUPPORTED;
+  const double by = number_of(call.factor);
+  const auto body = [&](int64_t i, int64_t offset, int64_t n) {
+    with_type(call.x[i].dtype, [&](auto type) {
+      using T = decltype(type);
+      T* x = data<T>(call.x[i]) + offset;
+      const T scale = static_cast<T>(by);
+      for (int64_t j = 0; j < n; ++j) x[j] *= scale;
+    });
+  };
+  for_each_element(stream, call.x, call.workspace, 1, body);
+  return DT_KERNEL_OK;
+}
+
+int64_t kernels::scale_by_workspace(const dt_stream*, const calls::ScaleBy& call) {
+  return starts_bytes(call.k);
 }
 
 }  // namespace dt::cpu

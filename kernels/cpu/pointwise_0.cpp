@@ -1,11 +1,8 @@
 // One share of the elementwise kernels: see pointwise_kernel.h.
 #include "kernels/cpu/pointwise_kernel.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 
-void register_pointwise_0(dt_registry* registry) {
-  add_share<0>(registry);
-}
+DT_POINTWISE_SHARE_0(DT_POINTWISE_KERNEL)
 
 }  // namespace dt::cpu

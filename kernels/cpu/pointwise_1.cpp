@@ -1,11 +1,8 @@
 // One share of the elementwise kernels: see pointwise_kernel.h.
 #include "kernels/cpu/pointwise_kernel.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 
-void register_pointwise_1(dt_registry* registry) {
-  add_share<1>(registry);
-}
+DT_POINTWISE_SHARE_1(DT_POINTWISE_KERNEL)
 
 }  // namespace dt::cpu

@@ -3,9 +3,9 @@
 // itself is left to run_elementwise.
 #pragma once
 
+#include "kernels/calls/pointwise.gen.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/functors.gen.h"
 
@@ -204,12 +204,10 @@ inline void add_output(Elementwise& op) {
 }
 
 template <class F, class T>
-int32_t run_typed(const dt_stream* stream, const dt_call* call) {
-  constexpr int kMaxParameters = 8;
-  T parameters[kMaxParameters];
-  for (int i = 0; i < call->n_floats && i < kMaxParameters; ++i) {
-    parameters[i] =
-        T(0.5) == T(0) ? static_cast<T>(call->ints[i + 1]) : static_cast<T>(call->floats[i]);
+int32_t run_typed(const dt_stream* stream, const calls::Pointwise& call) {
+  T parameters[calls::PointwiseNumbers::kMax];
+  for (int i = 0; i < call.n_numbers; ++i) {
+    parameters[i] = T(0.5) == T(0) ? static_cast<T>(call.ints[i]) : static_cast<T>(call.floats[i]);
   }
   Elementwise op;
   op.n_in = F::n_in;
@@ -222,46 +220,32 @@ int32_t run_typed(const dt_stream* stream, const dt_call* call) {
   add_output<F, 0, T>(op);
   if constexpr (F::n_out > 1) add_output<F, 1, T>(op);
   if constexpr (F::n_out > 2) add_output<F, 2, T>(op);
-  return run_elementwise(stream, call, op);
+  return run_elementwise(stream, call.out, call.in, op);
 }
 
 // The arithmetic types of a row.
 enum TypeClass { FLOAT, INT, NUM };
 
 template <class F, int kClass>
-int32_t pointwise(const dt_stream* stream, const dt_call* call) {
+int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
   static_assert(F::n_in <= kMaxElementwiseIn && F::n_out <= kMaxElementwiseOut);
-  const int64_t compute = call->ints[0];
   if constexpr (kClass != INT) {
-    if (compute == DT_FLOAT32) return run_typed<F, float>(stream, call);
-    if (compute == DT_FLOAT64) return run_typed<F, double>(stream, call);
+    if (call.compute == DT_FLOAT32) return run_typed<F, float>(stream, call);
+    if (call.compute == DT_FLOAT64) return run_typed<F, double>(stream, call);
   }
   if constexpr (kClass != FLOAT) {
-    if (compute == DT_INT32) return run_typed<F, int32_t>(stream, call);
-    if (compute == DT_INT64) return run_typed<F, int64_t>(stream, call);
+    if (call.compute == DT_INT32) return run_typed<F, int32_t>(stream, call);
+    if (call.compute == DT_INT64) return run_typed<F, int64_t>(stream, call);
   }
   return DT_KERNEL_UNSUPPORTED;
 }
 
-// The kernels are many: several files compile a share each, so that builds run in parallel.
-constexpr int kPointwiseShares = 3;
-
-template <class F, int kClass, bool kHere>
-inline void add_if(dt_registry* registry, const char* op) {
-  if constexpr (kHere) {
-    add(registry, op, pointwise<F, kClass>);
-  } else {
-    (void)registry, (void)op;
-  }
-}
-
-template <int kShare>
-inline void add_share(dt_registry* registry) {
-#define DT_ADD(name, type_class, row) \
-  add_if<fn::name, type_class, row % kPointwiseShares == kShare>(registry, #name);
-  DT_POINTWISE_ROWS(DT_ADD)
-#undef DT_ADD
-}
-
 }  // namespace
+
+// The kernels are many: several files compile a share each, so that builds run in parallel.
+#define DT_POINTWISE_KERNEL(name, type_class)                                    \
+  int32_t kernels::name(const dt_stream* stream, const calls::Pointwise& call) { \
+    return pointwise<fn::name, type_class>(stream, call);                        \
+  }
+
 }  // namespace dt::cpu

@@ -1,13 +1,11 @@
 // Maximum and average pooling and their gradients.
 #include "kernels/cpu/pool_average.h"
 #include "kernels/cpu/pool_max.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
-namespace {
 
-int32_t max_pool2d(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
+int32_t kernels::max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call) {
+  switch (call.y.dtype) {
     case DT_FLOAT32:
       run_max_pool<float>(stream, call);
       return DT_KERNEL_OK;
@@ -28,32 +26,27 @@ int32_t max_pool2d(const dt_stream* stream, const dt_call* call) {
   }
 }
 
-using Run = void(const dt_stream*, const dt_call*);
-
-// A kernel of floating types.
-template <Run* kFloat, Run* kDouble>
-int32_t floating(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
-    case DT_FLOAT32:
-      kFloat(stream, call);
-      return DT_KERNEL_OK;
-    case DT_FLOAT64:
-      kDouble(stream, call);
-      return DT_KERNEL_OK;
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+int32_t kernels::max_pool2d_backward(const dt_stream* stream,
+                                     const calls::MaxPool2dBackward& call) {
+  return visit_floating(call.gx.dtype, [&](auto zero) {
+    run_max_pool_backward<decltype(zero)>(stream, call);
+    return int32_t{DT_KERNEL_OK};
+  });
 }
 
-}  // namespace
+int32_t kernels::avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call) {
+  return visit_floating(call.y.dtype, [&](auto zero) {
+    run_average_pool<decltype(zero)>(stream, call);
+    return int32_t{DT_KERNEL_OK};
+  });
+}
 
-void register_pool(dt_registry* registry) {
-  add(registry, "max_pool2d", max_pool2d);
-  add(registry, "max_pool2d_backward",
-      floating<run_max_pool_backward<float>, run_max_pool_backward<double>>);
-  add(registry, "avg_pool2d", floating<run_average_pool<float>, run_average_pool<double>>);
-  add(registry, "avg_pool2d_backward",
-      floating<run_average_pool_backward<float>, run_average_pool_backward<double>>);
+int32_t kernels::avg_pool2d_backward(const dt_stream* stream,
+                                     const calls::AvgPool2dBackward& call) {
+  return visit_floating(call.gx.dtype, [&](auto zero) {
+    run_average_pool_backward<decltype(zero)>(stream, call);
+    return int32_t{DT_KERNEL_OK};
+  });
 }
 
 }  // namespace dt::cpu

@@ -11,13 +11,11 @@ struct AveragePool {
   bool count_padding;
   int64_t fixed_divisor;  // 0: none
 
-  AveragePool(const dt_call* call, const dt_view& x, const dt_view& y) {
-    const int64_t* i = call->ints;
-    pool = {{x.sizes[2], y.sizes[2], i[0], i[2], i[4], 1},
-            {x.sizes[3], y.sizes[3], i[1], i[3], i[5], 1}};
-    count_padding = i[6] != 0;
-    fixed_divisor = i[7];
-  }
+  template <class Call>
+  AveragePool(const Call& call, const dt_view& x, const dt_view& y)
+      : pool(make_pool(call, x, y, {1, 1})),
+        count_padding(call.count_include_pad),
+        fixed_divisor(call.divisor_override) {}
 
   // How many elements of a window count, in one dimension. Elements beyond the padding never do.
   int64_t extent(const PoolDim& d, int64_t i) const {
@@ -79,10 +77,11 @@ struct AveragePoolForward {
 };
 
 template <class T>
-void run_average_pool(const dt_stream* stream, const dt_call* call) {
-  const AveragePoolForward<T> a = {AveragePool(call, call->in[0], call->out[0]),
-                                   images<const T>(call->in[0]), images<T>(call->out[0])};
-  const int64_t cycles = a.y.n * a.y.c * a.y.h * a.y.w * (call->ints[0] * call->ints[1] + 4) / 4;
+void run_average_pool(const dt_stream* stream, const calls::AvgPool2d& call) {
+  const AveragePoolForward<T> a = {AveragePool(call, call.x, call.y), images<const T>(call.x),
+                                   images<T>(call.y)};
+  const int64_t taps = call.kernel_size[0] * call.kernel_size[1];
+  const int64_t cycles = a.y.n * a.y.c * a.y.h * a.y.w * (taps + 4) / 4;
   for_each_piece(stream, a.y.n, a.y.c, channels_last(a.x), a.y.h, true, cycles,
                  [&](int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) {
                    a.piece(n, c, channels, first, last);
@@ -129,11 +128,11 @@ struct AveragePoolBackward {
 };
 
 template <class T>
-void run_average_pool_backward(const dt_stream* stream, const dt_call* call) {
-  const AveragePoolBackward<T> a = {AveragePool(call, call->out[0], call->in[0]),
-                                    images<const T>(call->in[0]), images<T>(call->out[0])};
-  const int64_t cycles =
-      a.gx.n * a.gx.c * (a.gx.h * a.gx.w + a.g.h * a.g.w * call->ints[0] * call->ints[1]) / 4;
+void run_average_pool_backward(const dt_stream* stream, const calls::AvgPool2dBackward& call) {
+  const AveragePoolBackward<T> a = {AveragePool(call, call.gx, call.g), images<const T>(call.g),
+                                    images<T>(call.gx)};
+  const int64_t taps = call.kernel_size[0] * call.kernel_size[1];
+  const int64_t cycles = a.gx.n * a.gx.c * (a.gx.h * a.gx.w + a.g.h * a.g.w * taps) / 4;
   for_each_piece(
       stream, a.gx.n, a.gx.c, channels_last(a.gx), 1, false, cycles,
       [&](int64_t n, int64_t c, int64_t channels, int64_t, int64_t) { a.piece(n, c, channels); });

@@ -1,6 +1,7 @@
 // Maximum pooling and its gradient.
 #pragma once
 
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/pool_window.h"
 
@@ -218,13 +219,12 @@ struct MaxPool {
 };
 
 template <class T>
-void run_max_pool(const dt_stream* stream, const dt_call* call) {
-  const int64_t* i = call->ints;
-  MaxPool<T> m = {
-      {}, images<const T>(call->in[0]), images<T>(call->out[0]), images<int64_t>(call->out[1])};
-  m.pool = {{m.x.h, m.y.h, i[0], i[2], i[4], i[6]}, {m.x.w, m.y.w, i[1], i[3], i[5], i[7]}};
+void run_max_pool(const dt_stream* stream, const calls::MaxPool2d& call) {
+  MaxPool<T> m = {make_pool(call, call.x, call.y, call.dilation), images<const T>(call.x),
+                  images<T>(call.y), images<int64_t>(call.indices)};
   m.halving = m.is_halving();
-  const int64_t cycles = m.y.n * m.y.c * m.y.h * m.y.w * (i[0] * i[1] + 2) / 2;
+  const int64_t cycles =
+      m.y.n * m.y.c * m.y.h * m.y.w * (call.kernel_size[0] * call.kernel_size[1] + 2) / 2;
   for_each_piece(stream, m.y.n, m.y.c, channels_last(m.x), m.y.h, true, cycles,
                  [&](int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) {
                    m.piece(n, c, channels, first, last);
@@ -283,9 +283,9 @@ struct MaxPoolBackward {
 };
 
 template <class T>
-void run_max_pool_backward(const dt_stream* stream, const dt_call* call) {
-  const MaxPoolBackward<T> m = {images<const T>(call->in[0]), images<const int64_t>(call->in[1]),
-                                images<T>(call->out[0])};
+void run_max_pool_backward(const dt_stream* stream, const calls::MaxPool2dBackward& call) {
+  const MaxPoolBackward<T> m = {images<const T>(call.g), images<const int64_t>(call.indices),
+                                images<T>(call.gx)};
   const int64_t cycles = m.gx.n * m.gx.c * (m.gx.h * m.gx.w / 8 + m.g.h * m.g.w * 4);
   for_each_piece(
       stream, m.gx.n, m.gx.c, channels_last(m.gx), 1, false, cycles,

@@ -32,6 +32,16 @@ struct Pool {
   PoolDim rows, cols;
 };
 
+// The windows of a call that leads from x to y.
+template <class Call>
+Pool make_pool(const Call& call, const dt_view& x, const dt_view& y, const int64_t (&dilation)[2]) {
+  const auto dim = [&](int d) {
+    return PoolDim{x.sizes[2 + d], y.sizes[2 + d],  call.kernel_size[d],
+                   call.stride[d], call.padding[d], dilation[d]};
+  };
+  return {dim(0), dim(1)};
+}
+
 // Outputs that share their taps: [row_begin, row_end) x [col_begin, col_end).
 struct Taps {
   int64_t row_begin, row_end, col_begin, col_end;

@@ -1,7 +1,8 @@
-// Random ops: see philox.h for the numbers, and kernels.toml for which element gets which.
+// Random ops: see philox.h for the numbers, and random.toml for which element gets which.
+#include "kernels/calls/nn.gen.h"
+#include "kernels/calls/random.gen.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/random_bits.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/tile_move.h"
 #include "kernels/cpu/workers.h"
 
@@ -13,12 +14,12 @@ constexpr int64_t kWords = 4 * kBlocks, kWideWords = 2 * kBlocks;
 constexpr int64_t kChunksPerTask = 64;
 
 // Calls body(words, start, n) for consecutive runs of n <= per_chunk elements.
-template <class Body>
-inline void for_each_chunk(const dt_stream* stream, const dt_call* call, const dt_view& state,
-                           int64_t per_chunk, int64_t cycles, const Body& body) {
-  const uint64_t seed = data<uint64_t>(state)[0];
-  const uint64_t offset = data<uint64_t>(state)[1] + static_cast<uint64_t>(call->ints[0]);
-  const int64_t n = count(call->out[0]);
+template <class Call, class Body>
+inline void for_each_chunk(const dt_stream* stream, const Call& call, int64_t per_chunk,
+                           int64_t cycles, const Body& body) {
+  const uint64_t seed = data<uint64_t>(call.state)[0];
+  const uint64_t offset = data<uint64_t>(call.state)[1] + static_cast<uint64_t>(call.advance);
+  const int64_t n = count(call.y);
   const int64_t chunks = ceil_div(n, per_chunk);
   const int64_t tasks = worth_threads(stream, n * cycles) ? ceil_div(chunks, kChunksPerTask) : 1;
   const auto run = [&](int64_t task) {
@@ -43,10 +44,9 @@ inline void put_run(T* y, const T* values, int64_t n) {
 // ---- uniform
 
 template <class T, class Bits>
-void uniform_typed(const dt_stream* stream, const dt_call* call) {
-  const T low = static_cast<T>(call->floats[0]),
-          range = static_cast<T>(call->floats[1] - call->floats[0]);
-  T* y = data<T>(call->out[0]);
+void draw(const dt_stream* stream, const calls::Uniform& call) {
+  const T low = static_cast<T>(call.low), range = static_cast<T>(call.high - call.low);
+  T* y = data<T>(call.y);
   const auto body = [=](const Words& words, int64_t start, int64_t n) {
     Bits bits[kPerChunk<Bits>];
     T values[kPerChunk<Bits>];
@@ -55,7 +55,7 @@ void uniform_typed(const dt_stream* stream, const dt_call* call) {
       values[i] = low + range * philox::uniform(bits[i]);
     put_run(y + start, values, n);
   };
-  for_each_chunk(stream, call, call->in[0], kPerChunk<Bits>, 4, body);
+  for_each_chunk(stream, call, kPerChunk<Bits>, 4, body);
 }
 
 // ---- normal
@@ -80,23 +80,23 @@ inline void normal_values(double* y, const Words& words, double mean, double std
 }
 
 template <class T, class Bits>
-void normal_typed(const dt_stream* stream, const dt_call* call) {
-  const T mean = static_cast<T>(call->floats[0]), std = static_cast<T>(call->floats[1]);
-  T* y = data<T>(call->out[0]);
+void draw(const dt_stream* stream, const calls::Normal& call) {
+  const T mean = static_cast<T>(call.mean), std = static_cast<T>(call.std);
+  T* y = data<T>(call.y);
   const auto body = [=](const Words& words, int64_t start, int64_t n) {
     T values[kPerChunk<Bits>];
     normal_values(values, words, mean, std);
     put_run(y + start, values, n);
   };
-  for_each_chunk(stream, call, call->in[0], kPerChunk<Bits>, 8, body);
+  for_each_chunk(stream, call, kPerChunk<Bits>, 8, body);
 }
 
 // ---- integers, in any dtype
 
 // y[i] = value(bits of element i), a T of dtype code `dtype`, converted to y's dtype.
-template <class T, class Bits, class Value>
-void integers(const dt_stream* stream, const dt_call* call, int32_t dtype, const Value& value) {
-  const dt_view& y = call->out[0];
+template <class T, class Bits, class Call, class Value>
+void integers(const dt_stream* stream, const Call& call, int32_t dtype, const Value& value) {
+  const dt_view& y = call.y;
   TileFunction* const convert = conversion(dtype, y.dtype);
   const int64_t bytes = bytes_of(y.dtype);
   const auto body = [&](const Words& words, int64_t start, int64_t n) {
@@ -111,23 +111,7 @@ void integers(const dt_stream* stream, const dt_call* call, int32_t dtype, const
     tile.out = static_cast<char*>(y.data) + start * bytes;
     convert(tile);
   };
-  for_each_chunk(stream, call, call->in[0], kPerChunk<Bits>, 6, body);
-}
-
-int32_t randint(const dt_stream* stream, const dt_call* call) {
-  const uint64_t low = static_cast<uint64_t>(call->ints[1]),
-                 range = static_cast<uint64_t>(call->ints[2]) - low;
-  integers<int64_t, uint64_t>(stream, call, DT_INT64, [=](uint64_t bits) {
-    const unsigned __int128 product = static_cast<unsigned __int128>(bits) * range;
-    return static_cast<int64_t>(low + static_cast<uint64_t>(product >> 64));
-  });
-  return DT_KERNEL_OK;
-}
-
-int32_t random_keys(const dt_stream* stream, const dt_call* call) {
-  integers<int64_t, uint64_t>(stream, call, DT_INT64,
-                              [](uint64_t bits) { return static_cast<int64_t>(bits >> 1); });
-  return DT_KERNEL_OK;
+  for_each_chunk(stream, call, kPerChunk<Bits>, 6, body);
 }
 
 // u < p for u = (word >> 8) 2^-24 is (word >> 8) < p 2^24, rounded up to an integer.
@@ -137,23 +121,15 @@ inline int32_t threshold(double p) {
   return below + (below < scaled);
 }
 
-int32_t bernoulli(const dt_stream* stream, const dt_call* call) {
-  const int32_t limit = threshold(call->floats[0]);
-  integers<uint8_t, uint32_t>(stream, call, DT_UINT8, [=](uint32_t bits) {
-    return static_cast<uint8_t>(static_cast<int32_t>(bits >> 8) < limit);
-  });
-  return DT_KERNEL_OK;
-}
-
 // ---- dropout
 
 template <class T, class>
-void dropout_typed(const dt_stream* stream, const dt_call* call) {
-  const double p = call->floats[0];
+void draw(const dt_stream* stream, const calls::Dropout& call) {
+  const double p = call.p;
   const int32_t limit = threshold(p);
   const T scale = static_cast<T>(p < 1 ? 1 / (1 - p) : 0);
-  const T* x = data<T>(call->in[0]);
-  T* y = data<T>(call->out[0]);
+  const T* x = data<T>(call.x);
+  T* y = data<T>(call.y);
   const auto body = [=](const Words& words, int64_t start, int64_t n) {
     uint32_t bits[kWords];
     words.in_order(bits);
@@ -165,19 +141,17 @@ void dropout_typed(const dt_stream* stream, const dt_call* call) {
       to[i] = static_cast<int32_t>(bits[i] >> 8) >= limit ? kept : T(0);
     }
   };
-  for_each_chunk(stream, call, call->in[1], kWords, 4, body);
+  for_each_chunk(stream, call, kWords, 4, body);
 }
 
-using Typed = void(const dt_stream*, const dt_call*);
-
-template <Typed* kFloat, Typed* kDouble>
-int32_t floating(const dt_stream* stream, const dt_call* call) {
-  switch (call->out[0].dtype) {
+template <class Call>
+int32_t draw_floating(const dt_stream* stream, const Call& call) {
+  switch (call.y.dtype) {
     case DT_FLOAT32:
-      kFloat(stream, call);
+      draw<float, uint32_t>(stream, call);
       return DT_KERNEL_OK;
     case DT_FLOAT64:
-      kDouble(stream, call);
+      draw<double, uint64_t>(stream, call);
       return DT_KERNEL_OK;
     default:
       return DT_KERNEL_UNSUPPORTED;
@@ -186,15 +160,40 @@ int32_t floating(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_random(dt_registry* registry) {
-  add(registry, "uniform",
-      floating<uniform_typed<float, uint32_t>, uniform_typed<double, uint64_t>>);
-  add(registry, "normal", floating<normal_typed<float, uint32_t>, normal_typed<double, uint64_t>>);
-  add(registry, "dropout",
-      floating<dropout_typed<float, uint32_t>, dropout_typed<double, uint64_t>>);
-  add(registry, "randint", randint);
-  add(registry, "random_keys", random_keys);
-  add(registry, "bernoulli", bernoulli);
+int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
+  return draw_floating(stream, call);
+}
+
+int32_t kernels::normal(const dt_stream* stream, const calls::Normal& call) {
+  return draw_floating(stream, call);
+}
+
+int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
+  return draw_floating(stream, call);
+}
+
+int32_t kernels::randint(const dt_stream* stream, const calls::Randint& call) {
+  const uint64_t low = static_cast<uint64_t>(call.low),
+                 range = static_cast<uint64_t>(call.high) - low;
+  integers<int64_t, uint64_t>(stream, call, DT_INT64, [=](uint64_t bits) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(bits) * range;
+    return static_cast<int64_t>(low + static_cast<uint64_t>(product >> 64));
+  });
+  return DT_KERNEL_OK;
+}
+
+int32_t kernels::random_keys(const dt_stream* stream, const calls::RandomKeys& call) {
+  integers<int64_t, uint64_t>(stream, call, DT_INT64,
+                              [](uint64_t bits) { return static_cast<int64_t>(bits >> 1); });
+  return DT_KERNEL_OK;
+}
+
+int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call) {
+  const int32_t limit = threshold(call.p);
+  integers<uint8_t, uint32_t>(stream, call, DT_UINT8, [=](uint32_t bits) {
+    return static_cast<uint8_t>(static_cast<int32_t>(bits >> 8) < limit);
+  });
+  return DT_KERNEL_OK;
 }
 
 }  // namespace dt::cpu

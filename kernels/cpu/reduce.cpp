@@ -1,6 +1,7 @@
 // Reductions: sum, mean, prod, amax, amin, any, all, var and norm.
+#include "kernels/calls/planned.h"
+#include "kernels/calls/reduce.gen.h"
 #include "kernels/cpu/reduce_engine.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -15,16 +16,21 @@ int32_t fill(const dt_view& y, double value) {
   return DT_KERNEL_OK;
 }
 
+template <class Call>
+Operands operands_of(const Call& call) {
+  return {call.x, call.y, call.workspace};
+}
+
 // Runs the engine, or, when asked for `bytes`, only says how much scratch memory it needs.
 template <class Op>
-int32_t reduce(const dt_stream* stream, const dt_call* call, const Job& job, int64_t* bytes) {
-  const bool is_empty = count(call->in[0]) == 0;
+int32_t reduce(const dt_stream* stream, const Operands& on, const Job& job, int64_t* bytes) {
+  const bool is_empty = count(on.x) == 0;
   if (bytes) {
-    *bytes = is_empty ? 0 : Engine<Op>::workspace(call);
+    *bytes = is_empty ? 0 : Engine<Op>::workspace(on);
   } else if (!is_empty) {
-    Engine<Op>(stream, call, job).run();
-  } else if (count(call->out[0]) != 0) {
-    return fill(call->out[0], job.empty);
+    Engine<Op>(stream, on, job).run();
+  } else if (count(on.y) != 0) {
+    return fill(on.y, job.empty);
   }
   return DT_KERNEL_OK;
 }
@@ -32,80 +38,83 @@ int32_t reduce(const dt_stream* stream, const dt_call* call, const Job& job, int
 // The arithmetic type for an operation on numbers. Integers are signed or, for sums that wrap
 // around, unsigned; where Narrow is as wide as Wide, a narrow result is what is left of a wide one.
 template <template <class> class Op, class Narrow, class Wide>
-int32_t reduce_numbers(const dt_stream* stream, const dt_call* call, const Job& job,
+int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, const Job& job,
                        int64_t* bytes) {
-  switch (call->ints[0]) {
+  const Operands on = operands_of(call);
+  switch (call.compute) {
     case DT_FLOAT32:
-      return reduce<Fold<Op<float>>>(stream, call, job, bytes);
+      return reduce<Fold<Op<float>>>(stream, on, job, bytes);
     case DT_FLOAT64:
-      return reduce<Fold<Op<double>>>(stream, call, job, bytes);
+      return reduce<Fold<Op<double>>>(stream, on, job, bytes);
     case DT_INT64:
-      return reduce<Fold<Op<Wide>>>(stream, call, job, bytes);
+      return reduce<Fold<Op<Wide>>>(stream, on, job, bytes);
     default:
-      return reduce<Fold<Op<Narrow>>>(stream, call, job, bytes);
+      return reduce<Fold<Op<Narrow>>>(stream, on, job, bytes);
   }
 }
 
-int32_t sum(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_sum(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   Job job;
   job.finish = Finish::kSum;
   return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, job, bytes);
 }
 
-int32_t mean(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_mean(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   Job job;
   job.finish = Finish::kMean;
   job.empty = __builtin_nan("");
   return reduce_numbers<Sum, uint64_t, uint64_t>(stream, call, job, bytes);
 }
 
-int32_t prod(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_prod(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   Job job;
   job.empty = 1;
   return reduce_numbers<Product, uint64_t, uint64_t>(stream, call, job, bytes);
 }
 
-int32_t amax(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_amax(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_numbers<Largest, int32_t, int64_t>(stream, call, Job(), bytes);
 }
 
-int32_t amin(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_amin(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_numbers<Smallest, int32_t, int64_t>(stream, call, Job(), bytes);
 }
 
 // any and all are the largest and the smallest truth value.
 template <class Op>
-int32_t reduce_truth(const dt_stream* stream, const dt_call* call, double empty, int64_t* bytes) {
+int32_t reduce_truth(const dt_stream* stream, const calls::Reduction& call, double empty,
+                     int64_t* bytes) {
   Job job;
   job.map = Map::kNonzero;
   job.empty = empty;
-  return reduce<Fold<Op>>(stream, call, job, bytes);
+  return reduce<Fold<Op>>(stream, operands_of(call), job, bytes);
 }
 
-int32_t any(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_any(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_truth<Largest<int32_t>>(stream, call, 0, bytes);
 }
 
-int32_t all(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_all(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_truth<Smallest<int32_t>>(stream, call, 1, bytes);
 }
 
-int32_t var(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_var(const dt_stream* stream, const calls::Var& call, int64_t* bytes) {
   Job job;
-  job.finish = call->ints[1] ? Finish::kDeviation : Finish::kVariance;
-  job.correction = call->floats[0];
+  job.finish = call.root ? Finish::kDeviation : Finish::kVariance;
+  job.correction = call.correction;
   job.empty = __builtin_nan("");
-  return reduce<Deviations>(stream, call, job, bytes);
+  return reduce<Deviations>(stream, operands_of(call), job, bytes);
 }
 
 // Norms are accumulated in double: the square of a float neither overflows nor loses digits there.
-int32_t norm(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const double p = call->floats[0];
+int32_t plan_norm(const dt_stream* stream, const calls::Norm& call, int64_t* bytes) {
+  const double p = call.p;
+  const Operands on = operands_of(call);
   Job job;
   job.power = p;
   job.map = Map::kAbs;
-  if (p == __builtin_inf()) return reduce<Fold<Largest<double>>>(stream, call, job, bytes);
-  if (p == -__builtin_inf()) return reduce<Fold<Smallest<double>>>(stream, call, job, bytes);
+  if (p == __builtin_inf()) return reduce<Fold<Largest<double>>>(stream, on, job, bytes);
+  if (p == -__builtin_inf()) return reduce<Fold<Smallest<double>>>(stream, on, job, bytes);
   if (p == 0) {
     job.map = Map::kNonzero;
   } else if (p == 2) {
@@ -116,23 +125,19 @@ int32_t norm(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
     job.finish = Finish::kRoot;
     job.empty = p < 0 ? __builtin_inf() : 0;
   }
-  return reduce<Fold<Sum<double>>>(stream, call, job, bytes);
+  return reduce<Fold<Sum<double>>>(stream, on, job, bytes);
 }
 
 }  // namespace
 
-void register_reduce(dt_registry* registry) {
-#define DT_REDUCTION(name) add(registry, #name, run_kernel<name>, workspace_of<name>)
-  DT_REDUCTION(sum);
-  DT_REDUCTION(mean);
-  DT_REDUCTION(prod);
-  DT_REDUCTION(amax);
-  DT_REDUCTION(amin);
-  DT_REDUCTION(any);
-  DT_REDUCTION(all);
-  DT_REDUCTION(var);
-  DT_REDUCTION(norm);
-#undef DT_REDUCTION
-}
+DT_PLANNED_KERNEL(sum, Reduction, plan_sum)
+DT_PLANNED_KERNEL(mean, Reduction, plan_mean)
+DT_PLANNED_KERNEL(prod, Reduction, plan_prod)
+DT_PLANNED_KERNEL(amax, Reduction, plan_amax)
+DT_PLANNED_KERNEL(amin, Reduction, plan_amin)
+DT_PLANNED_KERNEL(any, Reduction, plan_any)
+DT_PLANNED_KERNEL(all, Reduction, plan_all)
+DT_PLANNED_KERNEL(var, Var, plan_var)
+DT_PLANNED_KERNEL(norm, Norm, plan_norm)
 
 }  // namespace dt::cpu

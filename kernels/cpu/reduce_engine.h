@@ -196,27 +196,33 @@ class Pairwise {
   T state_[kLevels][Op::kParts * kWidth];
 };
 
+// What every kind of reduction works on.
+struct Operands {
+  const dt_view &x, &y;
+  void* workspace;
+};
+
 template <class Op>
 class Engine {
  public:
   using T = typename Op::T;
   static constexpr int64_t kColumns = Plan::kColumnBytes / sizeof(T);
 
-  Engine(const dt_stream* stream, const dt_call* call, const Job& job)
+  Engine(const dt_stream* stream, const Operands& on, const Job& job)
       : stream_(stream),
-        x_(call->in[0]),
-        y_(call->out[0]),
+        x_(on.x),
+        y_(on.y),
         job_(job),
-        plan_(plan(call)),
+        plan_(plan(on)),
         is_native_(x_.dtype == DtypeOf<T>::value && job.map == Map::kNone),
-        partial_(static_cast<T*>(call->workspace)) {}
+        partial_(static_cast<T*>(on.workspace)) {}
 
-  static Plan plan(const dt_call* call) {
-    return make_plan(call->in[0], call->out[0], nullptr, sizeof(T), Op::kParts == 1);
+  static Plan plan(const Operands& on) {
+    return make_plan(on.x, on.y, nullptr, sizeof(T), Op::kParts == 1);
   }
 
-  static int64_t workspace(const dt_call* call) {
-    const Plan p = plan(call);
+  static int64_t workspace(const Operands& on) {
+    const Plan p = plan(on);
     return p.chunks == 1 ? 0
                          : p.chunks * p.blocks * state_size(p) * static_cast<int64_t>(sizeof(T));
   }

@@ -1,7 +1,7 @@
 // cumsum along any dimension. Floating sums are carried in double, integers wrap around in 64 bits.
+#include "kernels/calls/reduce.gen.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/reduce_plan.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -26,13 +26,13 @@ struct Lines {
   int64_t chunks() const { return is_rows() && count() < 16 ? ceil_div(along.size, kChunk) : 1; }
 };
 
-inline Lines make_lines(const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0];
+inline Lines make_lines(const calls::Cumsum& call) {
+  const dt_view &y = call.y, &x = call.x;
   Lines lines;
   lines.along = Axis{1, 1, 1, 0};
   for (int d = 0; d < y.ndim; ++d) {
     const Axis axis{y.sizes[d], y.strides[d], x.strides[d], 0};
-    if (d == call->ints[1]) {
+    if (d == call.dim) {
       lines.along = axis;
     } else if (axis.size != 1) {
       insert_by_stride(&lines.kept, axis);
@@ -46,12 +46,12 @@ inline Lines make_lines(const dt_call* call) {
 template <class Sum>
 class Scan {
  public:
-  Scan(const dt_stream* stream, const dt_call* call)
+  Scan(const dt_stream* stream, const calls::Cumsum& call)
       : stream_(stream),
-        y_(call->out[0]),
-        x_(call->in[0]),
+        y_(call.y),
+        x_(call.x),
         lines_(make_lines(call)),
-        totals_(static_cast<Sum*>(call->workspace)) {}
+        totals_(static_cast<Sum*>(call.workspace)) {}
 
   void run() const {
     if (!lines_.is_rows()) return scan_columns();
@@ -181,9 +181,11 @@ class Scan {
   Sum* totals_;
 };
 
-int32_t cumsum(const dt_stream* stream, const dt_call* call) {
-  if (count(call->in[0]) == 0) return DT_KERNEL_OK;
-  if (call->ints[0] == DT_FLOAT32 || call->ints[0] == DT_FLOAT64) {
+}  // namespace
+
+int32_t kernels::cumsum(const dt_stream* stream, const calls::Cumsum& call) {
+  if (count(call.x) == 0) return DT_KERNEL_OK;
+  if (call.compute == DT_FLOAT32 || call.compute == DT_FLOAT64) {
     Scan<double>(stream, call).run();
   } else {
     Scan<uint64_t>(stream, call).run();
@@ -191,18 +193,12 @@ int32_t cumsum(const dt_stream* stream, const dt_call* call) {
   return DT_KERNEL_OK;
 }
 
-int64_t cumsum_workspace(const dt_stream*, const dt_call* call) {
-  if (count(call->in[0]) == 0) return 0;
+int64_t kernels::cumsum_workspace(const dt_stream*, const calls::Cumsum& call) {
+  if (count(call.x) == 0) return 0;
   const Lines lines = make_lines(call);
   static_assert(sizeof(double) == sizeof(uint64_t), "one size for both kinds of sum");
   return lines.chunks() > 1 ? lines.chunks() * lines.count() * static_cast<int64_t>(sizeof(double))
                             : 0;
-}
-
-}  // namespace
-
-void register_scan(dt_registry* registry) {
-  add(registry, "cumsum", cumsum, cumsum_workspace);
 }
 
 }  // namespace dt::cpu

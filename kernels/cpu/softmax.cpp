@@ -3,10 +3,10 @@
 // Rows: the dimension is dense in all operands, so one row at a time passes through L1. Columns:
 // otherwise a block of neighbouring rows is handled at once, with vectors across the rows. Both
 // read memory once while the block stays in the cache.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/exp_span.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
-#include "kernels/cpu/register.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/math.h"
 
@@ -27,16 +27,14 @@ struct Lines {
   int64_t work() const { return kept.count() * along.size; }
 };
 
-inline Lines make_lines(const dt_call* call) {
-  const dt_view& out = call->out[0];
-  const dt_view& first = call->in[0];
-  const dt_view& last = call->in[call->n_in - 1];
+inline Lines make_lines(const dt_view& out, const dt_view& first, const dt_view& last,
+                        int64_t dim) {
   Lines lines;
   lines.along = Axis{1, 1, 1, 1};
   for (int d = 0; d < out.ndim; ++d) {
     if (out.sizes[d] == 1) continue;
     const Axis axis{out.sizes[d], out.strides[d], first.strides[d], last.strides[d]};
-    if (d == call->ints[0]) {
+    if (d == dim) {
       lines.along = axis;
     } else {
       insert_by_stride(&lines.kept, axis);
@@ -200,29 +198,25 @@ void backward_columns(const Lines& lines, T* gx, const T* g, const T* y, int64_t
 
 // ---- kernels
 
-template <class T>
-struct Operands {
-  T* out;
-  const T *first, *last;
+inline Lines lines_of(const calls::Softmax& call) {
+  return make_lines(call.y, call.x, call.x, call.dim);
+}
 
-  explicit Operands(const dt_call* call)
-      : out(data<T>(call->out[0])),
-        first(data<const T>(call->in[0])),
-        last(data<const T>(call->in[call->n_in - 1])) {}
-};
+inline Lines lines_of(const calls::SoftmaxBackward& call) {
+  return make_lines(call.gx, call.g, call.y, call.dim);
+}
 
 struct Softmax {
   template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    const Lines lines = make_lines(call);
-    const Operands<T> at(call);
+  static int32_t run(const dt_stream* stream, const calls::Softmax& call) {
+    const Lines lines = lines_of(call);
+    T* const to_y = data<T>(call.y);
+    const T* const from_x = data<const T>(call.x);
     for_each_line(
         stream, lines,
-        [&](int64_t y, int64_t x, int64_t) {
-          softmax_row(at.out + y, at.first + x, lines.along.size);
-        },
+        [&](int64_t y, int64_t x, int64_t) { softmax_row(to_y + y, from_x + x, lines.along.size); },
         [&](int64_t y, int64_t x, int64_t, int64_t width) {
-          softmax_columns(lines, at.out + y, at.first + x, width);
+          softmax_columns(lines, to_y + y, from_x + x, width);
         });
     return DT_KERNEL_OK;
   }
@@ -230,16 +224,17 @@ struct Softmax {
 
 struct LogSoftmax {
   template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    const Lines lines = make_lines(call);
-    const Operands<T> at(call);
+  static int32_t run(const dt_stream* stream, const calls::Softmax& call) {
+    const Lines lines = lines_of(call);
+    T* const to_y = data<T>(call.y);
+    const T* const from_x = data<const T>(call.x);
     for_each_line(
         stream, lines,
         [&](int64_t y, int64_t x, int64_t) {
-          log_softmax_row(at.out + y, at.first + x, lines.along.size);
+          log_softmax_row(to_y + y, from_x + x, lines.along.size);
         },
         [&](int64_t y, int64_t x, int64_t, int64_t width) {
-          log_softmax_columns(lines, at.out + y, at.first + x, width);
+          log_softmax_columns(lines, to_y + y, from_x + x, width);
         });
     return DT_KERNEL_OK;
   }
@@ -247,17 +242,18 @@ struct LogSoftmax {
 
 struct SoftmaxBackward {
   template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    const Lines lines = make_lines(call);
-    const Operands<T> at(call);
+  static int32_t run(const dt_stream* stream, const calls::SoftmaxBackward& call) {
+    const Lines lines = lines_of(call);
+    T* const to_gx = data<T>(call.gx);
+    const T *const from_g = data<const T>(call.g), *const from_y = data<const T>(call.y);
     for_each_line(
         stream, lines,
         [&](int64_t gx, int64_t g, int64_t y) {
-          softmax_backward_row(at.out + gx, at.first + g, at.last + y, lines.along.size);
+          softmax_backward_row(to_gx + gx, from_g + g, from_y + y, lines.along.size);
         },
         [&](int64_t gx, int64_t g, int64_t y, int64_t width) {
           backward_columns(
-              lines, at.out + gx, at.first + g, at.last + y, width,
+              lines, to_gx + gx, from_g + g, from_y + y, width,
               [](T grad, T result) { return grad * result; },
               [](T grad, T result, T dot) { return result * (grad - dot); });
         });
@@ -267,35 +263,47 @@ struct SoftmaxBackward {
 
 struct LogSoftmaxBackward {
   template <class T>
-  static int32_t run(const dt_stream* stream, const dt_call* call) {
-    const Lines lines = make_lines(call);
-    const Operands<T> at(call);
+  static int32_t run(const dt_stream* stream, const calls::SoftmaxBackward& call) {
+    const Lines lines = lines_of(call);
+    T* const to_gx = data<T>(call.gx);
+    const T *const from_g = data<const T>(call.g), *const from_y = data<const T>(call.y);
     for_each_line(
         stream, lines,
         [&](int64_t gx, int64_t g, int64_t y) {
-          log_softmax_backward_row(at.out + gx, at.first + g, at.last + y, lines.along.size);
+          log_softmax_backward_row(to_gx + gx, from_g + g, from_y + y, lines.along.size);
         },
         [&](int64_t gx, int64_t g, int64_t y, int64_t width) {
           backward_columns(
-              lines, at.out + gx, at.first + g, at.last + y, width, [](T grad, T) { return grad; },
+              lines, to_gx + gx, from_g + g, from_y + y, width, [](T grad, T) { return grad; },
               [](T grad, T result, T sum) { return grad - math::exp(result) * sum; });
         });
     return DT_KERNEL_OK;
   }
 };
 
-template <class Kernel>
-int32_t run_unless_empty(const dt_stream* stream, const dt_call* call) {
-  return count(call->out[0]) == 0 ? DT_KERNEL_OK : run_floating<Kernel>(stream, call);
+template <class Kernel, class Call>
+int32_t run_unless_empty(const dt_stream* stream, const Call& call, const dt_view& x) {
+  if (count(x) == 0) return DT_KERNEL_OK;
+  return visit_floating(
+      x.dtype, [&](auto zero) { return Kernel::template run<decltype(zero)>(stream, call); });
 }
 
 }  // namespace
 
-void register_softmax(dt_registry* registry) {
-  add(registry, "softmax", run_unless_empty<Softmax>);
-  add(registry, "softmax_backward", run_unless_empty<SoftmaxBackward>);
-  add(registry, "log_softmax", run_unless_empty<LogSoftmax>);
-  add(registry, "log_softmax_backward", run_unless_empty<LogSoftmaxBackward>);
+int32_t kernels::softmax(const dt_stream* stream, const calls::Softmax& call) {
+  return run_unless_empty<Softmax>(stream, call, call.x);
+}
+
+int32_t kernels::softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call) {
+  return run_unless_empty<SoftmaxBackward>(stream, call, call.g);
+}
+
+int32_t kernels::log_softmax(const dt_stream* stream, const calls::Softmax& call) {
+  return run_unless_empty<LogSoftmax>(stream, call, call.x);
+}
+
+int32_t kernels::log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call) {
+  return run_unless_empty<LogSoftmaxBackward>(stream, call, call.g);
 }
 
 }  // namespace dt::cpu

@@ -5,8 +5,8 @@
 // -0.0, all NaN), NaN has the largest, and a descending sort inverts the bits, which keeps it
 // stable. Large inputs are cut into slices: each counts its own digits and knows where to write, so
 // that slices can be scattered at the same time.
+#include "kernels/calls/random.gen.h"
 #include "kernels/cpu/common.h"
-#include "kernels/cpu/register.h"
 
 namespace dt::cpu {
 namespace {
@@ -159,22 +159,24 @@ inline bool has_narrow_keys(const dt_view& x) {
 }
 
 template <class T>
-void sort(const dt_stream* stream, const dt_call* call) {
-  const dt_view& x = call->in[0];
-  int64_t* y = data<int64_t>(call->out[0]);
-  const bool descending = call->ints[0] != 0;
+void sort(const dt_stream* stream, const calls::Argsort& call) {
+  const dt_view& x = call.x;
+  int64_t* y = data<int64_t>(call.y);
+  const bool descending = call.descending;
   if (has_narrow_keys(x)) {
     if constexpr (sizeof(T) < 8) {
-      RadixSort<uint32_t>(stream, x.sizes[0], call->workspace).run(data<const T>(x), y, descending);
+      RadixSort<uint32_t>(stream, x.sizes[0], call.workspace).run(data<const T>(x), y, descending);
     }
   } else {
-    RadixSort<uint64_t>(stream, x.sizes[0], call->workspace).run(data<const T>(x), y, descending);
+    RadixSort<uint64_t>(stream, x.sizes[0], call.workspace).run(data<const T>(x), y, descending);
   }
 }
 
-int32_t argsort(const dt_stream* stream, const dt_call* call) {
-  if (count(call->in[0]) == 0) return DT_KERNEL_OK;
-  switch (call->in[0].dtype) {
+}  // namespace
+
+int32_t kernels::argsort(const dt_stream* stream, const calls::Argsort& call) {
+  if (count(call.x) == 0) return DT_KERNEL_OK;
+  switch (call.x.dtype) {
 #define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack_code) \
   case DT_##NAME:                                                                          \
     sort<type>(stream, call);                                                              \
@@ -186,17 +188,11 @@ int32_t argsort(const dt_stream* stream, const dt_call* call) {
   }
 }
 
-int64_t argsort_workspace(const dt_stream*, const dt_call* call) {
-  const dt_view& x = call->in[0];
+int64_t kernels::argsort_workspace(const dt_stream*, const calls::Argsort& call) {
+  const dt_view& x = call.x;
   const int64_t n = count(x);
   if (n == 0) return 0;
   return has_narrow_keys(x) ? RadixSort<uint32_t>::workspace(n) : RadixSort<uint64_t>::workspace(n);
-}
-
-}  // namespace
-
-void register_sort(dt_registry* registry) {
-  add(registry, "argsort", argsort, argsort_workspace);
 }
 
 }  // namespace dt::cpu

@@ -1,26 +1,8 @@
-// The one symbol that an instruction set's object exports.
-#include "kernels/cpu/register.h"
+// The one symbol that an instruction set's object exports. Every file of kernels/cpu is compiled
+// once per instruction set and linked into one object (see CMakeLists.txt); whatever else is in a
+// file is local to that object, so no code of one instruction set can replace another's.
+#include "kernels/calls/table.h"
 
 extern "C" void DT_CPU_ENTRY(dt_registry* registry) {
-  using namespace dt::cpu;
-  register_pointwise(registry);
-  register_reduce(registry);
-  register_arg_reduce(registry);
-  register_scan(registry);
-  register_sort(registry);
-  register_nonzero(registry);
-  register_create(registry);
-  register_softmax(registry);
-  register_layer_norm(registry);
-  register_batch_norm(registry);
-  register_loss(registry);
-  register_cross_entropy(registry);
-  register_index(registry);
-  register_gather(registry);
-  register_random(registry);
-  register_optim(registry);
-  register_matmul(registry);
-  register_linear(registry);
-  register_conv(registry);
-  register_pool(registry);
+  dt::cpu::add_kernels(registry);
 }

@@ -1,6 +1,7 @@
 // max_dim and min_dim: the largest or smallest element along one dimension and its first position.
+#include "kernels/calls/planned.h"
+#include "kernels/calls/reduce.gen.h"
 #include "kernels/cuda/reduce_engine.cuh"
-#include "kernels/cuda/register.h"
 
 namespace dt::cuda {
 namespace {
@@ -45,26 +46,23 @@ struct ArgOp {
 };
 
 template <bool kLargest>
-int32_t arg_reduce(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const int32_t dtype = call->in[0].dtype;
-  if (numel(call->in[0]) == 0) return DT_KERNEL_OK;
-  switch (call->ints[0]) {
+int32_t arg_reduce(const dt_stream* stream, const calls::ReductionAlong& call, int64_t* bytes) {
+  const ReduceOperands on = {call.x, call.values, &call.indices, call.workspace};
+  const int32_t dtype = call.x.dtype;
+  if (numel(call.x) == 0) return DT_KERNEL_OK;
+  switch (call.compute) {
     case DT_FLOAT32:
-      return reduce_from<float>(stream, call, ArgOp<float, kLargest>(), dtype == DT_FLOAT32, bytes);
+      return reduce_from<float>(stream, on, ArgOp<float, kLargest>(), dtype == DT_FLOAT32, bytes);
     case DT_FLOAT64:
-      return reduce_from<double>(stream, call, ArgOp<double, kLargest>(), dtype == DT_FLOAT64,
-                                 bytes);
+      return reduce_from<double>(stream, on, ArgOp<double, kLargest>(), dtype == DT_FLOAT64, bytes);
     default:  // narrow integers are compared wide
-      return reduce_from<int64_t>(stream, call, ArgOp<int64_t, kLargest>(), dtype == DT_INT64,
-                                  bytes);
+      return reduce_from<int64_t>(stream, on, ArgOp<int64_t, kLargest>(), dtype == DT_INT64, bytes);
   }
 }
 
 }  // namespace
 
-void register_arg_reduce(dt_registry* registry) {
-  add(registry, "max_dim", run_kernel<arg_reduce<true>>, workspace_of<arg_reduce<true>>);
-  add(registry, "min_dim", run_kernel<arg_reduce<false>>, workspace_of<arg_reduce<false>>);
-}
+DT_PLANNED_KERNEL(max_dim, ReductionAlong, arg_reduce<true>)
+DT_PLANNED_KERNEL(min_dim, ReductionAlong, arg_reduce<false>)
 
 }  // namespace dt::cuda

@@ -3,10 +3,10 @@
 // Two passes over the memory: sums per channel, in chunks that a small kernel merges in order, then
 // the result of every element. The second pass walks backwards, to meet what the L2 cache still
 // holds.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/channels.cuh"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/operands.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -266,19 +266,19 @@ unsigned warps_for(int64_t channels) {
 }
 
 template <class T>
-int32_t statistics(const dt_stream* stream, const dt_call* call, T* mean, T* rstd) {
-  const dt_view& x = call->in[0];
-  const double eps = call->floats[0];
-  if (!call->ints[0]) {
+int32_t statistics(const dt_stream* stream, const calls::BatchNorm& call, T* mean, T* rstd) {
+  const dt_view& x = call.x;
+  const double eps = call.eps;
+  if (!call.training) {
     const int64_t channels = x.sizes[1];
     return launch(stream, running_statistics<T>,
                   static_cast<unsigned>(divide_up(channels, kChannelThreads)), kChannelThreads, 0,
-                  mean, rstd, optional_input<T>(call, 3), optional_input<T>(call, 4), channels,
-                  eps);
+                  mean, rstd, optional_data<const T>(call.running_mean),
+                  optional_data<const T>(call.running_var), channels, eps);
   }
   const dt_view* views[] = {&x};
   return visit_walk<T>(stream, views, 1, [&](const ChannelShape& s, auto columns, auto width) {
-    auto* partial = static_cast<Moments<double>*>(call->workspace);
+    auto* partial = static_cast<Moments<double>*>(call.workspace);
     const int32_t code =
         launch(stream, chunk_moments<T, decltype(columns)::value != 0, decltype(width)::value>,
                s.blocks(), kChannelThreads, 0, partial, Image<const T>(x), s);
@@ -289,11 +289,12 @@ int32_t statistics(const dt_stream* stream, const dt_call* call, T* mean, T* rst
 }
 
 template <class T>
-int32_t forward(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0];
-  T *mean = static_cast<T*>(call->out[1].data), *rstd = static_cast<T*>(call->out[2].data);
+int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
+  const dt_view &y = call.y, &x = call.x;
+  T *mean = static_cast<T*>(call.mean.data), *rstd = static_cast<T*>(call.rstd.data);
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
-  const Parameters<T> p = {mean, rstd, optional_input<T>(call, 1), optional_input<T>(call, 2)};
+  const Parameters<T> p = {mean, rstd, optional_data<const T>(call.weight),
+                           optional_data<const T>(call.bias)};
   const dt_view* views[] = {&y, &x};
   return visit_walk<T>(stream, views, 2, [&](const ChannelShape& s, auto columns, auto width) {
     if (s.count() == 0) return int32_t{DT_KERNEL_OK};
@@ -304,12 +305,14 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
 
 // The sums of every channel, which lie behind the chunks' in the workspace.
 template <class T>
-int32_t channel_sums(const dt_stream* stream, const dt_call* call, const Pair<double>** totals) {
-  const dt_view &g = call->in[0], &x = call->in[1];
-  const T *mean = optional_input<T>(call, 2), *rstd = optional_input<T>(call, 3);
+int32_t channel_sums(const dt_stream* stream, const calls::BatchNormBackward& call,
+                     const Pair<double>** totals) {
+  const dt_view &g = call.g, &x = call.x;
+  const T *mean = static_cast<const T*>(call.mean.data),
+          *rstd = static_cast<const T*>(call.rstd.data);
   const dt_view* views[] = {&g, &x};
   return visit_walk<T>(stream, views, 2, [&](const ChannelShape& s, auto columns, auto width) {
-    auto* partial = static_cast<Pair<double>*>(call->workspace);
+    auto* partial = static_cast<Pair<double>*>(call.workspace);
     Pair<double>* total = partial + s.chunks * s.channels;
     *totals = total;
     const int32_t code = launch(
@@ -317,40 +320,29 @@ int32_t channel_sums(const dt_stream* stream, const dt_call* call, const Pair<do
         kChannelThreads, 0, partial, Image<const T>(g), Image<const T>(x), mean, s);
     if (code != DT_KERNEL_OK) return code;
     return launch(stream, parameter_gradients<T>, warps_for(s.channels), kChannelThreads, 0,
-                  optional_output<T>(call, 1), optional_output<T>(call, 2), total,
+                  optional_data<T>(call.gweight), optional_data<T>(call.gbias), total,
                   static_cast<const Pair<double>*>(partial), rstd, s);
   });
 }
 
 template <class T>
-int32_t backward(const dt_stream* stream, const dt_call* call) {
-  const dt_view &gx = call->out[0], &g = call->in[0], &x = call->in[1];
-  const bool training = call->ints[0] != 0;
+int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
+  const bool training = call.training;
   const Pair<double>* totals = nullptr;
-  if (training || wants(call, 1) || wants(call, 2)) {
+  if (training || call.gweight || call.gbias) {
     if (const int32_t code = channel_sums<T>(stream, call, &totals)) return code;
   }
-  if (!wants(call, 0)) return DT_KERNEL_OK;
-  const Parameters<T> p = {optional_input<T>(call, 2), optional_input<T>(call, 3),
-                           optional_input<T>(call, 4), nullptr};
+  if (!call.gx) return DT_KERNEL_OK;
+  const dt_view &gx = *call.gx, &g = call.g, &x = call.x;
+  const Parameters<T> p = {static_cast<const T*>(call.mean.data),
+                           static_cast<const T*>(call.rstd.data),
+                           optional_data<const T>(call.weight), nullptr};
   const dt_view* views[] = {&gx, &g, &x};
   return visit_walk<T>(stream, views, 3, [&](const ChannelShape& s, auto columns, auto width) {
     if (s.count() == 0) return int32_t{DT_KERNEL_OK};
     return launch(stream, input_gradient<T, decltype(columns)::value != 0, decltype(width)::value>,
                   s.blocks(), kChannelThreads, 0, Image<T>(gx), Image<const T>(g),
                   Image<const T>(x), p, training ? totals : nullptr, s);
-  });
-}
-
-int32_t batch_norm(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->in[0].dtype, [&](auto type) {
-    return forward<typename decltype(type)::type>(stream, call);
-  });
-}
-
-int32_t batch_norm_backward(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->in[1].dtype, [&](auto type) {
-    return backward<typename decltype(type)::type>(stream, call);
   });
 }
 
@@ -364,21 +356,30 @@ int64_t most_chunks(const dt_stream* stream, const dt_view& x) {
   return most;
 }
 
-int64_t batch_norm_workspace(const dt_stream* stream, const dt_call* call) {
-  const dt_view& x = call->in[0];
+}  // namespace
+
+int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return forward<typename decltype(type)::type>(stream, call);
+  });
+}
+
+int64_t kernels::batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call) {
+  const dt_view& x = call.x;
   return most_chunks(stream, x) * x.sizes[1] * static_cast<int64_t>(sizeof(Moments<double>));
 }
 
-int64_t batch_norm_backward_workspace(const dt_stream* stream, const dt_call* call) {
-  const dt_view& x = call->in[1];
-  return (most_chunks(stream, x) + 1) * x.sizes[1] * static_cast<int64_t>(sizeof(Pair<double>));
+int32_t kernels::batch_norm_backward(const dt_stream* stream,
+                                     const calls::BatchNormBackward& call) {
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return backward<typename decltype(type)::type>(stream, call);
+  });
 }
 
-}  // namespace
-
-void register_batch_norm(dt_registry* registry) {
-  add(registry, "batch_norm", batch_norm, batch_norm_workspace);
-  add(registry, "batch_norm_backward", batch_norm_backward, batch_norm_backward_workspace);
+int64_t kernels::batch_norm_backward_workspace(const dt_stream* stream,
+                                               const calls::BatchNormBackward& call) {
+  const dt_view& x = call.x;
+  return (most_chunks(stream, x) + 1) * x.sizes[1] * static_cast<int64_t>(sizeof(Pair<double>));
 }
 
 }  // namespace dt::cuda

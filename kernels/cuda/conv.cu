@@ -1,9 +1,9 @@
 // conv2d and its gradients: who computes what.
 #include "kernels/cuda/conv.h"
 
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/cudnn.h"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/register.h"
 
 namespace dt::cuda {
 namespace {
@@ -14,27 +14,34 @@ Images images(const dt_view& v) {
   return x;
 }
 
-// The operands of the call, in the places that they have in y = x * w.
-Convolution convolution(const dt_call* call, Pass pass) {
+// The operands of a call, in the places that they have in y = x * weight + bias.
+template <class Call>
+Convolution convolution(Pass pass, const Call& call, const dt_view& x, const dt_view& weight,
+                        const dt_view& y, const dt_view* bias) {
   Convolution c = {};
-  const dt_view *x = &call->in[0], *w = &call->in[1], *y = &call->out[0], *bias = nullptr;
-  if (pass == Pass::kForward && call->n_in > 2) bias = &call->in[2];
-  if (pass == Pass::kBackwardInput) x = &call->out[0], y = &call->in[0];
-  if (pass == Pass::kBackwardWeight) {
-    x = &call->in[1], w = &call->out[0], y = &call->in[0];
-    if (call->n_out > 1) bias = &call->out[1];
-  }
   c.pass = pass;
-  c.dtype = call->out[0].dtype;
-  c.x = images(*x), c.w = images(*w), c.y = images(*y);
+  c.dtype = y.dtype;
+  c.x = images(x), c.w = images(weight), c.y = images(y);
   for (int d = 0; d < 2; ++d) {
-    c.stride[d] = call->ints[d];
-    c.padding[d] = call->ints[2 + d];
-    c.dilation[d] = call->ints[4 + d];
+    c.stride[d] = call.stride[d];
+    c.padding[d] = call.padding[d];
+    c.dilation[d] = call.dilation[d];
   }
-  c.groups = call->ints[6];
-  if (bias != nullptr && bias->dtype != 0) c.bias = bias->data, c.bias_stride = bias->strides[0];
+  c.groups = call.groups;
+  if (bias) c.bias = bias->data, c.bias_stride = bias->strides[0];
   return c;
+}
+
+Convolution describe(const calls::Conv2d& call) {
+  return convolution(Pass::kForward, call, call.x, call.weight, call.y, call.bias);
+}
+
+Convolution describe(const calls::Conv2dBackwardInput& call) {
+  return convolution(Pass::kBackwardInput, call, call.gx, call.weight, call.g, nullptr);
+}
+
+Convolution describe(const calls::Conv2dBackwardWeight& call) {
+  return convolution(Pass::kBackwardWeight, call, call.x, call.gweight, call.g, call.gbias);
 }
 
 // ---- the choice
@@ -98,30 +105,50 @@ int32_t run(const dt_stream* stream, const Convolution& c, void* workspace) {
   return wants_bias ? bias_gradient(stream, c, workspace) : DT_KERNEL_OK;
 }
 
-bool is_floating(int32_t dtype) {
-  return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
+bool is_floating(const Convolution& c) {
+  return c.dtype == DT_FLOAT32 || c.dtype == DT_FLOAT64;
 }
 
-template <Pass pass>
-int32_t kernel(const dt_stream* stream, const dt_call* call) {
-  if (!is_floating(call->out[0].dtype)) return DT_KERNEL_UNSUPPORTED;
-  return run(stream, convolution(call, pass), call->workspace);
+template <class Call>
+int32_t run_call(const dt_stream* stream, const Call& call) {
+  const Convolution c = describe(call);
+  return is_floating(c) ? run(stream, c, call.workspace) : DT_KERNEL_UNSUPPORTED;
 }
 
-template <Pass pass>
-int64_t workspace(const dt_stream* stream, const dt_call* call) {
-  if (!is_floating(call->out[0].dtype)) return 0;
-  return bytes_for(stream, convolution(call, pass));
+template <class Call>
+int64_t workspace_of(const dt_stream* stream, const Call& call) {
+  const Convolution c = describe(call);
+  return is_floating(c) ? bytes_for(stream, c) : 0;
 }
 
 }  // namespace
 
-void register_conv(dt_registry* registry) {
-  add(registry, "conv2d", kernel<Pass::kForward>, workspace<Pass::kForward>);
-  add(registry, "conv2d_backward_input", kernel<Pass::kBackwardInput>,
-      workspace<Pass::kBackwardInput>);
-  add(registry, "conv2d_backward_weight", kernel<Pass::kBackwardWeight>,
-      workspace<Pass::kBackwardWeight>);
+int32_t kernels::conv2d(const dt_stream* stream, const calls::Conv2d& call) {
+  return run_call(stream, call);
+}
+
+int64_t kernels::conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call) {
+  return workspace_of(stream, call);
+}
+
+int32_t kernels::conv2d_backward_input(const dt_stream* stream,
+                                       const calls::Conv2dBackwardInput& call) {
+  return run_call(stream, call);
+}
+
+int64_t kernels::conv2d_backward_input_workspace(const dt_stream* stream,
+                                                 const calls::Conv2dBackwardInput& call) {
+  return workspace_of(stream, call);
+}
+
+int32_t kernels::conv2d_backward_weight(const dt_stream* stream,
+                                        const calls::Conv2dBackwardWeight& call) {
+  return run_call(stream, call);
+}
+
+int64_t kernels::conv2d_backward_weight_workspace(const dt_stream* stream,
+                                                  const calls::Conv2dBackwardWeight& call) {
+  return workspace_of(stream, call);
 }
 
 }  // namespace dt::cuda

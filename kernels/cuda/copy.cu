@@ -6,6 +6,7 @@
 // on both sides.
 #include "kernels/cuda/copy.h"
 
+#include "kernels/calls/creation.gen.h"
 #include "kernels/cuda/pointwise_kernel.cuh"
 
 namespace dt::cuda {
@@ -29,16 +30,16 @@ int32_t bits_dtype(int32_t dtype) {
   return bytes == 1 ? DT_UINT8 : bytes == 4 ? DT_INT32 : DT_INT64;
 }
 
-int32_t move(const dt_stream* stream, const dt_call* call) {
-  const int32_t bits = bits_dtype(call->out[0].dtype);
+int32_t move(const dt_stream* stream, const dt_view& y, const dt_view& x) {
+  const int32_t bits = bits_dtype(y.dtype);
   const int32_t dtypes[2] = {bits, bits};
   switch (bits) {
     case DT_UINT8:
-      return run_pointwise(stream, call, pointwise_of<Identity, uint8_t>(), dtypes);
+      return run_pointwise(stream, &y, &x, pointwise_of<Identity, uint8_t>(), dtypes);
     case DT_INT32:
-      return run_pointwise(stream, call, pointwise_of<Identity, int32_t>(), dtypes);
+      return run_pointwise(stream, &y, &x, pointwise_of<Identity, int32_t>(), dtypes);
     default:
-      return run_pointwise(stream, call, pointwise_of<Identity, int64_t>(), dtypes);
+      return run_pointwise(stream, &y, &x, pointwise_of<Identity, int64_t>(), dtypes);
   }
 }
 
@@ -61,20 +62,16 @@ void set_bits(dt_view& x, int32_t dtype) {
   x.dtype = DT_INT64;
 }
 
-int32_t fill(const dt_stream* stream, const dt_call* call) {
-  dt_view x = call->in[0];
-  set_bits(x, call->out[0].dtype);
-  dt_call filling = *call;
-  filling.in = &x;
-  return move(stream, &filling);
+int32_t fill(const dt_stream* stream, const dt_view& y, dt_view number) {
+  set_bits(number, y.dtype);
+  return move(stream, y, number);
 }
 
 // Through double or int64, which hold every value of the narrower dtypes.
-int32_t convert(const dt_stream* stream, const dt_call* call) {
-  const int32_t from = call->in[0].dtype;
-  if (from == DT_FLOAT32 || from == DT_FLOAT64)
-    return run_pointwise(stream, call, pointwise_of<Identity, double>());
-  return run_pointwise(stream, call, pointwise_of<Identity, int64_t>());
+int32_t convert(const dt_stream* stream, const dt_view& y, const dt_view& x) {
+  if (x.dtype == DT_FLOAT32 || x.dtype == DT_FLOAT64)
+    return run_pointwise(stream, &y, &x, pointwise_of<Identity, double>());
+  return run_pointwise(stream, &y, &x, pointwise_of<Identity, int64_t>());
 }
 
 // ---- dense conversions
@@ -242,36 +239,25 @@ bool has_countable_tiles(const dt_view& y, int row) {
          numel(y) / (kWorthTiles * kWorthTiles) <= kMaxIndex32;
 }
 
-int32_t copy(const dt_stream* stream, const dt_call* call) {
-  const dt_view &x = call->in[0], &y = call->out[0];
+}  // namespace
+
+int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x) {
   if (numel(y) == 0) return DT_KERNEL_OK;
-  if (x.immediate) return fill(stream, call);
+  if (x.immediate) return fill(stream, y, x);
   const bool keeps_bits = x.dtype == y.dtype || (x.dtype == DT_BOOL && y.dtype == DT_UINT8);
   if (!keeps_bits) {
     if (is_dense_line(y) && is_dense_line(x)) return convert_dense(stream, y, x);
-    return convert(stream, call);
+    return convert(stream, y, x);
   }
   const int row = x.ndim == y.ndim ? transposed_dimension(y, x) : -1;
-  if (row < 0 || !has_countable_tiles(y, row)) return move(stream, call);
+  if (row < 0 || !has_countable_tiles(y, row)) return move(stream, y, x);
   return visit_width(y.dtype, [&](auto type) {
     return transpose<typename decltype(type)::type>(stream, y, x, row);
   });
 }
 
-}  // namespace
-
-int32_t copy_view(const dt_stream* stream, const dt_view& to, const dt_view& from) {
-  dt_view y = to, x = from;
-  dt_call call = {};
-  call.op = "copy";
-  call.n_out = call.n_in = 1;
-  call.out = &y;
-  call.in = &x;
-  return copy(stream, &call);
-}
-
-void register_copy(dt_registry* registry) {
-  add(registry, "copy", copy);
+int32_t kernels::copy(const dt_stream* stream, const calls::Copy& call) {
+  return copy_view(stream, call.y, call.x);
 }
 
 }  // namespace dt::cuda

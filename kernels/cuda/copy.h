@@ -5,8 +5,8 @@
 
 namespace dt::cuda {
 
-// to = from, for views of the same sizes. Fastest when the dimensions are in the order of `to`'s
-// memory and as few as they can be.
-int32_t copy_view(const dt_stream* stream, const dt_view& to, const dt_view& from);
+// y = x, for views of the same sizes. Fastest when the dimensions are in the order of y's memory
+// and as few as they can be.
+int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x);
 
 }  // namespace dt::cuda

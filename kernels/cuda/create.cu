@@ -1,7 +1,8 @@
 // Tensors from nothing: ranges; and the triangle of a matrix.
+#include "kernels/calls/creation.gen.h"
+#include "kernels/calls/indexing.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -60,30 +61,10 @@ int32_t fill_range(const dt_stream* stream, const dt_view& y, const Values& valu
                 dim3(kThreads), 0, y.data, y.dtype, stride, n, values);
 }
 
-int32_t arange(const dt_stream* stream, const dt_call* call) {
-  const dt_view& y = call->out[0];
-  if (y.dtype == DT_FLOAT32 || y.dtype == DT_FLOAT64)
-    return fill_range(stream, y, DoubleRange{call->floats[0], call->floats[1]});
-  return fill_range(stream, y, IntegerRange{call->ints[0], call->ints[1]});
-}
-
 // Steps in the arithmetic of the result.
 template <class T>
 Line<T> line(int64_t n, T start, T end) {
   return {start, end, n > 1 ? (end - start) / static_cast<T>(n - 1) : T(0), n};
-}
-
-int32_t linspace(const dt_stream* stream, const dt_call* call) {
-  const dt_view& y = call->out[0];
-  const int64_t n = numel(y);
-  const double start = call->floats[0], end = call->floats[1];
-  if (y.dtype == DT_FLOAT32) {
-    return fill_range(stream, y,
-                      line<float>(n, static_cast<float>(start), static_cast<float>(end)));
-  }
-  if (y.dtype == DT_FLOAT64) return fill_range(stream, y, line<double>(n, start, end));
-  // Integers are taken between integer ends.
-  return fill_range(stream, y, line<double>(n, __builtin_trunc(start), __builtin_trunc(end)));
 }
 
 // ---- triangle
@@ -114,8 +95,8 @@ __global__ void __launch_bounds__(kThreads) triangle_kernel(const __grid_constan
 }
 
 template <class T>
-int32_t triangle_typed(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0];
+int32_t triangle_typed(const dt_stream* stream, const calls::Triangle& call) {
+  const dt_view &y = call.y, &x = call.x;
   // Two more "operands" count rows and columns: their bases say where a piece starts, which moves
   // its diagonal.
   Axes<4> axes;
@@ -124,11 +105,11 @@ int32_t triangle_typed(const dt_stream* stream, const dt_call* call) {
                 {y.strides[d], x.strides[d], d == y.ndim - 2 ? 1 : 0, d == y.ndim - 1 ? 1 : 0});
   }
   Triangle kernel;
-  kernel.upper = call->ints[1] != 0;
+  kernel.upper = call.upper;
   return for_each_piece(axes, false, [&](const Axes<4>& piece) {
     kernel.y = static_cast<T*>(y.data) + piece.base[0];
     kernel.x = static_cast<const T*>(x.data) + piece.base[1];
-    kernel.diagonal = call->ints[0] + piece.base[2] - piece.base[3];
+    kernel.diagonal = call.diagonal + piece.base[2] - piece.base[3];
     kernel.count = static_cast<uint32_t>(piece.count());
     kernel.rows = static_cast<uint32_t>(piece.size[piece.n - 2]);
     kernel.columns = static_cast<uint32_t>(piece.size[piece.n - 1]);
@@ -141,19 +122,32 @@ int32_t triangle_typed(const dt_stream* stream, const dt_call* call) {
   });
 }
 
-int32_t triangle(const dt_stream* stream, const dt_call* call) {
-  if (numel(call->out[0]) == 0) return DT_KERNEL_OK;
-  return visit_width(call->out[0].dtype, [&](auto type) {
-    return triangle_typed<typename decltype(type)::type>(stream, call);
-  });
-}
-
 }  // namespace
 
-void register_create(dt_registry* registry) {
-  add(registry, "arange", arange);
-  add(registry, "linspace", linspace);
-  add(registry, "triangle", triangle);
+int32_t kernels::arange(const dt_stream* stream, const calls::Arange& call) {
+  if (call.y.dtype == DT_FLOAT32 || call.y.dtype == DT_FLOAT64)
+    return fill_range(stream, call.y, DoubleRange{call.start, call.step});
+  return fill_range(stream, call.y, IntegerRange{call.integer_start, call.integer_step});
+}
+
+int32_t kernels::linspace(const dt_stream* stream, const calls::Linspace& call) {
+  const dt_view& y = call.y;
+  const int64_t n = numel(y);
+  const double start = call.start, end = call.end;
+  if (y.dtype == DT_FLOAT32) {
+    return fill_range(stream, y,
+                      line<float>(n, static_cast<float>(start), static_cast<float>(end)));
+  }
+  if (y.dtype == DT_FLOAT64) return fill_range(stream, y, line<double>(n, start, end));
+  // Integers are taken between integer ends.
+  return fill_range(stream, y, line<double>(n, __builtin_trunc(start), __builtin_trunc(end)));
+}
+
+int32_t kernels::triangle(const dt_stream* stream, const calls::Triangle& call) {
+  if (numel(call.y) == 0) return DT_KERNEL_OK;
+  return visit_width(call.y.dtype, [&](auto type) {
+    return triangle_typed<typename decltype(type)::type>(stream, call);
+  });
 }
 
 }  // namespace dt::cuda

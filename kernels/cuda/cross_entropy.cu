@@ -6,10 +6,10 @@
 // Both kernels stream through a row once; a team of threads has a row.
 #include <algorithm>
 
+#include "kernels/calls/loss.gen.h"
 #include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/operands.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -29,16 +29,17 @@ struct Loss {
   T smoothing;
   Complaint complaint;
 
-  Loss(const dt_stream* stream, const dt_call* call, int x_at, int target_at)
-      : complaint(stream, call) {
-    x = static_cast<const T*>(call->in[x_at].data);
-    target = static_cast<const int64_t*>(call->in[target_at].data);
-    target_stride = call->in[target_at].strides[0];
-    weight = optional_input<T>(call, target_at + 1);
-    rows = call->in[x_at].sizes[0];
-    classes = call->in[x_at].sizes[1];
-    ignore_index = call->ints[0];
-    smoothing = static_cast<T>(call->floats[0]);
+  // Of either kernel's call.
+  template <class Call>
+  Loss(const dt_stream* stream, const Call& call) : complaint(stream, call) {
+    x = static_cast<const T*>(call.x.data);
+    target = static_cast<const int64_t*>(call.target.data);
+    target_stride = call.target.strides[0];
+    weight = optional_data<const T>(call.weight);
+    rows = call.x.sizes[0];
+    classes = call.x.sizes[1];
+    ignore_index = call.ignore_index;
+    smoothing = static_cast<T>(call.label_smoothing);
   }
 
   // The target of a row, or -1 if the row is ignored, as are those whose target is no class.
@@ -217,10 +218,10 @@ int64_t sum_blocks(int64_t rows) {
 }
 
 template <class T>
-int32_t reduce_losses(const dt_stream* stream, const dt_call* call, const Loss<T>& loss,
+int32_t reduce_losses(const dt_stream* stream, const calls::CrossEntropy& call, const Loss<T>& loss,
                       const T* losses, LossSums* partial) {
   const int64_t blocks = sum_blocks(loss.rows);
-  const Reduced<T> result = {static_cast<T*>(call->out[0].data), optional_output<T>(call, 2),
+  const Reduced<T> result = {static_cast<T*>(call.loss.data), optional_data<T>(call.divisor),
                              nullptr};
   Reduced<T> to = result;
   if (blocks > 1) to.partial = partial;
@@ -341,29 +342,23 @@ struct Scratch {
   LossSums* sums;
   T* losses;
 
-  Scratch(const dt_call* call, int64_t rows)
-      : sums(static_cast<LossSums*>(call->workspace)),
+  Scratch(void* workspace, int64_t rows)
+      : sums(static_cast<LossSums*>(workspace)),
         losses(reinterpret_cast<T*>(sums + sum_blocks(rows))) {}
 };
 
-int64_t cross_entropy_workspace(const dt_stream*, const dt_call* call) {
-  const int64_t rows = call->in[0].sizes[0];
-  if (call->ints[1] == 0) return 0;
-  return sum_blocks(rows) * static_cast<int64_t>(sizeof(LossSums)) +
-         rows * bytes_of(call->in[0].dtype);
-}
+}  // namespace
 
-int32_t cross_entropy(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->in[0].dtype, [&](auto type) {
+int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntropy& call) {
+  return visit_floating(call.x.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const Loss<T> loss(stream, call, 0, 1);
-    const dt_view &y = call->out[0], &lse = call->out[1];
-    const bool reduces = call->ints[1] != 0;
-    const Scratch<T> scratch(call, loss.rows);
-    T* const losses = reduces ? scratch.losses : static_cast<T*>(y.data);
-    const int64_t stride = reduces ? 1 : y.strides[0];
+    const Loss<T> loss(stream, call);
+    const dt_view &y = call.loss, &lse = call.lse;
+    const Scratch<T> scratch(call.workspace, loss.rows);
+    T* const losses = call.reduces ? scratch.losses : static_cast<T*>(y.data);
+    const int64_t stride = call.reduces ? 1 : y.strides[0];
     const bool are_whole =
-        rows_are_aligned<T>(loss.classes, call->in, 1) && is_aligned(loss.weight, kPacketBytes);
+        rows_are_aligned<T>(loss.classes, call.x) && is_aligned(loss.weight, kPacketBytes);
     const int32_t code = visit_team<T>(loss.classes, [&](auto team) {
       using Threads = decltype(team);
       return visit_row_layout<T, int64_t>(are_whole, [&](auto row) {
@@ -374,25 +369,32 @@ int32_t cross_entropy(const dt_stream* stream, const dt_call* call) {
                       stride, static_cast<T*>(lse.data), lse.strides[0], loss);
       });
     });
-    if (code != DT_KERNEL_OK || !reduces) return code;
+    if (code != DT_KERNEL_OK || !call.reduces) return code;
     return reduce_losses(stream, call, loss, static_cast<const T*>(losses), scratch.sums);
   });
 }
 
-int32_t cross_entropy_backward(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->in[1].dtype, [&](auto type) {
+int64_t kernels::cross_entropy_workspace(const dt_stream*, const calls::CrossEntropy& call) {
+  const int64_t rows = call.x.sizes[0];
+  if (!call.reduces) return 0;
+  return sum_blocks(rows) * static_cast<int64_t>(sizeof(LossSums)) + rows * bytes_of(call.x.dtype);
+}
+
+int32_t kernels::cross_entropy_backward(const dt_stream* stream,
+                                        const calls::CrossEntropyBackward& call) {
+  return visit_floating(call.x.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const Loss<T> loss(stream, call, 1, 3);
-    const dt_view &g = call->in[0], &lse = call->in[2];
+    const Loss<T> loss(stream, call);
+    const dt_view &g = call.g, &lse = call.lse;
     RowScalars<T> scalars = {g.immediate ? nullptr : static_cast<const T*>(g.data),
                              static_cast<const T*>(lse.data),
                              g.strides[0],
                              lse.strides[0],
-                             optional_input<T>(call, 5),
+                             optional_data<const T>(call.divisor),
                              nullptr,
                              g.immediate ? static_cast<T>(g.number.f) : T(0)};
     if (loss.weight && loss.smoothing != T(0)) {
-      T* total = static_cast<T*>(call->workspace);
+      T* total = static_cast<T*>(call.workspace);
       const int32_t code =
           launch(stream, sum_weights<T>, 1, kSumThreads, 0, total, loss.weight, loss.classes);
       if (code != DT_KERNEL_OK) return code;
@@ -401,21 +403,15 @@ int32_t cross_entropy_backward(const dt_stream* stream, const dt_call* call) {
     return visit_team<T>(loss.classes, [&](auto team) {
       using Threads = decltype(team);
       return launch(stream, cross_entropy_backward_rows<T, Threads>, row_grid<Threads>(loss.rows),
-                    Threads::block, 0, static_cast<T*>(call->out[0].data), loss, scalars);
+                    Threads::block, 0, static_cast<T*>(call.gx.data), loss, scalars);
     });
   });
 }
 
 // The sum of the weights.
-int64_t cross_entropy_backward_workspace(const dt_stream*, const dt_call*) {
+int64_t kernels::cross_entropy_backward_workspace(const dt_stream*,
+                                                  const calls::CrossEntropyBackward&) {
   return sizeof(double);
-}
-
-}  // namespace
-
-void register_cross_entropy(dt_registry* registry) {
-  add(registry, "cross_entropy", cross_entropy, cross_entropy_workspace);
-  add(registry, "cross_entropy_backward", cross_entropy_backward, cross_entropy_backward_workspace);
 }
 
 }  // namespace dt::cuda

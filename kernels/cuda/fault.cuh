@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "kernels/abi.h"
+#include "kernels/calls/call.h"
 
 namespace dt::cuda {
 
@@ -29,8 +29,8 @@ struct Complaint {
   ErrorWord* word;
   unsigned long long op;
 
-  Complaint(const dt_stream* stream, const dt_call* call)
-      : word(error_word(stream->device)), op(reinterpret_cast<unsigned long long>(call->op)) {}
+  Complaint(const dt_stream* stream, const calls::Call& call)
+      : word(error_word(stream->device)), op(reinterpret_cast<unsigned long long>(call.op)) {}
 
 #ifdef __CUDACC__
   // Whether the index is in [0, size). If not, this complains; only the first complaint is kept.

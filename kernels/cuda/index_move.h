@@ -6,7 +6,7 @@
 namespace dt::cuda {
 
 // plain = indexed, element by element (index_read.cu).
-int32_t read_indexed(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+int32_t read_indexed(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                      const dt_view& plain, const dt_view& indexed);
 
 // How a write treats what it finds. Among positions that meet in one element the last assignment in
@@ -18,10 +18,11 @@ struct WriteMode {
 };
 
 // Leaves the complaint of a plan that chooses from nothing (index_read.cu).
-int32_t complain_of_nothing(const dt_stream* stream, const dt_call* call, const IndexPlan& plan);
+int32_t complain_of_nothing(const dt_stream* stream, const calls::Call& call,
+                            const IndexPlan& plan);
 
 // indexed = plain, or +=. `plain` may be immediate (index_write.cu).
-int32_t write_indexed(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+int32_t write_indexed(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                       const dt_view& plain, const dt_view& indexed, WriteMode mode);
 int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
                                 const dt_view& plain, const dt_view& indexed, WriteMode mode);

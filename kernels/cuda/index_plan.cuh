@@ -147,25 +147,25 @@ inline void simplify(IndexPlan* plan) {
   prepare(plan);
 }
 
-// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y). `indices`
-// are the index operands, `dims` their pairs of size and stride.
-inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const dt_view* indices,
-                            int n_indices, const int64_t* dims) {
+// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y), with the
+// sizes and strides of the indexed dimensions.
+inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const calls::Views& index,
+                            const int64_t* size, const int64_t* stride) {
   IndexPlan plan;
   plan.wraps = true;
   plan.ndim = plain.ndim;
-  plan.selectors = n_indices;
+  plan.selectors = static_cast<int>(index.n);
   for (int d = 0; d < plain.ndim; ++d) {
     plan.sizes[d] = plain.sizes[d];
     plan.plain[d] = plain.strides[d];
     plan.indexed[d] = indexed.strides[d];
   }
-  for (int k = 0; k < n_indices; ++k) {
+  for (int k = 0; k < plan.selectors; ++k) {
     Selector& s = plan.selector[k];
-    s.data = static_cast<const int64_t*>(indices[k].data);
-    s.size = dims[2 * k];
-    s.step = dims[2 * k + 1];
-    for (int d = 0; d < plain.ndim; ++d) s.strides[d] = indices[k].strides[d];
+    s.data = static_cast<const int64_t*>(index[k].data);
+    s.size = size[k];
+    s.step = stride[k];
+    for (int d = 0; d < plain.ndim; ++d) s.strides[d] = index[k].strides[d];
   }
   simplify(&plan);
   return plan;

@@ -37,7 +37,7 @@ __global__ void complain(const int64_t* index, Complaint complaint) {
 }
 
 template <class T>
-int32_t read(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, void* plain,
+int32_t read(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan, void* plain,
              const void* indexed) {
   const Complaint complaint(stream, call);
   return visit_plan(plan, [&](auto selectors, auto index) {
@@ -52,7 +52,8 @@ int32_t read(const dt_stream* stream, const dt_call* call, const IndexPlan& plan
 
 }  // namespace
 
-int32_t complain_of_nothing(const dt_stream* stream, const dt_call* call, const IndexPlan& plan) {
+int32_t complain_of_nothing(const dt_stream* stream, const calls::Call& call,
+                            const IndexPlan& plan) {
   for (int k = 0; k < plan.selectors; ++k) {
     if (plan.selector[k].size == 0)
       return launch(stream, complain, 1, 1, 0, plan.selector[k].data, Complaint(stream, call));
@@ -60,7 +61,7 @@ int32_t complain_of_nothing(const dt_stream* stream, const dt_call* call, const 
   return DT_KERNEL_OK;
 }
 
-int32_t read_indexed(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+int32_t read_indexed(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                      const dt_view& plain, const dt_view& indexed) {
   if (plan.count() == 0) return DT_KERNEL_OK;
   if (chooses_from_nothing(plan)) return complain_of_nothing(stream, call, plan);

@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(kBlock) write_elements(T* y, Values<T> values,
 }
 
 template <class T, class Op>
-int32_t write_directly(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
-                       const Values<T>& values, const Op& op) {
+int32_t write_directly(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
+                       T* y, const Values<T>& values, const Op& op) {
   const Complaint complaint(stream, call);
   return visit_plan(plan, [&](auto selectors, auto index) {
     using Index = decltype(index);
@@ -250,7 +250,7 @@ bool has_few_positions(const SplitPlan& split) {
   return split.is_small() && are_few_pairs(split.positions.count());
 }
 
-int32_t sort_few_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
+int32_t sort_few_positions(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
                            Scratch* scratch, SortedPositions<uint32_t>* sorted) {
   const FewBuffers buffers(scratch, split);
   const auto count = static_cast<uint32_t>(split.positions.count());
@@ -266,7 +266,7 @@ int32_t sort_few_positions(const dt_stream* stream, const dt_call* call, const S
 }
 
 template <class Word>
-int32_t sort_positions(const dt_stream* stream, const dt_call* call, const SplitPlan& split,
+int32_t sort_positions(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
                        Scratch* scratch, SortedPositions<Word>* sorted) {
   if constexpr (sizeof(Word) == sizeof(uint32_t)) {
     if (has_few_positions(split)) return sort_few_positions(stream, call, split, scratch, sorted);
@@ -361,13 +361,13 @@ int32_t visit_word(const SplitPlan& split, const F& f) {
 // ---- the two modes
 
 template <class T>
-int32_t assign(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
+int32_t assign(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan, T* y,
                const Values<T>& values, bool is_direct) {
   if (is_direct) return write_directly(stream, call, plan, y, values, Assign());
   const SplitPlan split = split_plan(plan);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
-    Scratch memory(call->workspace);
+    Scratch memory(call.workspace);
     SortedPositions<Word> sorted;
     const int32_t code = sort_positions(stream, call, split, &memory, &sorted);
     return code != DT_KERNEL_OK ? code : write_sorted(stream, split, y, values, sorted);
@@ -392,7 +392,7 @@ bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_
 
 // `clear_bytes`: the bytes of y if it is made zero first, else 0.
 template <class T, class Op>
-int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan& plan, T* y,
+int32_t accumulate(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan, T* y,
                    const Values<T>& values, const Op& op, int64_t clear_bytes) {
   if (plan.is_injective()) {
     const int32_t code = clear(stream, y, clear_bytes);
@@ -402,7 +402,7 @@ int32_t accumulate(const dt_stream* stream, const dt_call* call, const IndexPlan
   const SplitPlan split = split_plan(plan);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
-    Scratch memory(call->workspace);
+    Scratch memory(call.workspace);
     SortedPositions<Word> sorted;
     if (const int32_t code = sort_positions(stream, call, split, &memory, &sorted)) return code;
     bool packets = false;
@@ -465,7 +465,7 @@ bool is_direct(const IndexPlan& plan, WriteMode mode) {
   return plan.is_injective() || (!mode.accumulate && is_constant(plan));
 }
 
-int32_t assign_any(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+int32_t assign_any(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                    const dt_view& plain, const dt_view& indexed, bool direct) {
   using Wide = Packet<uint32_t, 4>;
   IndexPlan wide = plan;
@@ -484,14 +484,14 @@ int32_t assign_any(const dt_stream* stream, const dt_call* call, const IndexPlan
 }
 
 template <class T>
-int32_t accumulate_as(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+int32_t accumulate_as(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                       const dt_view& plain, const dt_view& indexed, T alpha, int64_t clear_bytes) {
   return accumulate(stream, call, plan, static_cast<T*>(indexed.data), values_of<T>(plain, indexed),
                     Sum<T>{alpha}, clear_bytes);
 }
 
 // Integers wrap around: their arithmetic is unsigned.
-int32_t accumulate_any(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+int32_t accumulate_any(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                        const dt_view& plain, const dt_view& indexed, WriteMode mode) {
   const bool is_floating = indexed.dtype == DT_FLOAT32 || indexed.dtype == DT_FLOAT64;
   const auto whole = static_cast<uint64_t>(static_cast<int64_t>(is_floating ? 0 : mode.alpha));
@@ -527,7 +527,7 @@ IndexPlan with_constant(IndexPlan plan) {
 
 }  // namespace
 
-int32_t write_indexed(const dt_stream* stream, const dt_call* call, const IndexPlan& plan,
+int32_t write_indexed(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                       const dt_view& plain, const dt_view& indexed, WriteMode mode) {
   const int64_t bytes = numel(indexed) * bytes_of(indexed.dtype);
   if (plan.count() == 0) return clear(stream, indexed.data, mode.from_zero ? bytes : 0);

@@ -3,9 +3,9 @@
 // A team of threads keeps a row in registers, so that memory is read once; rows that are too long
 // for that are read twice. Blocks stay and walk the rows: they keep what the rows share in shared
 // memory, and ask for the next row before they work on this one.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/operands.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/shared.cuh"
 #include "kernels/cuda/types.cuh"
@@ -229,20 +229,19 @@ int32_t launch_forward_rows(const dt_stream* stream, const Forward<T>& f) {
 }
 
 template <class T>
-int32_t forward(const dt_stream* stream, const dt_call* call) {
-  const dt_view& x = call->in[0];
+int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
+  const dt_view& x = call.x;
   Forward<T> f;
-  f.y = static_cast<T*>(call->out[0].data);
-  f.mean = static_cast<T*>(call->out[1].data);
-  f.rstd = static_cast<T*>(call->out[2].data);
+  f.y = static_cast<T*>(call.y.data);
+  f.mean = static_cast<T*>(call.mean.data);
+  f.rstd = static_cast<T*>(call.rstd.data);
   f.x = static_cast<const T*>(x.data);
-  f.weight = optional_input<T>(call, 1);
-  f.bias = optional_input<T>(call, 2);
+  f.weight = optional_data<const T>(call.weight);
+  f.bias = optional_data<const T>(call.bias);
   f.rows = x.sizes[0];
   f.n = x.sizes[1];
-  f.eps = static_cast<T>(call->floats[0]);
-  const dt_view views[2] = {call->out[0], x};
-  const bool are_aligned = rows_are_aligned<T>(f.n, views, 2);
+  f.eps = static_cast<T>(call.eps);
+  const bool are_aligned = rows_are_aligned<T>(f.n, call.y, x);
   const bool are_whole =
       are_aligned && is_aligned(f.weight, kPacketBytes) && is_aligned(f.bias, kPacketBytes);
   return visit_row_shape<kMostPackets<T>, kMostPackets<T>>(
@@ -255,16 +254,12 @@ int32_t forward(const dt_stream* stream, const dt_call* call) {
       [&] { return launch_forward_long_rows(stream, f); });
 }
 
-int32_t layer_norm(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->in[0].dtype, [&](auto type) {
-    return forward<typename decltype(type)::type>(stream, call);
-  });
-}
-
 }  // namespace
 
-void register_layer_norm(dt_registry* registry) {
-  add(registry, "layer_norm", layer_norm);
+int32_t kernels::layer_norm(const dt_stream* stream, const calls::LayerNorm& call) {
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return forward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 }  // namespace dt::cuda

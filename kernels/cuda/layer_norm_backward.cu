@@ -2,9 +2,9 @@
 //
 // Rows are kept and walked as in layer_norm.cu. The gradients of weight and bias are sums over
 // rows: each block adds up its rows in shared memory, and a second kernel adds up the blocks.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/operands.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/shared.cuh"
 #include "kernels/cuda/types.cuh"
@@ -258,10 +258,10 @@ int64_t count_parts(const dt_stream* stream, int64_t rows, int threads, int rows
 }
 
 template <class T>
-int64_t backward_packets(const dt_call* call, bool* are_aligned) {
-  const int64_t n = call->in[1].sizes[1];
-  *are_aligned = rows_are_aligned<T>(n, call->in, 2) &&
-                 (!wants(call, 0) || is_aligned(call->out[0].data, kPacketBytes));
+int64_t backward_packets(const calls::LayerNormBackward& call, bool* are_aligned) {
+  const int64_t n = call.x.sizes[1];
+  *are_aligned = rows_are_aligned<T>(n, call.g, call.x) &&
+                 (!call.gx || is_aligned(call.gx->data, kPacketBytes));
   return divide_up(n, kPacketWidth<T>);
 }
 
@@ -272,8 +272,8 @@ int64_t column_parts(int64_t rows) {
 
 // How many parts a backward call has.
 template <class T>
-int64_t backward_parts(const dt_stream* stream, const dt_call* call) {
-  const int64_t rows = call->in[1].sizes[0];
+int64_t backward_parts(const dt_stream* stream, const calls::LayerNormBackward& call) {
+  const int64_t rows = call.x.sizes[0];
   bool are_aligned;
   int64_t parts = 0;
   visit_row_shape<kMostPackets, kMostPackets>(
@@ -315,51 +315,49 @@ int32_t launch_backward_long_rows(const dt_stream* stream, const Backward<T>& b)
 }
 
 template <class T>
-int32_t backward(const dt_stream* stream, const dt_call* call) {
-  const bool needs_parts = wants(call, 1) || wants(call, 2);
+int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) {
+  const bool needs_parts = call.gweight || call.gbias;
   Backward<T> b;
-  b.gx = optional_output<T>(call, 0);
-  b.g = static_cast<const T*>(call->in[0].data);
-  b.x = static_cast<const T*>(call->in[1].data);
-  b.mean = static_cast<const T*>(call->in[2].data);
-  b.rstd = static_cast<const T*>(call->in[3].data);
-  b.weight = optional_input<T>(call, 4);
-  b.parts = needs_parts ? static_cast<T*>(call->workspace) : nullptr;
-  b.rows = call->in[1].sizes[0];
-  b.n = call->in[1].sizes[1];
+  b.gx = optional_data<T>(call.gx);
+  b.g = static_cast<const T*>(call.g.data);
+  b.x = static_cast<const T*>(call.x.data);
+  b.mean = static_cast<const T*>(call.mean.data);
+  b.rstd = static_cast<const T*>(call.rstd.data);
+  b.weight = optional_data<const T>(call.weight);
+  b.parts = needs_parts ? static_cast<T*>(call.workspace) : nullptr;
+  b.rows = call.x.sizes[0];
+  b.n = call.x.sizes[1];
   const int32_t code = visit_row_shape<kMostPackets, kMostPackets>(
       backward_packets<T>(call, &b.are_aligned),
       [&](auto shape) { return launch_backward_rows<T, decltype(shape)>(stream, b); },
       [&] { return launch_backward_long_rows<T>(stream, b); });
   if (code != DT_KERNEL_OK || !needs_parts) return code;
   return launch(stream, layer_norm_add_parts<T>, static_cast<unsigned>(divide_up(b.n, 32)),
-                dim3(32, kColumnThreads), 0, optional_output<T>(call, 1),
-                optional_output<T>(call, 2), static_cast<const T*>(b.parts),
+                dim3(32, kColumnThreads), 0, optional_data<T>(call.gweight),
+                optional_data<T>(call.gbias), static_cast<const T*>(b.parts),
                 backward_parts<T>(stream, call), b.n);
-}
-
-int32_t layer_norm_backward(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->in[1].dtype, [&](auto type) {
-    return backward<typename decltype(type)::type>(stream, call);
-  });
-}
-
-int64_t layer_norm_backward_workspace(const dt_stream* stream, const dt_call* call) {
-  if (!wants(call, 1) && !wants(call, 2)) return 0;
-  int64_t bytes = 0;
-  visit_floating(call->in[1].dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    const int64_t sums = 2 * call->in[1].sizes[1] * backward_parts<T>(stream, call);
-    bytes = sums * static_cast<int64_t>(sizeof(T));
-    return 0;
-  });
-  return bytes;
 }
 
 }  // namespace
 
-void register_layer_norm_backward(dt_registry* registry) {
-  add(registry, "layer_norm_backward", layer_norm_backward, layer_norm_backward_workspace);
+int32_t kernels::layer_norm_backward(const dt_stream* stream,
+                                     const calls::LayerNormBackward& call) {
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return backward<typename decltype(type)::type>(stream, call);
+  });
+}
+
+int64_t kernels::layer_norm_backward_workspace(const dt_stream* stream,
+                                               const calls::LayerNormBackward& call) {
+  if (!call.gweight && !call.gbias) return 0;
+  int64_t bytes = 0;
+  visit_floating(call.x.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const int64_t sums = 2 * call.x.sizes[1] * backward_parts<T>(stream, call);
+    bytes = sums * static_cast<int64_t>(sizeof(T));
+    return 0;
+  });
+  return bytes;
 }
 
 }  // namespace dt::cuda

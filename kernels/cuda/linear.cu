@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "kernels/activation.gen.h"
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/operands.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -152,19 +151,19 @@ void cut(Product<T>* p, int rows, int height) {
 }
 
 template <class T>
-Product<T> input_gradient(const dt_call* call) {
-  const dt_view &g = call->in[0], &w = call->in[2], &y = call->in[3], &gx = call->out[0];
+Product<T> input_gradient(const calls::LinearBackward& call) {
   Product<T> p = {};
   p.slices = 1;
-  if (!wants(call, 0)) return p;
+  if (!call.gx) return p;
+  const dt_view &g = call.g, &w = *call.weight, &gx = *call.gx;
   p.a = static_cast<const T*>(g.data), p.b = static_cast<const T*>(w.data);
   p.y = static_cast<T*>(gx.data);
   p.rows = static_cast<int>(g.sizes[0]), p.depth = static_cast<int>(g.sizes[1]);
   p.columns = static_cast<int>(w.sizes[1]);
   p.a_row = g.strides[0], p.a_step = g.strides[1];
-  if (y.dtype != 0) {
-    p.result = static_cast<const T*>(y.data);
-    p.result_row = y.strides[0], p.result_step = y.strides[1];
+  if (call.y) {
+    p.result = static_cast<const T*>(call.y->data);
+    p.result_row = call.y->strides[0], p.result_step = call.y->strides[1];
   }
   p.b_step = w.strides[0], p.b_column = w.strides[1];
   p.y_row = gx.strides[0], p.y_column = gx.strides[1];
@@ -173,32 +172,32 @@ Product<T> input_gradient(const dt_call* call) {
 }
 
 template <class T>
-Product<T> parameter_gradients(const dt_call* call) {
-  const dt_view &g = call->in[0], &x = call->in[1], &y = call->in[3], &gw = call->out[1];
+Product<T> parameter_gradients(const calls::LinearBackward& call) {
+  const dt_view& g = call.g;
   Product<T> p = {};
   p.a = static_cast<const T*>(g.data);
   p.rows = static_cast<int>(g.sizes[1]), p.depth = static_cast<int>(g.sizes[0]);
   p.a_row = g.strides[1], p.a_step = g.strides[0];
-  if (y.dtype != 0) {
-    p.result = static_cast<const T*>(y.data);
-    p.result_row = y.strides[1], p.result_step = y.strides[0];
+  if (call.y) {
+    p.result = static_cast<const T*>(call.y->data);
+    p.result_row = call.y->strides[1], p.result_step = call.y->strides[0];
   }
-  if (wants(call, 1)) {
+  if (call.gweight) {
+    const dt_view &x = *call.x, &gw = *call.gweight;
     p.b = static_cast<const T*>(x.data), p.y = static_cast<T*>(gw.data);
     p.columns = static_cast<int>(x.sizes[1]);
     p.b_step = x.strides[0], p.b_column = x.strides[1];
     p.y_row = gw.strides[0], p.y_column = gw.strides[1];
   }
-  if (wants(call, 2))
-    p.sums = static_cast<T*>(call->out[2].data), p.sums_stride = call->out[2].strides[0];
+  if (call.gbias)
+    p.sums = static_cast<T*>(call.gbias->data), p.sums_stride = call.gbias->strides[0];
   p.slices = slices_for(p);
   return p;
 }
 
 template <class T>
-int32_t run(const dt_stream* stream, const dt_call* call) {
-  Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)},
-                          static_cast<int>(call->ints[0])};
+int32_t run(const dt_stream* stream, const calls::LinearBackward& call) {
+  Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)}, call.activation};
   const int height = std::max(products.of[0].slices, products.of[1].slices);
   const bool activated = products.activation != DT_ACTIVATE_NONE;
   for (Product<T>& p : products.of) cut(&p, activated ? kSums<true> : kSums<false>, height);
@@ -207,22 +206,18 @@ int32_t run(const dt_stream* stream, const dt_call* call) {
                 dim3(kColumns, static_cast<unsigned>(height)), 0, products);
 }
 
-int32_t linear_backward(const dt_stream* stream, const dt_call* call) {
-  const dt_view &g = call->in[0], &x = call->in[1], &w = call->in[2];
+}  // namespace
+
+int32_t kernels::linear_backward(const dt_stream* stream, const calls::LinearBackward& call) {
+  const dt_view& g = call.g;
   const int64_t rows = g.sizes[0], outputs = g.sizes[1];
-  const bool activated = call->ints[0] != DT_ACTIVATE_NONE;
-  if (wants(call, 0) && !is_small(rows, w.sizes[1], outputs, activated))
+  const bool activated = call.activation != DT_ACTIVATE_NONE;
+  if (call.gx && !is_small(rows, call.weight->sizes[1], outputs, activated))
     return DT_KERNEL_UNSUPPORTED;
-  if (!is_small(outputs, wants(call, 1) ? x.sizes[1] + 1 : 1, rows, activated))
+  if (!is_small(outputs, call.gweight ? call.x->sizes[1] + 1 : 1, rows, activated))
     return DT_KERNEL_UNSUPPORTED;
   return visit_floating(
       g.dtype, [&](auto type) { return run<typename decltype(type)::type>(stream, call); });
-}
-
-}  // namespace
-
-void register_linear(dt_registry* registry) {
-  add(registry, "linear_backward", linear_backward);
 }
 
 }  // namespace dt::cuda

@@ -1,10 +1,10 @@
 // Losses that are reduced while they are computed.
 #include <algorithm>
 
+#include "kernels/calls/loss.gen.h"
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/reduce_block.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -106,14 +106,14 @@ int64_t blocks_for(int64_t n) {
 }
 
 template <class T>
-int32_t run(const dt_stream* stream, const dt_call* call) {
-  const T *x = static_cast<const T*>(call->in[0].data),
-          *target = static_cast<const T*>(call->in[1].data);
-  const int64_t n = call->in[0].sizes[0], blocks = blocks_for(n);
-  Target<T> to = {static_cast<T*>(call->out[0].data), nullptr, call->floats[0]};
+int32_t run(const dt_stream* stream, const calls::SquaredErrorSum& call) {
+  const T *x = static_cast<const T*>(call.x.data),
+          *target = static_cast<const T*>(call.target.data);
+  const int64_t n = call.x.sizes[0], blocks = blocks_for(n);
+  Target<T> to = {static_cast<T*>(call.y.data), nullptr, call.divisor};
   const Target<T> result = to;
-  if (blocks > 1) to.partial = static_cast<double*>(call->workspace);
-  const Slope<T> slope = {optional_output<T>(call, 1), static_cast<T>(2 / call->floats[0])};
+  if (blocks > 1) to.partial = static_cast<double*>(call.workspace);
+  const Slope<T> slope = {optional_data<T>(call.slope), static_cast<T>(2 / call.divisor)};
   const bool aligned = is_aligned(x, kPacketBytes) && is_aligned(target, kPacketBytes) &&
                        is_aligned(slope.data, kPacketBytes);
   const auto kernel = aligned ? squared_error_sums<T, kPacketWidth<T>> : squared_error_sums<T, 1>;
@@ -124,21 +124,16 @@ int32_t run(const dt_stream* stream, const dt_call* call) {
                 static_cast<int>(blocks), result);
 }
 
-int32_t squared_error_sum(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->out[0].dtype, [&](auto type) {
-    return run<typename decltype(type)::type>(stream, call);
-  });
-}
-
-int64_t squared_error_sum_workspace(const dt_stream*, const dt_call* call) {
-  const int64_t blocks = blocks_for(call->in[0].sizes[0]);
-  return blocks > 1 ? blocks * static_cast<int64_t>(sizeof(double)) : 0;
-}
-
 }  // namespace
 
-void register_loss(dt_registry* registry) {
-  add(registry, "squared_error_sum", squared_error_sum, squared_error_sum_workspace);
+int32_t kernels::squared_error_sum(const dt_stream* stream, const calls::SquaredErrorSum& call) {
+  return visit_floating(
+      call.y.dtype, [&](auto type) { return run<typename decltype(type)::type>(stream, call); });
+}
+
+int64_t kernels::squared_error_sum_workspace(const dt_stream*, const calls::SquaredErrorSum& call) {
+  const int64_t blocks = blocks_for(call.x.sizes[0]);
+  return blocks > 1 ? blocks * static_cast<int64_t>(sizeof(double)) : 0;
 }
 
 }  // namespace dt::cuda

@@ -1,12 +1,12 @@
 // Matrix products: own kernels for small, thin and deep ones, cuBLASLt for the rest, and an own
 // tiled kernel where cuBLASLt is missing or cannot express the operands.
 #include "kernels/activation.gen.h"
+#include "kernels/calls/linalg.gen.h"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/product_math.cuh"
 #include "kernels/cuda/product_tile.cuh"
 #include "kernels/cuda/reduce_block.cuh"
-#include "kernels/cuda/register.h"
 
 namespace dt::cuda {
 namespace {
@@ -44,15 +44,15 @@ Matrix addend(const dt_view& v) {
   return {v.data, stride(0), stride(1), stride(2)};
 }
 
-Product product(const dt_call* call) {
-  const dt_view &y = call->out[0], &a = call->in[0], &b = call->in[1];
+Product product(const calls::Matmul& call) {
+  const dt_view &y = call.y, &a = call.a, &b = call.b;
   Product p = {};
   p.dtype = y.dtype;
   p.batch = y.sizes[0], p.m = y.sizes[1], p.n = y.sizes[2], p.k = a.sizes[2];
-  p.alpha = call->floats[0], p.beta = call->floats[1];
+  p.alpha = call.alpha, p.beta = call.beta;
   p.a = matrix(a), p.b = matrix(b), p.y = matrix(y);
-  if (call->n_in > 2 && call->in[2].dtype != 0 && p.beta != 0) p.c = addend(call->in[2]);
-  p.activation = static_cast<int>(call->ints[0]);
+  if (call.c && p.beta != 0) p.c = addend(*call.c);
+  p.activation = call.activation;
   fold_batch(&p);
   return p;
 }
@@ -537,26 +537,6 @@ int32_t multiply_integer(const dt_stream* stream, const Product& p) {
   return run_tiled_as<Math, SmallTile>(stream, p, nullptr, false);
 }
 
-int32_t matmul(const dt_stream* stream, const dt_call* call) {
-  const Product p = product(call);
-  switch (p.dtype) {
-    case DT_FLOAT32:
-      return multiply<float>(stream, p, call->workspace);
-    case DT_FLOAT64:
-      return multiply<double>(stream, p, call->workspace);
-    case DT_INT64:
-      return multiply_integer<WrappingMath<uint64_t>>(stream, p);
-    case DT_INT32:
-      return multiply_integer<WrappingMath<uint32_t>>(stream, p);
-    case DT_UINT8:
-      return multiply_integer<WrappingMath<uint8_t>>(stream, p);
-    case DT_BOOL:
-      return multiply_integer<LogicalMath>(stream, p);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
-}
-
 template <class T>
 int64_t workspace_of(const dt_stream* stream, const Product& p) {
   switch (way_of(p)) {
@@ -571,17 +551,33 @@ int64_t workspace_of(const dt_stream* stream, const Product& p) {
   }
 }
 
-int64_t matmul_workspace(const dt_stream* stream, const dt_call* call) {
+}  // namespace
+
+int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
+  const Product p = product(call);
+  switch (p.dtype) {
+    case DT_FLOAT32:
+      return multiply<float>(stream, p, call.workspace);
+    case DT_FLOAT64:
+      return multiply<double>(stream, p, call.workspace);
+    case DT_INT64:
+      return multiply_integer<WrappingMath<uint64_t>>(stream, p);
+    case DT_INT32:
+      return multiply_integer<WrappingMath<uint32_t>>(stream, p);
+    case DT_UINT8:
+      return multiply_integer<WrappingMath<uint8_t>>(stream, p);
+    case DT_BOOL:
+      return multiply_integer<LogicalMath>(stream, p);
+    default:
+      return DT_KERNEL_UNSUPPORTED;
+  }
+}
+
+int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
   const Product p = product(call);
   if (p.dtype == DT_FLOAT32) return workspace_of<float>(stream, p);
   if (p.dtype == DT_FLOAT64) return workspace_of<double>(stream, p);
   return 0;
-}
-
-}  // namespace
-
-void register_matmul(dt_registry* registry) {
-  add(registry, "matmul", matmul, matmul_workspace);
 }
 
 }  // namespace dt::cuda

@@ -2,9 +2,9 @@
 //
 // The elements are cut into chunks that are counted at the same time; sums over the counts say
 // where each chunk's coordinates go.
+#include "kernels/calls/indexing.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -134,17 +134,17 @@ struct Chunks {
   }
 };
 
+// `y`: where the coordinates go, or their number.
 template <class Index>
-NonzeroCall<Index> make_call(const dt_call* call, const Chunks& c) {
-  const dt_view& x = call->in[0];
+NonzeroCall<Index> make_call(const dt_view& x, const dt_view& y, void* counts, const Chunks& c) {
   NonzeroCall<Index> kernel;
   kernel.x = x.data;
   kernel.x_dtype = x.dtype;
   kernel.ndim = x.ndim;
   kernel.n = c.n;
   kernel.per_chunk = c.per_chunk;
-  kernel.counts = static_cast<int64_t*>(call->workspace);
-  kernel.y = static_cast<int64_t*>(call->out[0].data);
+  kernel.counts = static_cast<int64_t*>(counts);
+  kernel.y = static_cast<int64_t*>(y.data);
   Axes<1> axes;
   for (int d = 0; d < x.ndim; ++d) {
     kernel.sizes[d] = static_cast<Index>(x.sizes[d]);
@@ -156,10 +156,10 @@ NonzeroCall<Index> make_call(const dt_call* call, const Chunks& c) {
   return kernel;
 }
 
-template <class Body>
-int32_t with_index(const dt_call* call, const Chunks& c, const Body& body) {
-  if (c.n <= kMaxIndex32) return body(make_call<uint32_t>(call, c));
-  return body(make_call<uint64_t>(call, c));
+template <class Call, class Body>
+int32_t with_index(const Call& call, const dt_view& y, const Chunks& c, const Body& body) {
+  if (c.n <= kMaxIndex32) return body(make_call<uint32_t>(call.x, y, call.workspace, c));
+  return body(make_call<uint64_t>(call.x, y, call.workspace, c));
 }
 
 template <class Index>
@@ -169,19 +169,29 @@ int32_t launch_counting(const dt_stream* stream, const NonzeroCall<Index>& kerne
                 0, kernel);
 }
 
-int32_t nonzero_count(const dt_stream* stream, const dt_call* call) {
-  const Chunks c(call->in[0]);
-  return with_index(call, c, [&](const auto& kernel) {
+int64_t counts_bytes(const dt_view& x) {
+  return Chunks(x).chunks * static_cast<int64_t>(sizeof(int64_t));
+}
+
+}  // namespace
+
+int32_t kernels::nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call) {
+  const Chunks c(call.x);
+  return with_index(call, call.count, c, [&](const auto& kernel) {
     if (const int32_t code = launch_counting(stream, kernel, c)) return code;
     return launch(stream, add_counts, dim3(1), dim3(kThreads), 0, kernel.y, kernel.counts,
                   static_cast<int32_t>(c.chunks));
   });
 }
 
-int32_t nonzero(const dt_stream* stream, const dt_call* call) {
-  const Chunks c(call->in[0]);
-  if (call->in[0].ndim == 0 || numel(call->out[0]) == 0) return DT_KERNEL_OK;
-  return with_index(call, c, [&](const auto& kernel) {
+int64_t kernels::nonzero_count_workspace(const dt_stream*, const calls::NonzeroCount& call) {
+  return counts_bytes(call.x);
+}
+
+int32_t kernels::nonzero(const dt_stream* stream, const calls::Nonzero& call) {
+  const Chunks c(call.x);
+  if (call.x.ndim == 0 || numel(call.y) == 0) return DT_KERNEL_OK;
+  return with_index(call, call.y, c, [&](const auto& kernel) {
     using Index = std::remove_reference_t<decltype(kernel.offsets.sizes[0])>;
     if (const int32_t code = launch_counting(stream, kernel, c)) return code;
     if (const int32_t code = launch(stream, sum_counts, dim3(1), dim3(kMaxChunks), 0, kernel.counts,
@@ -192,15 +202,8 @@ int32_t nonzero(const dt_stream* stream, const dt_call* call) {
   });
 }
 
-int64_t counts_workspace(const dt_stream*, const dt_call* call) {
-  return Chunks(call->in[0]).chunks * static_cast<int64_t>(sizeof(int64_t));
-}
-
-}  // namespace
-
-void register_nonzero(dt_registry* registry) {
-  add(registry, "nonzero_count", nonzero_count, counts_workspace);
-  add(registry, "nonzero", nonzero, counts_workspace);
+int64_t kernels::nonzero_workspace(const dt_stream*, const calls::Nonzero& call) {
+  return counts_bytes(call.x);
 }
 
 }  // namespace dt::cuda

@@ -5,10 +5,11 @@
 // device, so that a captured graph goes on counting and follows a schedule.
 #include <cstddef>
 
+#include "kernels/calls/optim.gen.h"
+#include "kernels/calls/optimizers.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 #include "kernels/optimizers.gen.h"
 
@@ -196,9 +197,13 @@ int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, int32_t 
   return flush();
 }
 
-bool all_floating(const dt_view* views, int64_t k) {
-  for (int64_t i = 0; i < k; ++i) {
-    if (views[i].dtype != DT_FLOAT32 && views[i].dtype != DT_FLOAT64) return false;
+bool is_floating(const dt_view& view) {
+  return view.dtype == DT_FLOAT32 || view.dtype == DT_FLOAT64;
+}
+
+bool all_floating(const calls::Views& views) {
+  for (const dt_view& view : views) {
+    if (!is_floating(view)) return false;
   }
   return true;
 }
@@ -301,29 +306,27 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-// The operands of a call.
+// The numbers of the parameters, which follow the lists of state that there are.
 template <class Optimizer>
-struct Operands {
-  int64_t k;
-  const dt_view *param, *states, *grad;
-
-  Operands(const dt_call* call, unsigned present) {
-    const int lists = 1 + optim::lists_before(present, Optimizer::kLists);
-    k = call->n_out / (lists + Optimizer::kStates);
-    param = call->out;
-    states = param + lists * k;
-    grad = call->in;
-  }
-  void states_of(int64_t i, float** out) const {
+class States {
+ public:
+  States(const calls::Optimizer& call, unsigned present)
+      : k_(call.k),
+        first_(call.param + (1 + optim::lists_before(present, Optimizer::kLists)) * k_) {}
+  void of(int64_t parameter, float** out) const {
     for (int s = 0; s < Optimizer::kStates; ++s)
-      out[s] = static_cast<float*>(states[s * k + i].data);
+      out[s] = static_cast<float*>(first_[s * k_ + parameter].data);
   }
+
+ private:
+  int64_t k_;
+  const dt_view* first_;
 };
 
 // Prepares the tensors that are shared out between blocks, and counts the steps of empty ones.
 template <class Optimizer>
-int32_t prepare_shared(const dt_stream* stream, const Operands<Optimizer>& operands,
-                       const Step<Optimizer>& step) {
+int32_t prepare_shared(const dt_stream* stream, const calls::Optimizer& call,
+                       const States<Optimizer>& states, const Step<Optimizer>& step) {
   Shared<Optimizer> shared;
   const auto flush = [&]() -> int32_t {
     if (shared.count == 0) return DT_KERNEL_OK;
@@ -332,8 +335,8 @@ int32_t prepare_shared(const dt_stream* stream, const Operands<Optimizer>& opera
     shared.count = 0;
     return code;
   };
-  for (int64_t i = 0; i < operands.k; ++i) {
-    const dt_view& param = operands.param[i];
+  for (int64_t i = 0; i < call.k; ++i) {
+    const dt_view& param = call.param[i];
     const int64_t n = numel(param);
     const bool alone = param.dtype == DT_FLOAT32 ? is_alone<float>(n) : is_alone<double>(n);
     if (alone && n > 0) continue;
@@ -341,70 +344,67 @@ int32_t prepare_shared(const dt_stream* stream, const Operands<Optimizer>& opera
       if (const int32_t code = flush()) return code;
     }
     shared.index[shared.count] = static_cast<int32_t>(i);
-    operands.states_of(i, shared.states[shared.count++]);
+    states.of(i, shared.states[shared.count++]);
   }
   return flush();
 }
 
 template <class T, class Optimizer, unsigned kPresent>
-int32_t step_tensors(const dt_stream* stream, const Operands<Optimizer>& operands, int32_t dtype,
+int32_t step_tensors(const dt_stream* stream, const calls::Optimizer& call, int32_t dtype,
                      const Step<Optimizer>& step) {
   constexpr int kLists = kListsOf<Optimizer, kPresent>;
   static_assert(sizeof(StepPack<Optimizer, kLists>) + sizeof(step) <= 4096 &&
                     sizeof(Shared<Optimizer>) + sizeof(step) <= 4096,
                 "kernel parameters are limited to 4 KiB");
+  const States<Optimizer> states(call, kPresent);
   const dt_view* lists[kLists];
-  for (int l = 0; l < kLists - 1; ++l) lists[l] = operands.param + l * operands.k;
-  lists[kLists - 1] = operands.grad;
-  return for_each_pack<T, kLists>(lists, operands.k, dtype, [&](const Pack<kLists>& pack) {
-    StepPack<Optimizer, kLists> call = {pack, {}};
-    for (int i = 0; i < pack.count; ++i) operands.states_of(pack.index[i], call.states[i]);
+  for (int l = 0; l < kLists - 1; ++l) lists[l] = call.param + l * call.k;
+  lists[kLists - 1] = call.grad.data;
+  return for_each_pack<T, kLists>(lists, call.k, dtype, [&](const Pack<kLists>& pack) {
+    StepPack<Optimizer, kLists> tensors = {pack, {}};
+    for (int i = 0; i < pack.count; ++i) states.of(pack.index[i], tensors.states[i]);
     return launch(stream, step_kernel<T, Optimizer, kPresent>, dim3(pack.blocks), dim3(kThreads), 0,
-                  call, step);
+                  tensors, step);
   });
 }
 
 // Finds the instance for the lists that there are.
 template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
-int32_t step_present(const dt_stream* stream, const Operands<Optimizer>& operands, unsigned present,
+int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsigned present,
                      const Step<Optimizer>& step) {
   if (kPresent == present) {
     return for_both_types([&](auto type, int32_t dtype) {
       using T = typename decltype(type)::type;
-      return step_tensors<T, Optimizer, kPresent>(stream, operands, dtype, step);
+      return step_tensors<T, Optimizer, kPresent>(stream, call, dtype, step);
     });
   }
   if constexpr (kPresent != Optimizer::kAlways) {
     constexpr unsigned kOptional = kPresent & ~Optimizer::kAlways;
     constexpr unsigned kNext = ((kOptional - 1) & ~Optimizer::kAlways) | Optimizer::kAlways;
-    return step_present<Optimizer, kNext>(stream, operands, present, step);
+    return step_present<Optimizer, kNext>(stream, call, present, step);
   }
   return DT_KERNEL_UNSUPPORTED;
 }
 
 template <class Optimizer>
-int32_t step(const dt_stream* stream, const dt_call* call) {
-  if (!all_floating(call->in, call->n_in)) return DT_KERNEL_UNSUPPORTED;
-  const typename Optimizer::Settings settings(call);
+int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
+  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  if (call.k == 0) return DT_KERNEL_OK;
+  const typename Optimizer::Settings settings(call, 0);  // Step has the learning rate
   const unsigned present = Optimizer::present(settings);
-  const Operands<Optimizer> operands(call, present);
-  if (operands.k == 0) return DT_KERNEL_OK;
-  // The learning rate is the attribute, or a last input.
-  const DeviceNumber lr = call->n_in > operands.k ? device_number(call->in[operands.k])
-                                                  : DeviceNumber{nullptr, DT_FLOAT64, settings.lr};
-  const Step<Optimizer> step = {settings, lr,
-                                static_cast<typename Optimizer::Numbers*>(call->workspace)};
+  const Step<Optimizer> step = {settings, device_number(call.lr),
+                                static_cast<typename Optimizer::Numbers*>(call.workspace)};
   if constexpr (Optimizer::kStates > 0) {
-    if (const int32_t code = prepare_shared(stream, operands, step)) return code;
+    const States<Optimizer> states(call, present);
+    if (const int32_t code = prepare_shared(stream, call, states, step)) return code;
   }
-  return step_present<Optimizer>(stream, operands, present, step);
+  return step_present<Optimizer>(stream, call, present, step);
 }
 
 template <class Optimizer>
-int64_t step_bytes(const dt_stream*, const dt_call* call) {
+int64_t step_bytes(const calls::Optimizer& call) {
   if (Optimizer::kStates == 0) return 0;
-  const Operands<Optimizer> operands(call, Optimizer::present(typename Optimizer::Settings(call)));
-  return operands.k * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
+  return call.k * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
 }
 
 // ---- scaling, as gradient clipping needs it
@@ -420,25 +420,27 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-int32_t scale_by(const dt_stream* stream, const dt_call* call) {
-  const int64_t k = call->n_out;
-  if (!all_floating(call->out, k) || !all_floating(call->in, 1)) return DT_KERNEL_UNSUPPORTED;
-  const DeviceNumber factor = device_number(call->in[0]);
+}  // namespace
+
+#define DT_ROW(Name, name)                                                            \
+  int32_t kernels::name(const dt_stream* stream, const calls::Optimizer& call) {      \
+    return step<optim::Name>(stream, call);                                           \
+  }                                                                                   \
+  int64_t kernels::name##_workspace(const dt_stream*, const calls::Optimizer& call) { \
+    return step_bytes<optim::Name>(call);                                             \
+  }
+DT_OPTIMIZERS(DT_ROW)
+#undef DT_ROW
+
+int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
+  if (!all_floating(call.x) || !is_floating(call.factor)) return DT_KERNEL_UNSUPPORTED;
+  const DeviceNumber factor = device_number(call.factor);
   return for_both_types([&](auto type, int32_t dtype) {
     using T = typename decltype(type)::type;
-    return for_each_pack<T, 1>({call->out}, k, dtype, [&](const Pack<1>& pack) {
+    return for_each_pack<T, 1>({call.x.data}, call.k, dtype, [&](const Pack<1>& pack) {
       return launch(stream, scale_kernel<T>, dim3(pack.blocks), dim3(kThreads), 0, pack, factor);
     });
   });
-}
-
-}  // namespace
-
-void register_optim(dt_registry* registry) {
-#define DT_ROW(Name, name) add(registry, #name, step<optim::Name>, step_bytes<optim::Name>);
-  DT_OPTIMIZERS(DT_ROW)
-#undef DT_ROW
-  add(registry, "scale_by", scale_by);
 }
 
 }  // namespace dt::cuda

@@ -3,7 +3,6 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/cuda/register.h"
 
 namespace dt::cuda {
 namespace {
@@ -17,11 +16,11 @@ struct Operands {
   int n;
   int n_out;
 
-  Operands(const dt_call* call, const Pointwise& op, const int32_t* dtypes)
+  Operands(const dt_view* out, const dt_view* in, const Pointwise& op, const int32_t* dtypes)
       : n(op.n_out + op.n_in), n_out(op.n_out) {
     for (int k = 0; k < n; ++k) {
       const bool is_out = k < n_out;
-      view[k] = is_out ? &call->out[k] : &call->in[k - n_out];
+      view[k] = is_out ? &out[k] : &in[k - n_out];
       dtype[k] = dtypes ? dtypes[k] : view[k]->dtype;
       const bool is_truth = is_out ? op.bool_out : op.bool_in >> (k - n_out) & 1;
       own_dtype[k] = is_truth ? DT_BOOL : op.dtype;
@@ -83,18 +82,18 @@ bool is_floating(int32_t dtype) {
   return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
 }
 
-// What does not depend on the piece.
-void set_numbers(PointwiseCall& kernel, const dt_call* call, const Pointwise& op,
-                 const Operands& operands) {
-  for (int i = 0; i < call->n_floats && i < kMaxParameters; ++i) {
-    kernel.parameters[i] =
-        number_as(op.dtype, is_floating(op.dtype), call->floats[i], call->ints[i + 1]);
+void set_parameters(PointwiseCall& kernel, const calls::Pointwise& call, const Pointwise& op) {
+  for (int i = 0; i < call.n_numbers; ++i) {
+    kernel.parameters[i] = number_as(op.dtype, is_floating(op.dtype), call.floats[i], call.ints[i]);
   }
-  for (int i = 0; i < op.n_in; ++i) {
-    const dt_view& x = call->in[i];
+}
+
+void set_numbers(PointwiseCall& kernel, const Operands& operands) {
+  for (int k = operands.n_out; k < operands.n; ++k) {
+    const dt_view& x = *operands.view[k];
     if (!x.immediate) continue;
-    kernel.number[i] =
-        number_as(operands.own_dtype[op.n_out + i], is_floating(x.dtype), x.number.f, x.number.i);
+    kernel.number[k - operands.n_out] =
+        number_as(operands.own_dtype[k], is_floating(x.dtype), x.number.f, x.number.i);
   }
 }
 
@@ -160,24 +159,28 @@ int32_t launch_piece(const dt_stream* stream, PointwiseCall& kernel, const Point
                 kernel);
 }
 
-}  // namespace
-
-int32_t run_pointwise(const dt_stream* stream, const dt_call* call, const Pointwise& op,
-                      const int32_t* dtypes) {
-  const Operands operands(call, op, dtypes);
+int32_t run(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
+            const Operands& operands) {
   const PointwiseAxes axes = axes_of(operands);
   if (numel(operands.shape()) == 0) return DT_KERNEL_OK;
-  PointwiseCall kernel;
-  set_numbers(kernel, call, op, operands);
+  set_numbers(kernel, operands);
   return for_each_piece(axes, true, [&](const PointwiseAxes& piece) {
     return launch_piece(stream, kernel, op, operands, piece);
   });
 }
 
-void register_pointwise(dt_registry* registry) {
-  register_pointwise_0(registry);
-  register_pointwise_1(registry);
-  register_pointwise_2(registry);
+}  // namespace
+
+int32_t run_pointwise(const dt_stream* stream, const calls::Pointwise& call, const Pointwise& op) {
+  PointwiseCall kernel;
+  set_parameters(kernel, call, op);
+  return run(stream, kernel, op, Operands(call.out, call.in, op, nullptr));
+}
+
+int32_t run_pointwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
+                      const Pointwise& op, const int32_t* dtypes) {
+  PointwiseCall kernel;
+  return run(stream, kernel, op, Operands(out, in, op, dtypes));
 }
 
 }  // namespace dt::cuda

@@ -3,13 +3,14 @@
 // pointwise_kernel.cuh.
 #pragma once
 
+#include "kernels/calls/pointwise.h"
 #include "kernels/cuda/offsets.cuh"
 
 namespace dt::cuda {
 
 constexpr int kMaxPointwiseIn = 4, kMaxPointwiseOut = 3;
 constexpr int kMaxPointwise = kMaxPointwiseIn + kMaxPointwiseOut;
-constexpr int kMaxParameters = 8;
+constexpr int kMaxParameters = calls::PointwiseNumbers::kMax;
 constexpr int kPointwiseThreads = 256;
 
 // A number in the arithmetic type of a kernel.
@@ -48,14 +49,11 @@ struct Pointwise {
   PointwiseKernel* general;  // any dtypes and strides
 };
 
-// Runs a call; see kernels.toml on elementwise calls. `dtypes`, if given, are read in place of
-// those of the views (outputs, then inputs): a copy moves floats as integers.
-int32_t run_pointwise(const dt_stream* stream, const dt_call* call, const Pointwise& op,
-                      const int32_t* dtypes = nullptr);
-
-// The elementwise kernels are compiled in shares.
-void register_pointwise_0(dt_registry* registry);
-void register_pointwise_1(dt_registry* registry);
-void register_pointwise_2(dt_registry* registry);
+// Runs a call; see kernels/calls/pointwise.h.
+int32_t run_pointwise(const dt_stream* stream, const calls::Pointwise& call, const Pointwise& op);
+// The same for an op without attributes. `dtypes`, if given, are read in place of those of the
+// views (outputs, then inputs): a copy moves floats as integers.
+int32_t run_pointwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
+                      const Pointwise& op, const int32_t* dtypes = nullptr);
 
 }  // namespace dt::cuda

@@ -3,8 +3,6 @@
 
 namespace dt::cuda {
 
-void register_pointwise_0(dt_registry* registry) {
-  add_share<0>(registry);
-}
+DT_POINTWISE_SHARE_0(DT_POINTWISE_KERNEL)
 
 }  // namespace dt::cuda

@@ -3,8 +3,6 @@
 
 namespace dt::cuda {
 
-void register_pointwise_1(dt_registry* registry) {
-  add_share<1>(registry);
-}
+DT_POINTWISE_SHARE_1(DT_POINTWISE_KERNEL)
 
 }  // namespace dt::cuda

@@ -3,8 +3,6 @@
 
 namespace dt::cuda {
 
-void register_pointwise_2(dt_registry* registry) {
-  add_share<2>(registry);
-}
+DT_POINTWISE_SHARE_2(DT_POINTWISE_KERNEL)
 
 }  // namespace dt::cuda

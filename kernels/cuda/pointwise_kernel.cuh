@@ -5,10 +5,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/calls/pointwise.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/pointwise.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 #include "kernels/functors.gen.h"
 
@@ -301,37 +301,24 @@ Pointwise pointwise_of() {
 enum TypeClass { FLOAT, INT, NUM };
 
 template <class F, int kClass>
-int32_t pointwise(const dt_stream* stream, const dt_call* call) {
-  const int64_t compute = call->ints[0];
+int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
   if constexpr (kClass != INT) {
-    if (compute == DT_FLOAT32) return run_pointwise(stream, call, pointwise_of<F, float>());
-    if (compute == DT_FLOAT64) return run_pointwise(stream, call, pointwise_of<F, double>());
+    if (call.compute == DT_FLOAT32) return run_pointwise(stream, call, pointwise_of<F, float>());
+    if (call.compute == DT_FLOAT64) return run_pointwise(stream, call, pointwise_of<F, double>());
   }
   if constexpr (kClass != FLOAT) {
-    if (compute == DT_INT32) return run_pointwise(stream, call, pointwise_of<F, int32_t>());
-    if (compute == DT_INT64) return run_pointwise(stream, call, pointwise_of<F, int64_t>());
+    if (call.compute == DT_INT32) return run_pointwise(stream, call, pointwise_of<F, int32_t>());
+    if (call.compute == DT_INT64) return run_pointwise(stream, call, pointwise_of<F, int64_t>());
   }
   return DT_KERNEL_UNSUPPORTED;
 }
 
-constexpr int kPointwiseShares = 3;
-
-template <class F, int kClass, bool kHere>
-void add_if(dt_registry* registry, const char* op) {
-  if constexpr (kHere) {
-    add(registry, op, pointwise<F, kClass>);
-  } else {
-    (void)registry, (void)op;
-  }
-}
-
-template <int kShare>
-void add_share(dt_registry* registry) {
-#define DT_ADD(name, type_class, row) \
-  add_if<fn::name, type_class, row % kPointwiseShares == kShare>(registry, #name);
-  DT_POINTWISE_ROWS(DT_ADD)
-#undef DT_ADD
-}
-
 }  // namespace
+
+// The kernels are many: several files compile a share each, so that builds run in parallel.
+#define DT_POINTWISE_KERNEL(name, type_class)                                    \
+  int32_t kernels::name(const dt_stream* stream, const calls::Pointwise& call) { \
+    return pointwise<fn::name, type_class>(stream, call);                        \
+  }
+
 }  // namespace dt::cuda

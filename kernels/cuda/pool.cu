@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/pool_window.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -210,11 +210,13 @@ __global__ void __launch_bounds__(kBlock)
 struct Geometry {
   Extent rows, cols;
 
-  // `i`: kernel, stride, padding and dilation, each for rows and columns; or as many without
-  // dilation.
-  Geometry(const dt_view& x, const dt_view& y, const int64_t* i, bool dilates)
-      : rows{x.sizes[2], y.sizes[2], i[0], i[2], i[4], dilates ? i[6] : 1},
-        cols{x.sizes[3], y.sizes[3], i[1], i[3], i[5], dilates ? i[7] : 1} {}
+  // Of a call that leads from x to y.
+  template <class Call>
+  Geometry(const Call& call, const dt_view& x, const dt_view& y, const int64_t (&dilation)[2])
+      : rows{x.sizes[2],     y.sizes[2],      call.kernel_size[0],
+             call.stride[0], call.padding[0], dilation[0]},
+        cols{x.sizes[3],     y.sizes[3],      call.kernel_size[1],
+             call.stride[1], call.padding[1], dilation[1]} {}
 
   template <class Int>
   Pool<Int> pool() const {
@@ -230,9 +232,9 @@ struct Geometry {
   int64_t overlap() const { return rows.overlap() == cols.overlap() ? rows.overlap() : 0; }
 };
 
-template <class Int>
-Average<Int> make_average(const Geometry& geometry, const int64_t* i) {
-  return {geometry.pool<Int>(), i[6] != 0, i[7]};
+template <class Int, class Call>
+Average<Int> make_average(const Geometry& geometry, const Call& call) {
+  return {geometry.pool<Int>(), call.count_include_pad, call.divisor_override};
 }
 
 // f(packet width, the most cells of a side if it is kFirst or kSecond, else 0, kind of integer).
@@ -302,9 +304,9 @@ unsigned blocks_for(Index threads) {
 }
 
 template <class T>
-int32_t run_max_pool(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &indices = call->out[1], &x = call->in[0];
-  const Geometry geometry(x, y, call->ints, true);
+int32_t run_max_pool(const dt_stream* stream, const calls::MaxPool2d& call) {
+  const dt_view &y = call.y, &indices = call.indices, &x = call.x;
+  const Geometry geometry(call, x, y, call.dilation);
   const bool small = is_small(x) && is_small(y) && is_small(indices) && geometry.is_small();
   if (const int outputs = small ? outputs_at_once(geometry, x, y, indices) : 0) {
     const PixelOrder<int32_t> order = group_order(stream, y, outputs);
@@ -324,9 +326,9 @@ int32_t run_max_pool(const dt_stream* stream, const dt_call* call) {
 }
 
 template <class T>
-int32_t run_max_pool_backward(const dt_stream* stream, const dt_call* call) {
-  const dt_view &gx = call->out[0], &g = call->in[0], &indices = call->in[1];
-  const Geometry geometry(gx, g, call->ints, true);
+int32_t run_max_pool_backward(const dt_stream* stream, const calls::MaxPool2dBackward& call) {
+  const dt_view &gx = call.gx, &g = call.g, &indices = call.indices;
+  const Geometry geometry(call, gx, g, call.dilation);
   const bool small = is_small(gx) && is_small(g) && is_small(indices) && geometry.is_small();
   const int outputs = small ? outputs_at_once(geometry, gx, g, indices) : 0;
   if (outputs && 2 * geometry.rows.out == geometry.rows.in) {
@@ -348,9 +350,9 @@ int32_t run_max_pool_backward(const dt_stream* stream, const dt_call* call) {
 }
 
 template <class T>
-int32_t run_avg_pool(const dt_stream* stream, const dt_call* call) {
-  const dt_view &y = call->out[0], &x = call->in[0];
-  const Geometry geometry(x, y, call->ints, false);
+int32_t run_avg_pool(const dt_stream* stream, const calls::AvgPool2d& call) {
+  const dt_view &y = call.y, &x = call.x;
+  const Geometry geometry(call, x, y, {1, 1});
   const bool small = is_small(x) && is_small(y) && geometry.is_small();
   const bool packets = have_channel_packets<T>(x, y);
   return visit<T, 2, 3>(small, packets, geometry.taps(), [&](auto width, auto taps, auto integer) {
@@ -358,15 +360,15 @@ int32_t run_avg_pool(const dt_stream* stream, const dt_call* call) {
     constexpr int kWidth = decltype(width)::value, kTaps = decltype(taps)::value;
     const PixelOrder<Int> order = order_of<Int>(stream, y, kWidth);
     return launch(stream, avg_pool<T, kWidth, kTaps, Int>, blocks_for(order.count), kBlock, 0,
-                  Images<T, Int>(y), Images<const T, Int>(x),
-                  make_average<Int>(geometry, call->ints), order);
+                  Images<T, Int>(y), Images<const T, Int>(x), make_average<Int>(geometry, call),
+                  order);
   });
 }
 
 template <class T>
-int32_t run_avg_pool_backward(const dt_stream* stream, const dt_call* call) {
-  const dt_view &gx = call->out[0], &g = call->in[0];
-  const Geometry geometry(gx, g, call->ints, false);
+int32_t run_avg_pool_backward(const dt_stream* stream, const calls::AvgPool2dBackward& call) {
+  const dt_view &gx = call.gx, &g = call.g;
+  const Geometry geometry(call, gx, g, {1, 1});
   const bool small = is_small(gx) && is_small(g) && geometry.is_small();
   const bool packets = have_channel_packets<T>(gx, g);
   return visit<T, 1, 2>(
@@ -376,41 +378,36 @@ int32_t run_avg_pool_backward(const dt_stream* stream, const dt_call* call) {
         const PixelOrder<Int> order = order_of<Int>(stream, gx, kWidth);
         return launch(stream, avg_pool_backward<T, kWidth, kOverlap, Int>, blocks_for(order.count),
                       kBlock, 0, Images<T, Int>(gx), Images<const T, Int>(g),
-                      make_average<Int>(geometry, call->ints), order);
+                      make_average<Int>(geometry, call), order);
       });
-}
-
-int32_t max_pool2d(const dt_stream* stream, const dt_call* call) {
-  return visit_number(call->out[0].dtype, [&](auto type) {
-    return run_max_pool<typename decltype(type)::type>(stream, call);
-  });
-}
-
-int32_t max_pool2d_backward(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->out[0].dtype, [&](auto type) {
-    return run_max_pool_backward<typename decltype(type)::type>(stream, call);
-  });
-}
-
-int32_t avg_pool2d(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->out[0].dtype, [&](auto type) {
-    return run_avg_pool<typename decltype(type)::type>(stream, call);
-  });
-}
-
-int32_t avg_pool2d_backward(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->out[0].dtype, [&](auto type) {
-    return run_avg_pool_backward<typename decltype(type)::type>(stream, call);
-  });
 }
 
 }  // namespace
 
-void register_pool(dt_registry* registry) {
-  add(registry, "max_pool2d", max_pool2d);
-  add(registry, "max_pool2d_backward", max_pool2d_backward);
-  add(registry, "avg_pool2d", avg_pool2d);
-  add(registry, "avg_pool2d_backward", avg_pool2d_backward);
+int32_t kernels::max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call) {
+  return visit_number(call.y.dtype, [&](auto type) {
+    return run_max_pool<typename decltype(type)::type>(stream, call);
+  });
+}
+
+int32_t kernels::max_pool2d_backward(const dt_stream* stream,
+                                     const calls::MaxPool2dBackward& call) {
+  return visit_floating(call.gx.dtype, [&](auto type) {
+    return run_max_pool_backward<typename decltype(type)::type>(stream, call);
+  });
+}
+
+int32_t kernels::avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call) {
+  return visit_floating(call.y.dtype, [&](auto type) {
+    return run_avg_pool<typename decltype(type)::type>(stream, call);
+  });
+}
+
+int32_t kernels::avg_pool2d_backward(const dt_stream* stream,
+                                     const calls::AvgPool2dBackward& call) {
+  return visit_floating(call.gx.dtype, [&](auto type) {
+    return run_avg_pool_backward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 }  // namespace dt::cuda

@@ -1,10 +1,11 @@
-// Random ops: see philox.h for the numbers, and kernels.toml for which element gets which. A thread
+// Random ops: see philox.h for the numbers, and random.toml for which element gets which. A thread
 // makes the elements of one Philox block: four of 32 random bits, or two of 64.
 #include <type_traits>
 
+#include "kernels/calls/nn.gen.h"
+#include "kernels/calls/random.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 #include "kernels/philox.h"
 
@@ -139,9 +140,8 @@ struct State {
   const uint64_t* values;
   uint64_t advance;
 
-  State(const dt_call* call, const dt_view& state)
-      : values(static_cast<const uint64_t*>(state.data)),
-        advance(static_cast<uint64_t>(call->ints[0])) {}
+  State(const dt_view& state, int64_t advance)
+      : values(static_cast<const uint64_t*>(state.data)), advance(static_cast<uint64_t>(advance)) {}
 
   __device__ __forceinline__ philox::Block block(int64_t index) const {
     return philox::block(values[1] + advance + static_cast<uint64_t>(index), 0, values[0]);
@@ -170,72 +170,59 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class Maker>
-int32_t draw(const dt_stream* stream, const dt_call* call, const dt_view& state, bool same_dtype,
-             const Maker& maker) {
-  const dt_view& y = call->out[0];
+template <class Call, class Maker>
+int32_t draw(const dt_stream* stream, const Call& call, bool same_dtype, const Maker& maker) {
+  const dt_view& y = call.y;
   constexpr int kValues = kPerBlock<typename Maker::Bits>;
   const int64_t n = numel(y), blocks = divide_up(divide_up(n, kValues), kThreads);
   const bool packed =
       same_dtype && is_aligned(y.data, alignof(Packet<typename Maker::Value, kValues>));
   return launch(stream, random_kernel<Maker>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
-                0, y.data, y.dtype, packed, n, State(call, state), maker);
-}
-
-// ---- the ops
-
-int32_t uniform(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->out[0].dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    const Uniform<T> maker = {static_cast<T>(call->floats[0]),
-                              static_cast<T>(call->floats[1] - call->floats[0])};
-    return draw(stream, call, call->in[0], true, maker);
-  });
-}
-
-int32_t normal(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->out[0].dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    const Normal<T> maker = {static_cast<T>(call->floats[0]), static_cast<T>(call->floats[1])};
-    return draw(stream, call, call->in[0], true, maker);
-  });
-}
-
-int32_t randint(const dt_stream* stream, const dt_call* call) {
-  const uint64_t low = static_cast<uint64_t>(call->ints[1]);
-  const Integers maker = {low, static_cast<uint64_t>(call->ints[2]) - low};
-  return draw(stream, call, call->in[0], call->out[0].dtype == DT_INT64, maker);
-}
-
-int32_t random_keys(const dt_stream* stream, const dt_call* call) {
-  return draw(stream, call, call->in[0], call->out[0].dtype == DT_INT64, Keys());
-}
-
-int32_t bernoulli(const dt_stream* stream, const dt_call* call) {
-  const bool bytes = call->out[0].dtype == DT_BOOL || call->out[0].dtype == DT_UINT8;
-  return draw(stream, call, call->in[0], bytes, Bernoulli{threshold(call->floats[0])});
-}
-
-int32_t dropout(const dt_stream* stream, const dt_call* call) {
-  return visit_floating(call->out[0].dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    const double p = call->floats[0];
-    const void* x = call->in[0].data;
-    const Dropout<T> maker = {static_cast<const T*>(x), is_aligned(x, alignof(Packet<T, 4>)),
-                              static_cast<T>(p < 1 ? 1 / (1 - p) : 0), threshold(p)};
-    return draw(stream, call, call->in[1], true, maker);
-  });
+                0, y.data, y.dtype, packed, n, State(call.state, call.advance), maker);
 }
 
 }  // namespace
 
-void register_random(dt_registry* registry) {
-  add(registry, "uniform", uniform);
-  add(registry, "normal", normal);
-  add(registry, "dropout", dropout);
-  add(registry, "randint", randint);
-  add(registry, "random_keys", random_keys);
-  add(registry, "bernoulli", bernoulli);
+int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
+  return visit_floating(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Uniform<T> maker = {static_cast<T>(call.low), static_cast<T>(call.high - call.low)};
+    return draw(stream, call, true, maker);
+  });
+}
+
+int32_t kernels::normal(const dt_stream* stream, const calls::Normal& call) {
+  return visit_floating(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Normal<T> maker = {static_cast<T>(call.mean), static_cast<T>(call.std)};
+    return draw(stream, call, true, maker);
+  });
+}
+
+int32_t kernels::randint(const dt_stream* stream, const calls::Randint& call) {
+  const uint64_t low = static_cast<uint64_t>(call.low);
+  const Integers maker = {low, static_cast<uint64_t>(call.high) - low};
+  return draw(stream, call, call.y.dtype == DT_INT64, maker);
+}
+
+int32_t kernels::random_keys(const dt_stream* stream, const calls::RandomKeys& call) {
+  return draw(stream, call, call.y.dtype == DT_INT64, Keys());
+}
+
+int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call) {
+  const bool bytes = call.y.dtype == DT_BOOL || call.y.dtype == DT_UINT8;
+  return draw(stream, call, bytes, Bernoulli{threshold(call.p)});
+}
+
+int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
+  return visit_floating(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const double p = call.p;
+    const void* x = call.x.data;
+    const Dropout<T> maker = {static_cast<const T*>(x), is_aligned(x, alignof(Packet<T, 4>)),
+                              static_cast<T>(p < 1 ? 1 / (1 - p) : 0), threshold(p)};
+    return draw(stream, call, true, maker);
+  });
 }
 
 }  // namespace dt::cuda

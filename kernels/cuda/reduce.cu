@@ -1,8 +1,9 @@
 // Reductions to values: sum, mean, prod, amax, amin, any, all, var and norm.
+#include "kernels/calls/planned.h"
+#include "kernels/calls/reduce.gen.h"
 #include "kernels/cuda/fold.cuh"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/reduce_engine.cuh"
-#include "kernels/cuda/register.h"
 
 namespace dt::cuda {
 namespace {
@@ -130,108 +131,113 @@ struct Deviations {
 
 // ---- the ops
 
+template <class Call>
+ReduceOperands operands_of(const Call& call) {
+  return {call.x, call.y, nullptr, call.workspace};
+}
+
 // For an operation on numbers. Integers are signed or, for sums that wrap around, unsigned; a
 // narrow result is what is left of a wide one.
 template <template <class> class Combine, class Integer>
-int32_t reduce_numbers(const dt_stream* stream, const dt_call* call, Finish finish,
+int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, Finish finish,
                        int64_t* bytes) {
-  const int32_t dtype = call->in[0].dtype;
-  switch (call->ints[0]) {
+  const ReduceOperands on = operands_of(call);
+  const int32_t dtype = call.x.dtype;
+  switch (call.compute) {
     case DT_FLOAT32:
-      return reduce_from<float>(stream, call, FoldOp<Combine<float>, Same<float>>{{}, finish},
+      return reduce_from<float>(stream, on, FoldOp<Combine<float>, Same<float>>{{}, finish},
                                 dtype == DT_FLOAT32, bytes);
     case DT_FLOAT64:
-      return reduce_from<double>(stream, call, FoldOp<Combine<double>, Same<double>>{{}, finish},
+      return reduce_from<double>(stream, on, FoldOp<Combine<double>, Same<double>>{{}, finish},
                                  dtype == DT_FLOAT64, bytes);
     default:
-      return reduce_from<int64_t>(stream, call, FoldOp<Combine<Integer>, Same<Integer>>{{}, finish},
+      return reduce_from<int64_t>(stream, on, FoldOp<Combine<Integer>, Same<Integer>>{{}, finish},
                                   dtype == DT_INT64, bytes);
   }
 }
 
-int32_t sum(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_sum(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_numbers<Sum, uint64_t>(stream, call, {}, bytes);
 }
 
-int32_t mean(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_mean(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_numbers<Sum, uint64_t>(stream, call, {Finish::kMean}, bytes);
 }
 
 // Products are rare: one way to read elements will do.
-int32_t prod(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  switch (call->ints[0]) {
+int32_t plan_prod(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
+  const ReduceOperands on = operands_of(call);
+  switch (call.compute) {
     case DT_FLOAT32:
-      return reduce_any(stream, call, FoldOp<Product<float>, Same<float>>(), bytes);
+      return reduce_any(stream, on, FoldOp<Product<float>, Same<float>>(), bytes);
     case DT_FLOAT64:
-      return reduce_any(stream, call, FoldOp<Product<double>, Same<double>>(), bytes);
+      return reduce_any(stream, on, FoldOp<Product<double>, Same<double>>(), bytes);
     default:
-      return reduce_any(stream, call, FoldOp<Product<uint64_t>, Same<uint64_t>>(), bytes);
+      return reduce_any(stream, on, FoldOp<Product<uint64_t>, Same<uint64_t>>(), bytes);
   }
 }
 
-int32_t amax(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_amax(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_numbers<Largest, int64_t>(stream, call, {}, bytes);
 }
 
-int32_t amin(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t plan_amin(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   return reduce_numbers<Smallest, int64_t>(stream, call, {}, bytes);
 }
 
 template <class Combine>
-int32_t reduce_truth(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const int32_t dtype = call->in[0].dtype;
-  return reduce_from<uint8_t>(stream, call, FoldOp<Combine, Truth>(),
+int32_t reduce_truth(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
+  const int32_t dtype = call.x.dtype;
+  return reduce_from<uint8_t>(stream, operands_of(call), FoldOp<Combine, Truth>(),
                               dtype == DT_BOOL || dtype == DT_UINT8, bytes);
 }
 
-int32_t var(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const Deviations op = {call->floats[0], call->ints[1] != 0};
-  const int32_t dtype = call->in[0].dtype;
-  if (dtype == DT_FLOAT64) return reduce_from<double>(stream, call, op, true, bytes);
-  return reduce_from<float>(stream, call, op, dtype == DT_FLOAT32, bytes);
+int32_t plan_var(const dt_stream* stream, const calls::Var& call, int64_t* bytes) {
+  const ReduceOperands on = operands_of(call);
+  const Deviations op = {call.correction, call.root};
+  const int32_t dtype = call.x.dtype;
+  if (dtype == DT_FLOAT64) return reduce_from<double>(stream, on, op, true, bytes);
+  return reduce_from<float>(stream, on, op, dtype == DT_FLOAT32, bytes);
 }
 
 // Norms are accumulated in double: the square of a float neither overflows nor loses digits there.
-int32_t root_of_squares(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t root_of_squares(const dt_stream* stream, const ReduceOperands& on, int64_t* bytes) {
   const FoldOp<Sum<double>, Square> op = {{}, {Finish::kSquareRoot}};
-  const int32_t dtype = call->in[0].dtype;
-  if (dtype == DT_FLOAT64) return reduce_from<double>(stream, call, op, true, bytes);
-  return reduce_from<float>(stream, call, op, dtype == DT_FLOAT32, bytes);
+  const int32_t dtype = on.x.dtype;
+  if (dtype == DT_FLOAT64) return reduce_from<double>(stream, on, op, true, bytes);
+  return reduce_from<float>(stream, on, op, dtype == DT_FLOAT32, bytes);
 }
 
 template <class Combine, class Map>
-int32_t fold(const dt_stream* stream, const dt_call* call, Map map, Finish finish, int64_t* bytes) {
-  return reduce_any(stream, call, FoldOp<Combine, Map>{map, finish}, bytes);
+int32_t fold(const dt_stream* stream, const ReduceOperands& on, Map map, Finish finish,
+             int64_t* bytes) {
+  return reduce_any(stream, on, FoldOp<Combine, Map>{map, finish}, bytes);
 }
 
 // Of nothing, every norm is 0 like a sum, except that 0^(1/p) is infinite for a negative p.
-int32_t norm(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const double p = call->floats[0];
-  const bool is_empty = numel(call->in[0]) == 0, is_extreme = p - p != 0;
+int32_t plan_norm(const dt_stream* stream, const calls::Norm& call, int64_t* bytes) {
+  const ReduceOperands on = operands_of(call);
+  const double p = call.p;
+  const bool is_empty = numel(call.x) == 0, is_extreme = p - p != 0;
   const Magnitude abs = {false}, truth = {true};
-  if (p == 2) return root_of_squares(stream, call, bytes);
-  if (p == 0) return fold<Sum<double>>(stream, call, truth, {}, bytes);
-  if (p == 1 || (is_extreme && is_empty)) return fold<Sum<double>>(stream, call, abs, {}, bytes);
-  if (is_extreme && p > 0) return fold<Largest<double>>(stream, call, abs, {}, bytes);
-  if (is_extreme && p < 0) return fold<Smallest<double>>(stream, call, abs, {}, bytes);
-  return fold<Sum<double>>(stream, call, Power{p}, {Finish::kRoot, p}, bytes);
+  if (p == 2) return root_of_squares(stream, on, bytes);
+  if (p == 0) return fold<Sum<double>>(stream, on, truth, {}, bytes);
+  if (p == 1 || (is_extreme && is_empty)) return fold<Sum<double>>(stream, on, abs, {}, bytes);
+  if (is_extreme && p > 0) return fold<Largest<double>>(stream, on, abs, {}, bytes);
+  if (is_extreme && p < 0) return fold<Smallest<double>>(stream, on, abs, {}, bytes);
+  return fold<Sum<double>>(stream, on, Power{p}, {Finish::kRoot, p}, bytes);
 }
 
 }  // namespace
 
-void register_reduce(dt_registry* registry) {
-#define DT_REDUCTION(name, function) \
-  add(registry, name, run_kernel<function>, workspace_of<function>)
-  DT_REDUCTION("sum", sum);
-  DT_REDUCTION("mean", mean);
-  DT_REDUCTION("prod", prod);
-  DT_REDUCTION("amax", amax);
-  DT_REDUCTION("amin", amin);
-  DT_REDUCTION("any", reduce_truth<Or>);
-  DT_REDUCTION("all", reduce_truth<And>);
-  DT_REDUCTION("var", var);
-  DT_REDUCTION("norm", norm);
-#undef DT_REDUCTION
-}
+DT_PLANNED_KERNEL(sum, Reduction, plan_sum)
+DT_PLANNED_KERNEL(mean, Reduction, plan_mean)
+DT_PLANNED_KERNEL(prod, Reduction, plan_prod)
+DT_PLANNED_KERNEL(amax, Reduction, plan_amax)
+DT_PLANNED_KERNEL(amin, Reduction, plan_amin)
+DT_PLANNED_KERNEL(any, Reduction, reduce_truth<Or>)
+DT_PLANNED_KERNEL(all, Reduction, reduce_truth<And>)
+DT_PLANNED_KERNEL(var, Var, plan_var)
+DT_PLANNED_KERNEL(norm, Norm, plan_norm)
 
 }  // namespace dt::cuda

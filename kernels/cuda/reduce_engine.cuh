@@ -269,17 +269,18 @@ ReduceKernels<Op> kernels_of() {
 
 // Reduces, or, when asked for `bytes`, only says how much scratch memory that needs.
 template <class Op>
-int32_t reduce_any(const dt_stream* stream, const dt_call* call, const Op& op, int64_t* bytes) {
-  return run_plan(stream, call, op, kernels_of<Op, Any>(), bytes);
+int32_t reduce_any(const dt_stream* stream, const ReduceOperands& on, const Op& op,
+                   int64_t* bytes) {
+  return run_plan(stream, on, op, kernels_of<Op, Any>(), bytes);
 }
 
 // The same with a fast way for `Source`, the type that elements have in most calls.
 template <class Source, class Op>
-int32_t reduce_from(const dt_stream* stream, const dt_call* call, const Op& op, bool is_source,
+int32_t reduce_from(const dt_stream* stream, const ReduceOperands& on, const Op& op, bool is_source,
                     int64_t* bytes) {
-  if (is_source && is_packable(call, kPacketWidth<Source>))
-    return run_plan(stream, call, op, kernels_of<Op, Source>(), bytes);
-  return reduce_any(stream, call, op, bytes);
+  if (is_source && is_packable(on, kPacketWidth<Source>))
+    return run_plan(stream, on, op, kernels_of<Op, Source>(), bytes);
+  return reduce_any(stream, on, op, bytes);
 }
 
 }  // namespace

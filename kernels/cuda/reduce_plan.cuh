@@ -49,22 +49,29 @@ struct ReduceKernels {
   int width;  // elements in a packet
 };
 
+// What every kind of reduction works on. z, if there is one, is a second output.
+struct ReduceOperands {
+  const dt_view &x, &y;
+  const dt_view* z;
+  void* workspace;
+};
+
 struct ReduceAxes {
   Axes<3> kept;     // strides of x, y, z
   Axes<1> reduced;  // of x
 };
 
 // x's dimensions where y's size is 1 are reduced.
-inline ReduceAxes reduce_axes(const dt_call* call) {
-  const dt_view &x = call->in[0], &y = call->out[0];
-  const dt_view* z = call->n_out > 1 ? &call->out[1] : nullptr;
+inline ReduceAxes reduce_axes(const ReduceOperands& on) {
+  const dt_view &x = on.x, &y = on.y;
   ReduceAxes axes;
   for (int d = 0; d < x.ndim; ++d) {
     if (x.sizes[d] == 1) continue;
     if (y.sizes[d] == 1) {
       axes.reduced.insert_by_stride(x.sizes[d], {x.strides[d]});
     } else {
-      axes.kept.insert_by_stride(x.sizes[d], {x.strides[d], y.strides[d], z ? z->strides[d] : 0});
+      axes.kept.insert_by_stride(x.sizes[d],
+                                 {x.strides[d], y.strides[d], on.z ? on.z->strides[d] : 0});
     }
   }
   axes.kept.coalesce();
@@ -91,10 +98,10 @@ bool is_multiple(const Axes<kOperands>& axes, int axis_end, int64_t width) {
 }
 
 // Whether x can be read in packets of `width` along the axis that neighbouring threads share.
-inline bool is_packable(const dt_call* call, int width) {
-  const dt_view& x = call->in[0];
+inline bool is_packable(const ReduceOperands& on, int width) {
+  const dt_view& x = on.x;
   if (numel(x) == 0 || !is_aligned(x.data, width * bytes_of(x.dtype))) return false;
-  const ReduceAxes axes = reduce_axes(call);
+  const ReduceAxes axes = reduce_axes(on);
   const auto inner_is_packable = [width](const auto& inner, const auto& other) {
     return inner.n > 0 && inner.stride[inner.last()][0] == 1 &&
            inner.size[inner.last()] % width == 0 && is_multiple(inner, inner.last(), width) &&
@@ -240,14 +247,14 @@ int32_t store_empty(const dt_stream* stream, ReduceCall& kernel, const Op& op,
 
 // Runs a reduction, or, when asked for `bytes`, only says how much scratch memory it needs.
 template <class Op>
-int32_t run_plan(const dt_stream* stream, const dt_call* call, const Op& op,
+int32_t run_plan(const dt_stream* stream, const ReduceOperands& on, const Op& op,
                  const ReduceKernels<Op>& kernels, int64_t* bytes) {
-  const dt_view &x = call->in[0], &y = call->out[0];
+  const dt_view &x = on.x, &y = on.y;
   ReduceCall kernel;
   kernel.x_dtype = x.dtype;
   kernel.result = {y.data, y.dtype, nullptr, numel(y) == 0 ? 0 : numel(x) / numel(y)};
   if (numel(x) == 0) return bytes ? DT_KERNEL_OK : store_empty(stream, kernel, op, kernels, y);
-  ReduceAxes axes = reduce_axes(call);
+  ReduceAxes axes = reduce_axes(on);
   const Axes<3> kept = axes.kept;
   return for_each_piece(kept, false, [&](const Axes<3>& piece) {
     axes.kept = piece;
@@ -261,9 +268,9 @@ int32_t run_plan(const dt_stream* stream, const dt_call* call, const Op& op,
     }
     kernel.x = static_cast<const char*>(x.data) + piece.base[0] * bytes_of(x.dtype);
     kernel.result.y = static_cast<char*>(y.data) + piece.base[1] * bytes_of(y.dtype);
-    if (call->n_out > 1) kernel.result.z = static_cast<int64_t*>(call->out[1].data) + piece.base[2];
+    if (on.z) kernel.result.z = static_cast<int64_t*>(on.z->data) + piece.base[2];
     kernel.kept = Offsets<3, uint32_t>(piece);
-    return run_outputs(stream, kernel, op, kernels, axes, call->workspace);
+    return run_outputs(stream, kernel, op, kernels, axes, on.workspace);
   });
 }
 

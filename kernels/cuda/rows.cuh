@@ -187,11 +187,9 @@ struct WholeRow {
 };
 
 // Whether rows of n elements, one after another in each operand, all begin at a boundary.
-template <class T>
-bool rows_are_aligned(int64_t n, const dt_view* views, int count) {
-  bool aligned = n % kPacketWidth<T> == 0;
-  for (int i = 0; i < count; ++i) aligned &= is_aligned(views[i].data, kPacketBytes);
-  return aligned;
+template <class T, class... Views>
+bool rows_are_aligned(int64_t n, const Views&... views) {
+  return n % kPacketWidth<T> == 0 && (is_aligned(views.data, kPacketBytes) && ...);
 }
 
 // f(Type<Row>()) for rows whose operands are whole packets, or for any.

@@ -7,10 +7,10 @@
 // reads x twice, but repeats bit for bit, which a look-back over running blocks would not.
 #include <type_traits>
 
+#include "kernels/calls/reduce.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/team.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -256,10 +256,10 @@ struct ScanPlan {
   bool rows;  // neighbours in a line are neighbours in memory
   int64_t chunks, chunk_length;
 
-  explicit ScanPlan(const dt_call* call) : length(1), y_stride(1), x_stride(1) {
-    const dt_view &y = call->out[0], &x = call->in[0];
+  explicit ScanPlan(const calls::Cumsum& call) : length(1), y_stride(1), x_stride(1) {
+    const dt_view &y = call.y, &x = call.x;
     for (int d = 0; d < y.ndim; ++d) {
-      if (d == call->ints[1]) {
+      if (d == call.dim) {
         length = y.sizes[d], y_stride = y.strides[d], x_stride = x.strides[d];
       } else if (y.sizes[d] != 1) {
         lines.insert_by_stride(y.sizes[d], {y.strides[d], x.strides[d]});
@@ -349,8 +349,8 @@ int32_t run_lines(const dt_stream* stream, ScanCall& call, const ScanPlan& plan)
 }
 
 template <class Sum, class Source>
-int32_t run(const dt_stream* stream, const dt_call* call, const ScanPlan& plan) {
-  const dt_view &y = call->out[0], &x = call->in[0];
+int32_t run(const dt_stream* stream, const calls::Cumsum& call, const ScanPlan& plan) {
+  const dt_view &y = call.y, &x = call.x;
   return for_each_piece(plan.lines, false, [&](const Axes<2>& piece) {
     ScanCall kernel;
     kernel.y = static_cast<char*>(y.data) + piece.base[0] * bytes_of(y.dtype);
@@ -363,15 +363,15 @@ int32_t run(const dt_stream* stream, const dt_call* call, const ScanPlan& plan) 
     kernel.y_stride = plan.y_stride;
     kernel.x_stride = plan.x_stride;
     kernel.chunk_length = plan.chunk_length;
-    kernel.totals = plan.chunks > 1 ? call->workspace : nullptr;
+    kernel.totals = plan.chunks > 1 ? call.workspace : nullptr;
     return run_lines<Sum, Source>(stream, kernel, plan);
   });
 }
 
 // Whether lines can be read and written in packets of kWidth elements, or, side by side, whether
 // their type alone is what a kernel expects.
-bool is_fast(const dt_call* call, const ScanPlan& plan, int32_t dtype) {
-  const dt_view &y = call->out[0], &x = call->in[0];
+bool is_fast(const calls::Cumsum& call, const ScanPlan& plan, int32_t dtype) {
+  const dt_view &y = call.y, &x = call.x;
   if (y.dtype != dtype || x.dtype != dtype) return false;
   if (!plan.rows) return true;
   if (plan.y_stride != 1 || plan.x_stride != 1 || plan.length % kWidth != 0) return false;
@@ -382,10 +382,12 @@ bool is_fast(const dt_call* call, const ScanPlan& plan, int32_t dtype) {
   return is_aligned(y.data, kPacketBytes) && is_aligned(x.data, kPacketBytes);
 }
 
-int32_t cumsum(const dt_stream* stream, const dt_call* call) {
-  if (numel(call->in[0]) == 0) return DT_KERNEL_OK;
+}  // namespace
+
+int32_t kernels::cumsum(const dt_stream* stream, const calls::Cumsum& call) {
+  if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (call->ints[0] == DT_FLOAT32 || call->ints[0] == DT_FLOAT64) {
+  if (call.compute == DT_FLOAT32 || call.compute == DT_FLOAT64) {
     if (is_fast(call, plan, DT_FLOAT32)) return run<double, float>(stream, call, plan);
     if (is_fast(call, plan, DT_FLOAT64)) return run<double, double>(stream, call, plan);
     return run<double, Any>(stream, call, plan);
@@ -394,14 +396,8 @@ int32_t cumsum(const dt_stream* stream, const dt_call* call) {
   return run<uint64_t, Any>(stream, call, plan);
 }
 
-int64_t cumsum_workspace(const dt_stream*, const dt_call* call) {
-  return numel(call->in[0]) == 0 ? 0 : ScanPlan(call).total_bytes();
-}
-
-}  // namespace
-
-void register_scan(dt_registry* registry) {
-  add(registry, "cumsum", cumsum, cumsum_workspace);
+int64_t kernels::cumsum_workspace(const dt_stream*, const calls::Cumsum& call) {
+  return numel(call.x) == 0 ? 0 : ScanPlan(call).total_bytes();
 }
 
 }  // namespace dt::cuda

@@ -3,9 +3,9 @@
 // Rows: the dimension is dense in all operands. A team of threads keeps a row in registers, so that
 // memory is read once; rows that are too long for that are read twice. Columns: otherwise, with
 // neighbouring lines side by side in a warp.
+#include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/lines.cuh"
 #include "kernels/cuda/moments.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/types.cuh"
 
@@ -273,10 +273,9 @@ dim3 column_grid(const Lines& lines) {
   return dim3(static_cast<unsigned>(divide_up(lines.count, 32)));
 }
 
-template <class T>
-bool rows_are_aligned(const Lines& lines, const dt_call* call) {
-  bool aligned = is_aligned(call->out[0].data, kPacketBytes);
-  for (int i = 0; i < call->n_in; ++i) aligned &= is_aligned(call->in[i].data, kPacketBytes);
+template <class T, class... Views>
+bool lines_are_aligned(const Lines& lines, const Views&... views) {
+  bool aligned = (is_aligned(views.data, kPacketBytes) && ...);
   for (int d = 0; d < lines.ndim; ++d) {
     for (int64_t stride : lines.strides[d]) aligned &= stride % kPacketWidth<T> == 0;
   }
@@ -289,20 +288,19 @@ dim3 row_grid(const Lines& lines) {
 }
 
 template <bool kLog>
-int32_t softmax(const dt_stream* stream, const dt_call* call) {
-  const dt_view &out = call->out[0], &in = call->in[0];
-  const Lines lines = make_lines(out, in, in, call->ints[0]);
+int32_t run(const dt_stream* stream, const calls::Softmax& call) {
+  const Lines lines = make_lines(call.y, call.x, call.x, call.dim);
   if (lines.count == 0 || lines.length == 0) return DT_KERNEL_OK;
-  return visit_floating(out.dtype, [&](auto type) {
+  return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    T* y = static_cast<T*>(out.data);
-    const T* x = static_cast<const T*>(in.data);
+    T* y = static_cast<T*>(call.y.data);
+    const T* x = static_cast<const T*>(call.x.data);
     if (!lines.is_dense()) {
       return launch(stream, softmax_columns<T, kLog>, column_grid(lines), column_block(lines), 0, y,
                     x, lines);
     }
     return visit_row_shape<kMostPackets<T>, kMostPackets<T>>(
-        most_packets<T>(lines.length, rows_are_aligned<T>(lines, call)),
+        most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.y, call.x)),
         [&](auto shape) {
           using Shape = decltype(shape);
           return launch(stream, softmax_rows<T, Shape, kLog>,
@@ -317,21 +315,19 @@ int32_t softmax(const dt_stream* stream, const dt_call* call) {
 }
 
 template <class Gradient>
-int32_t softmax_backward(const dt_stream* stream, const dt_call* call) {
-  const dt_view& out = call->out[0];
-  const Lines lines = make_lines(out, call->in[0], call->in[1], call->ints[0]);
+int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call) {
+  const Lines lines = make_lines(call.gx, call.g, call.y, call.dim);
   if (lines.count == 0 || lines.length == 0) return DT_KERNEL_OK;
-  return visit_floating(out.dtype, [&](auto type) {
+  return visit_floating(call.gx.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    T* gx = static_cast<T*>(out.data);
-    const T *g = static_cast<const T*>(call->in[0].data),
-            *y = static_cast<const T*>(call->in[1].data);
+    T* gx = static_cast<T*>(call.gx.data);
+    const T *g = static_cast<const T*>(call.g.data), *y = static_cast<const T*>(call.y.data);
     if (!lines.is_dense()) {
       return launch(stream, softmax_backward_columns<T, Gradient>, column_grid(lines),
                     column_block(lines), 0, gx, g, y, lines);
     }
     return visit_row_shape<4, 4>(
-        most_packets<T>(lines.length, rows_are_aligned<T>(lines, call)),
+        most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.gx, call.g, call.y)),
         [&](auto shape) {
           using Shape = decltype(shape);
           return launch(stream, softmax_backward_rows<T, Shape, Gradient>,
@@ -347,11 +343,20 @@ int32_t softmax_backward(const dt_stream* stream, const dt_call* call) {
 
 }  // namespace
 
-void register_softmax(dt_registry* registry) {
-  add(registry, "softmax", softmax<false>);
-  add(registry, "softmax_backward", softmax_backward<SoftmaxGradient>);
-  add(registry, "log_softmax", softmax<true>);
-  add(registry, "log_softmax_backward", softmax_backward<LogSoftmaxGradient>);
+int32_t kernels::softmax(const dt_stream* stream, const calls::Softmax& call) {
+  return run<false>(stream, call);
+}
+
+int32_t kernels::softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call) {
+  return run_backward<SoftmaxGradient>(stream, call);
+}
+
+int32_t kernels::log_softmax(const dt_stream* stream, const calls::Softmax& call) {
+  return run<true>(stream, call);
+}
+
+int32_t kernels::log_softmax_backward(const dt_stream* stream, const calls::SoftmaxBackward& call) {
+  return run_backward<LogSoftmaxGradient>(stream, call);
 }
 
 }  // namespace dt::cuda

@@ -5,8 +5,9 @@
 // stable.
 #include <cub/device/device_radix_sort.cuh>
 
+#include "kernels/calls/planned.h"
+#include "kernels/calls/random.gen.h"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/register.h"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -96,12 +97,12 @@ cudaError_t sort_pairs(void* rest, size_t& bytes, Scratch<Key>& scratch, int64_t
 
 // Sorts, or, when asked for `bytes`, only says how much scratch memory that needs.
 template <class T>
-int32_t sort(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
+int32_t sort(const dt_stream* stream, const calls::Argsort& call, int64_t* bytes) {
   using Key = KeyOf<T>;
-  const int64_t n = numel(call->in[0]);
+  const int64_t n = numel(call.x);
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
-  Scratch<Key> scratch(bytes ? nullptr : call->workspace, n);
+  Scratch<Key> scratch(bytes ? nullptr : call.workspace, n);
   size_t needed = 0;
   if (const cudaError_t error = sort_pairs<T>(nullptr, needed, scratch, n, nullptr))
     return check(error, "radix sort", stream->fault);
@@ -113,28 +114,26 @@ int32_t sort(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
   const dim3 grid(static_cast<unsigned>(divide_up(n, kThreads)));
   if (const int32_t code = launch(stream, make_pairs<T>, grid, dim3(kThreads), 0,
                                   scratch.keys.Current(), scratch.positions.Current(),
-                                  static_cast<const T*>(call->in[0].data), n, call->ints[0] != 0))
+                                  static_cast<const T*>(call.x.data), n, call.descending))
     return code;
   if (const cudaError_t error =
           sort_pairs<T>(scratch.rest, needed, scratch, n, native_stream(stream)))
     return check(error, "radix sort", stream->fault);
-  return launch(stream, widen, grid, dim3(kThreads), 0, static_cast<int64_t*>(call->out[0].data),
+  return launch(stream, widen, grid, dim3(kThreads), 0, static_cast<int64_t*>(call.y.data),
                 scratch.positions.Current(), n);
 }
 
-int32_t argsort(const dt_stream* stream, const dt_call* call, int64_t* bytes) {
-  const int64_t n = numel(call->in[0]);
+int32_t plan_argsort(const dt_stream* stream, const calls::Argsort& call, int64_t* bytes) {
+  const int64_t n = numel(call.x);
   if (n == 0) return DT_KERNEL_OK;
   if (n > kMaxElements) return DT_KERNEL_UNSUPPORTED;
-  return visit_any(call->in[0].dtype, [&](auto type) {
+  return visit_any(call.x.dtype, [&](auto type) {
     return sort<typename decltype(type)::type>(stream, call, bytes);
   });
 }
 
 }  // namespace
 
-void register_sort(dt_registry* registry) {
-  add(registry, "argsort", run_kernel<argsort>, workspace_of<argsort>);
-}
+DT_PLANNED_KERNEL(argsort, Argsort, plan_argsort)
 
 }  // namespace dt::cuda

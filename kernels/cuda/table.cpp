@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "kernels/cuda/register.h"
+#include "kernels/calls/table.h"
 #include "kernels/cuda/runtime.h"
 
 namespace dt::cuda {
@@ -16,31 +16,6 @@ const dt_signature kSignatures[] = {
 #include "kernels/pointwise.def"
 #undef DT_OP
 };
-
-void add_kernels(dt_registry* registry) {
-  register_pointwise(registry);
-  register_copy(registry);
-  register_create(registry);
-  register_reduce(registry);
-  register_arg_reduce(registry);
-  register_scan(registry);
-  register_sort(registry);
-  register_nonzero(registry);
-  register_random(registry);
-  register_optim(registry);
-  register_softmax(registry);
-  register_layer_norm(registry);
-  register_layer_norm_backward(registry);
-  register_batch_norm(registry);
-  register_loss(registry);
-  register_cross_entropy(registry);
-  register_index(registry);
-  register_gather(registry);
-  register_pool(registry);
-  register_matmul(registry);
-  register_linear(registry);
-  register_conv(registry);
-}
 
 dt_backend make_table() {
   dt_backend table = {};

@@ -160,19 +160,7 @@ struct Call {
         call(*c),
         stream(*s) {}
 
-  // Unlike the kernels of devices, the CPU's take a learning rate as a number.
-  void take_rate() {
-    const bool is_sgd = strcmp(call.op, "sgd") == 0;
-    if (!is_sgd && strcmp(call.op, "adam") != 0) return;
-    const int lists = is_sgd ? (floats[1] != 0 ? 2 : 1) : (ints[0] ? 5 : 4);
-    call.n_in = call.n_out / lists;
-    if (in.size() == static_cast<size_t>(call.n_in)) return;
-    const dt_view& rate = in.back();
-    floats[0] = *static_cast<const double*>(rate.data);
-  }
-
   void run() {
-    take_rate();
     call.out = out.data();
     call.in = in.data();
     call.ints = ints.data();

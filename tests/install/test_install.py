@@ -61,6 +61,6 @@ def test_description_of_the_api(installed):
 
 def test_soname_and_what_the_library_needs(installed):
     dynamic = installed.run("readelf", "-d", installed.libraries / "libdumbtorch.so")
-    assert "Library soname: [libdumbtorch.so.0]" in dynamic
+    assert "Library soname: [libdumbtorch.so.0.1]" in dynamic
     needed = set(re.findall(r"\(NEEDED\).*\[(\w[\w+-]*)\.so", dynamic))
     assert needed <= {"libc", "libm", "libstdc++", "libgcc_s", "libpthread", "ld-linux-x86-64"}

@@ -1,6 +1,6 @@
 // The elementwise executor: random calls of every shape, stride, dtype and aliasing that
-// kernels.toml allows, against a plain loop over logical indices, for each instruction set that
-// this machine has. Values are small integers, so every op here is exact in every dtype.
+// kernels/calls/pointwise.h allows, against a plain loop over logical indices, for each instruction
+// set that this machine has. Values are small integers, so every op here is exact in every dtype.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

@@ -1,0 +1,31 @@
+// How a kernel that takes its call by name stands in a backend's table.
+#pragma once
+
+#include "kernels/abi.h"
+
+namespace dt::calls {
+
+template <class Call, int32_t (*kKernel)(const dt_stream*, const Call&)>
+int32_t run(const dt_stream* stream, const dt_call* call) {
+  return kKernel(stream, Call(call));
+}
+
+template <class Call, int64_t (*kWorkspace)(const dt_stream*, const Call&)>
+int64_t workspace(const dt_stream* stream, const dt_call* call) {
+  return kWorkspace(stream, Call(call));
+}
+
+inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
+                dt_workspace* workspace = nullptr) {
+  registry->add(registry, op, kernel, workspace);
+}
+
+}  // namespace dt::calls
+
+// They hand in all kernels of a backend (table.gen.cpp).
+namespace dt::cpu {
+void add_kernels(dt_registry* registry);
+}
+namespace dt::cuda {
+void add_kernels(dt_registry* registry);
+}
