@@ -24,7 +24,9 @@ def soname(version: str) -> str:
 def release(schema: Schema, version: str) -> str:
     """The text of capi/released.lock."""
     _, _, lines = lock(schema).partition("\n")
-    return f"# The ABI of {soname(version)}, since release {version}: written by --release.\n{lines}"
+    return (
+        f"# The ABI of {soname(version)}, since release {version}: written by --release.\n{lines}"
+    )
 
 
 def check_released(schema: Schema, released: str, version: str) -> None:

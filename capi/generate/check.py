@@ -32,6 +32,8 @@ def check(schema: Schema) -> None:
         _documented(where, f.doc, f.args if f.public else ())
         _defaults(where, f.args, schema)
         _levels(where, f.since, (*f.args, *f.results), schema)
+        if f.inplace_argument and f.name + "_" not in schema.functions:
+            raise SchemaError(f"{where}: inplace_argument, but there is no {f.name}_")
         if f.inplace and not (f.args and f.args[0].kind.mutable):
             raise SchemaError(f"{where}: an in-place function's first argument is 'tensor!'")
         if f.method:

@@ -187,6 +187,7 @@ class Function:
     python: str = ""  # the name in wrappers that merge overloads: "max" for max_dim
     operator: str = ""  # Python's special method without underscores: "add"
     as_property: bool = False  # wrappers show it as an attribute
+    inplace_argument: bool = False  # Python's functional.NAME(..., inplace=True) is NAME_
     public: bool = True  # False: kernel and core function only
     header: str = ""  # where core declares it, if not in its family's
     core: str = ""  # how the shim calls it, when not dt::NAME(args): "{input}.numel()"

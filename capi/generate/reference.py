@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import cabi, text
+from . import cabi, places, text
 from .model import Argument, Function, Layer, Options, Schema
 from .text import GENERATED
 
@@ -48,6 +48,9 @@ _INTRO = [
     "`dt::Status::kTypeError`, and so on; `OSError` is `DT_STATUS_IO`, `NotImplementedError` is",
     "`DT_STATUS_NOT_IMPLEMENTED`. In Lua an error is its sentence.",
     "",
+    "An entry ends with where the op lies: its function, the gradient if it has one of its own, the kernels",
+    "that the function calls, and the test. What has no gradient or no kernels there is made of other ops.",
+    "",
 ]
 
 
@@ -89,6 +92,8 @@ def _entry(schema: Schema, f: Function) -> str:
         lines += ["", f"Returns: {f.returns}"]
     if f.errors:
         lines += ["", *(f"- raises {e}" for e in f.errors)]
+    if source := places.of(schema, f):
+        lines += ["", source]
     return "\n".join(lines) + "\n"
 
 

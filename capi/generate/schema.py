@@ -46,7 +46,7 @@ _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
-    "mixed_bool_error", "scalar_kernel", "counts_bools", "flat",
+    "mixed_bool_error", "scalar_kernel", "counts_bools", "flat", "inplace_argument",
 }  # fmt: skip
 
 
@@ -232,6 +232,7 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         python=row.get("python", ""),
         operator=row.get("operator", ""),
         as_property=row.get("property", False),
+        inplace_argument=row.get("inplace_argument", False),
         public=row.get("public", True),
         header=row.get("header", ""),
         core=row.get("core", ""),
@@ -318,6 +319,7 @@ def _inplace_twin(f: Function) -> Function:
         results=(),
         returns="",
         inplace=True,
+        inplace_argument=False,
         namespaces=(),
         method_name=f.method_name + "_" if f.method else "",
         python=f.python + "_" if f.python else "",

@@ -199,31 +199,31 @@ for p in (2, 1, 3, 0.5, float("inf")):
         dtypes=FLOATS,
         rtol={"float32": 1e-4},
     )
-for name in ("max", "min"):
+for name, along, place in (("max", "max_dim", "argmax"), ("min", "min_dim", "argmin")):
     row(name, lambda t, x, n=name: getattr(x, n)(), value(3, 4), dtypes=NUMBERS)
     for dim in (0, 1):
         row(
-            f"{name}_dim",
+            along,
             lambda t, x, n=name, d=dim: getattr(x, n)(dim=d),
             value(3, 4),
             dtypes=FLOATS,
         )
         row(
-            f"{name}_dim",
+            along,
             lambda t, x, n=name, d=dim: getattr(x, n)(dim=d, keepdim=True)[0],
             value(3, 4),
             dtypes=NUMBERS,
         )
         row(
-            f"arg{name}",
-            lambda t, x, n=name, d=dim: getattr(x, f"arg{n}")(dim=d),
+            place,
+            lambda t, x, n=place, d=dim: getattr(x, n)(dim=d),
             value(30, 40),
             dtypes=FLOATS,
             orders=0,
         )
     row(
-        f"arg{name}",
-        lambda t, x, n=name: getattr(x, f"arg{n}")(),
+        place,
+        lambda t, x, n=place: getattr(x, n)(),
         value(3, 4),
         dtypes=FLOATS,
         orders=0,

@@ -6014,6 +6014,31 @@ def flip(input, *args, dims=None):
     return wrap(out)
 
 
+def functional_dropout(input, p=0.5, training=True, inplace=False):
+    """Sets elements to 0 at random and scales the others by 1 / (1 - p)."""
+    return (dropout_ if inplace else dropout)(input, p, training)
+
+
+def functional_relu(input, inplace=False):
+    """max(0, input). The gradient at 0 is 0."""
+    return (relu_ if inplace else relu)(input)
+
+
+def functional_leaky_relu(input, negative_slope=0.01, inplace=False):
+    """input where it is positive, negative_slope * input elsewhere."""
+    return (leaky_relu_ if inplace else leaky_relu)(input, negative_slope)
+
+
+def functional_elu(input, alpha=1.0, inplace=False):
+    """input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    return (elu_ if inplace else elu)(input, alpha)
+
+
+def functional_silu(input, inplace=False):
+    """input * sigmoid(input), also called swish."""
+    return (silu_ if inplace else silu)(input)
+
+
 class Dataset(Handle):
     """A dataset: a row of each of some tensors per item."""
 
@@ -7025,17 +7050,17 @@ NAMESPACES = {
         "layer_norm": layer_norm,
         "softmax": softmax,
         "log_softmax": log_softmax,
-        "dropout": dropout,
+        "dropout": functional_dropout,
         "dropout_": dropout_,
         "embedding": embedding,
         "tanh": tanh,
         "sigmoid": sigmoid,
-        "relu": relu,
-        "leaky_relu": leaky_relu,
-        "elu": elu,
+        "relu": functional_relu,
+        "leaky_relu": functional_leaky_relu,
+        "elu": functional_elu,
         "softplus": softplus,
         "logsigmoid": logsigmoid,
-        "silu": silu,
+        "silu": functional_silu,
         "gelu": gelu,
     },
     "nn": {

@@ -236,6 +236,8 @@ class Tensor(TensorBase):
     # ---- operators that C does not have
 
     def __pos__(self) -> Tensor:
+        if self.dtype is bool_:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
         return self
 
     def __dir__(self):
