@@ -109,7 +109,9 @@ def generated(tmp_path_factory) -> Path:
 import sys, pathlib
 sys.dont_write_bytecode = True
 sys.path.insert(0, {str(ROOT / "capi")!r})
-from generate import check, cli, schema
+from generate import check, cli, reference, schema
+# What is pretended has no test that its page could name.
+cli.LIBRARY = [g for g in cli.LIBRARY if g is not reference.generate]
 model = schema.load(pathlib.Path("schema"))
 check.check(model)
 for path, text in cli.outputs(model).items():
