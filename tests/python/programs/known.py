@@ -125,6 +125,23 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(sentence) and any(map(is_leaf_by_view, c.used))
 
 
+# Views of that kind at which PyTorch does not let one look.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    sentence = "requires_grad=False|(doesn't|does not) require grad"
+    in_block = re.search(r"with t\.(no_grad|set_grad_enabled|inference_mode)", c.history)
+    return c.only_ours_raises(sentence) and not c.used and in_block is not None
+
+
+# The view of a vector that matmul has kept.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    product = re.search(r"matmul\(|@", c.history) is not None
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return later and product and less and is_derivative(c)
+
+
 # Views of such views.
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
@@ -167,7 +184,10 @@ def _(c: Case) -> bool:
 # The statistics of batch_norm, the classes of nll_loss (its slope is kept), the shape of what gather reads.
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
-    less = re.search(r"batch_norm\(|BatchNorm|nll_loss\(|gather\(", c.history) is not None
+    less = (
+        re.search(r"batch_norm\(|BatchNorm|nll_loss\(|gather\(|rounding_mode|//", c.history)
+        is not None
+    )
     return less and c.only_theirs_raises(CHANGED)
 
 
@@ -229,9 +249,30 @@ def _(c: Case) -> bool:
     return more and "prod(" in c.history and is_derivative(c)
 
 
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    number = re.search("softmax|Softmax", c.history) is not None
+    return number and is_derivative(c) and c.only_ours_raises("appears to not have been used")
+
+
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return c.aspect == "strides" and "autograd.grad(" in c.statement
+
+
+# What came out is written: it is one tensor under two names, or not.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    made = re.compile(rf"\b{c.difference.place}\b.* = t\.autograd\.grad\(")
+    written = c.aspect in ("version", "values") and not is_derivative(c)
+    return written and made.search(c.history) is not None
+
+
+# logsumexp computes it again.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    unknown = c.aspect == "type" and c.difference.ours == "None"
+    return unknown and "logsumexp(" in c.history and is_derivative(c)
 
 
 @documented("**A gradient that is handed in**")
@@ -351,7 +392,9 @@ def _(c: Case) -> bool:
 
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises("^RuntimeError: batch_norm: unsupported operation: more than one")
+    return c.only_ours_raises(
+        "^RuntimeError: (batch_norm|embedding): unsupported operation: more than one"
+    )
 
 
 @documented("**Nothing to compute**")
@@ -378,7 +421,9 @@ def _(c: Case) -> bool:
 
 @documented("**Optimizers**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises("a parameter group with duplicate parameters")
+    return c.only_ours_raises(
+        "a parameter group with duplicate parameters|is not dense: its elements"
+    )
 
 
 # ---- numbers
@@ -394,8 +439,13 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    loss = re.search(r"rsub\(|reduction='none'", c.statement)
+    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
     return c.aspect == "strides" and loss is not None
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
 
 
 # Of what an index of tensors gives, too.
@@ -457,6 +507,17 @@ def _(c: Case) -> bool:
 
 def has_expanded_index(c: Case) -> bool:
     return any(x.dtype is torch.int64 and x.dim() > 1 and 0 in x.stride() for x in c.used)
+
+
+@documented("**`x.addmm_(x, x)`**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and re.search(r"(x\d+)\.addmm_\(.*\b\1\b", c.statement) is not None
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    padded = re.search(r"max_pool2d\(.*dilation|MaxPool2d\(.*dilation", c.history) is not None
+    return c.aspect == "values" and padded and is_derivative(c)
 
 
 # batch_norm with statistics or parameters that are a part of other memory.
