@@ -137,7 +137,7 @@ def _(c: Case) -> bool:
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
     later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
-    product = re.search(r"matmul\(|@", c.history) is not None
+    product = re.search(r"(matmul|mv|dot)\(|@", c.history) is not None
     less = c.aspect == "requires_grad" and c.difference.ours == "False"
     return later and product and less and is_derivative(c)
 
@@ -193,7 +193,9 @@ def _(c: Case) -> bool:
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     less = (
-        re.search(r"batch_norm\(|BatchNorm|nll_loss\(|gather\(|rounding_mode|//", c.history)
+        re.search(
+            r"batch_norm\(|BatchNorm|nll_loss\(|gather\(|logsumexp\(|rounding_mode|//", c.history
+        )
         is not None
     )
     return less and c.only_theirs_raises(CHANGED)
@@ -255,6 +257,14 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.ours == "True"
     return more and "prod(" in c.history and is_derivative(c)
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    convolves = re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
+    none = c.aspect == "type" and c.difference.theirs == "None"
+    return convolves and zeros and none and is_derivative(c)
 
 
 @documented("**Constant derivatives**")
@@ -526,6 +536,15 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     padded = re.search(r"max_pool2d\(.*dilation|MaxPool2d\(.*dilation", c.history) is not None
     return c.aspect == "values" and padded and is_derivative(c)
+
+
+# The same memory of two gradients.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    grads = [x.grad for x in c.tensors.values() if x.is_leaf and x.grad is not None]
+    places = [g.data_ptr() for g in {id(g): g for g in grads}.values() if g.numel()]
+    wrong = c.aspect == "values" and c.difference.place.endswith(".grad")
+    return wrong and len(places) > len(set(places))
 
 
 # batch_norm with statistics or parameters that are a part of other memory.
