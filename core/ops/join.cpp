@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/autograd/record.h"
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/views.gen.h"
@@ -33,6 +34,14 @@ void check_joinable(const Tensor& first, const Tensor& x, int64_t number, int di
              dim, ". Expected size ", first.sizes()[d], " but got size ", x.sizes()[d],
              " for tensor number ", number, " in the list.");
   }
+}
+
+// Images that are all channels-last stay so.
+Dims joined_strides(TensorList tensors, const Dims& sizes) {
+  for (const Tensor& x : tensors) {
+    if (!is_channels_last(x)) return contiguous_strides(sizes);
+  }
+  return channels_last_strides(sizes);
 }
 
 // The length of an empty list of numbers, which joins tensors of any shape.
@@ -85,7 +94,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
     DT_CHECK(!__builtin_add_overflow(sizes[d], lengths.back(), &sizes[d]), kRuntimeError,
              "the sizes in dimension ", d, " add up to more than an int64 can count");
   }
-  const Tensor y = make_empty(sizes, dtype, model.device());
+  const Tensor y = make_empty_strided(sizes, joined_strides(tensors, sizes), dtype, model.device());
   {
     const GradMode no_grad(false);
     int64_t start = 0;

@@ -125,6 +125,31 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(sentence) and any(map(is_leaf_by_view, c.used))
 
 
+# Views of that kind at which PyTorch does not let one look.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    sentence = "requires_grad=False|(doesn't|does not) require grad"
+    in_block = re.search(r"with t\.(no_grad|set_grad_enabled|inference_mode)", c.history)
+    return c.only_ours_raises(sentence) and not c.used and in_block is not None
+
+
+# The view of a vector that matmul has kept.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    product = re.search(r"(matmul|mv|dot)\(|@", c.history) is not None
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return later and product and less and is_derivative(c)
+
+
+# `x[...] += y` of a view of what required none before: PyTorch writes it, and then finds a leaf.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    written = any(x._is_view() and x._version for x in c.used)
+    twice = re.search(r"\] \S= ", c.statement) is not None
+    return twice and written and c.only_theirs_raises("a leaf Variable that requires grad")
+
+
 # Views of such views.
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
@@ -167,7 +192,12 @@ def _(c: Case) -> bool:
 # The statistics of batch_norm, the classes of nll_loss (its slope is kept), the shape of what gather reads.
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
-    less = re.search(r"batch_norm\(|BatchNorm|nll_loss\(|gather\(", c.history) is not None
+    less = (
+        re.search(
+            r"batch_norm\(|BatchNorm|nll_loss\(|gather\(|logsumexp\(|rounding_mode|//", c.history
+        )
+        is not None
+    )
     return less and c.only_theirs_raises(CHANGED)
 
 
@@ -190,7 +220,7 @@ def _(c: Case) -> bool:
 
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
-    resized = "interpolate(" in c.history or "Upsample(" in c.history
+    resized = re.search(r"interpolate\(|Upsample\(|pow_?\(|\*\*", c.history) is not None
     return resized and c.only_ours_raises("Trying to backward through the graph a second time")
 
 
@@ -229,9 +259,38 @@ def _(c: Case) -> bool:
     return more and "prod(" in c.history and is_derivative(c)
 
 
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    convolves = re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
+    none = c.aspect == "type" and c.difference.theirs == "None"
+    return convolves and zeros and none and is_derivative(c)
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    number = re.search("softmax|Softmax", c.history) is not None
+    return number and is_derivative(c) and c.only_ours_raises("appears to not have been used")
+
+
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return c.aspect == "strides" and "autograd.grad(" in c.statement
+
+
+# What came out is written: it is one tensor under two names, or not.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    made = re.compile(rf"\b{c.difference.place}\b.* = t\.autograd\.grad\(")
+    written = c.aspect == "version" or (c.aspect == "values" and not is_derivative(c))
+    return written and made.search(c.history) is not None
+
+
+# logsumexp computes it again.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    unknown = c.aspect == "type" and c.difference.ours == "None"
+    return unknown and "logsumexp(" in c.history and is_derivative(c)
 
 
 @documented("**A gradient that is handed in**")
@@ -351,7 +410,9 @@ def _(c: Case) -> bool:
 
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises("^RuntimeError: batch_norm: unsupported operation: more than one")
+    return c.only_ours_raises(
+        "^RuntimeError: (batch_norm|embedding): unsupported operation: more than one"
+    )
 
 
 @documented("**Nothing to compute**")
@@ -378,7 +439,9 @@ def _(c: Case) -> bool:
 
 @documented("**Optimizers**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises("a parameter group with duplicate parameters")
+    return c.only_ours_raises(
+        "a parameter group with duplicate parameters|is not dense: its elements"
+    )
 
 
 # ---- numbers
@@ -394,8 +457,13 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    loss = re.search(r"rsub\(|reduction='none'", c.statement)
+    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
     return c.aspect == "strides" and loss is not None
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
 
 
 # Of what an index of tensors gives, too.
@@ -442,11 +510,11 @@ def _(c: Case) -> bool:
     return running and "nan" in c.difference.ours and "inf" in c.difference.theirs
 
 
-@documented("**`conv2d`** of infinities")
+@documented("**Infinities** in a backward")
 def _(c: Case) -> bool:
-    convolves = re.search(r"conv2d\(|Conv2d\(", c.history) is not None
-    infinite = "nan" in c.difference.ours and "inf" in c.difference.theirs
-    return c.aspect == "values" and convolves and infinite and is_derivative(c)
+    op = re.search(r"conv2d\(|Conv2d\(|layer_norm\(|LayerNorm\(", c.history) is not None
+    infinite = re.search("nan|inf", c.difference.ours) and re.search("nan|inf", c.difference.theirs)
+    return c.aspect == "values" and op and infinite is not None and is_derivative(c)
 
 
 # The index of scatter_add is narrower than what it adds to.
@@ -457,6 +525,26 @@ def _(c: Case) -> bool:
 
 def has_expanded_index(c: Case) -> bool:
     return any(x.dtype is torch.int64 and x.dim() > 1 and 0 in x.stride() for x in c.used)
+
+
+@documented("**`x.addmm_(x, x)`**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and re.search(r"(x\d+)\.addmm_\(.*\b\1\b", c.statement) is not None
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    padded = re.search(r"max_pool2d\(.*dilation|MaxPool2d\(.*dilation", c.history) is not None
+    return c.aspect == "values" and padded and is_derivative(c)
+
+
+# The same memory of two gradients.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    grads = [x.grad for x in c.tensors.values() if x.is_leaf and x.grad is not None]
+    places = [g.data_ptr() for g in {id(g): g for g in grads}.values() if g.numel()]
+    wrong = c.aspect == "values" and c.difference.place.endswith(".grad")
+    return wrong and len(places) > len(set(places))
 
 
 # batch_norm with statistics or parameters that are a part of other memory.
@@ -482,7 +570,7 @@ def _(c: Case) -> bool:
 
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises("INTERNAL ASSERT FAILED")
+    return c.only_theirs_raises("INTERNAL ASSERT FAILED|please report an enhancement request")
 
 
 @documented("**Where PyTorch is wrong**")

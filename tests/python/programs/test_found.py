@@ -77,9 +77,17 @@ x1 = t.ones(2, 3)
 x2 = t.nn.functional.batch_norm(x1, t.zeros(3), t.ones(3), eps=0.0)
 x3 = t.nn.functional.batch_norm(x1, t.zeros(3), t.ones(3), training=True, eps=0.0)
 """,
+    "images that are joined keep their order": """
+x1 = t.arange(16.0).reshape(2, 2, 2, 2).permute(0, 3, 1, 2)
+x2 = t.cat([x1, x1], 1)
+x3 = t.cat([x1, x1.bool()])
+x4 = t.cat([x1, x1.contiguous()])
+x5 = t.cat([x1, t.ones(0)])
+""",
     "a copy to itself": """
 x1 = t.ones(()).expand(2)
 x1.copy_(x1)
+x1[:2] = x1
 x2 = t.ones(2, requires_grad=True) * 2
 x2.copy_(x2)
 x2.sum().backward()
