@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from . import dtypes
 from .model import (
     ARGUMENT_KINDS,
     BACKENDS,
@@ -18,6 +19,7 @@ from .model import (
 
 
 def check(schema: Schema) -> None:
+    dtypes.check(schema)
     for f in schema.functions.values():
         where = f"{f.file}.toml: [fn.{f.name}]"
         _kinds(where, f.args, ARGUMENT_KINDS)

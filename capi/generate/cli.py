@@ -14,6 +14,7 @@ from . import (
     conformance,
     core_ops,
     cpp,
+    dtypes,
     header,
     kernels,
     lua,
@@ -36,6 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Each generator returns {path from the repository's root: text}.
 GENERATORS = (
+    dtypes.generate,
     kernels.generate,
     calls.generate,
     core_ops.generate,

@@ -65,7 +65,7 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
            type_word(input.dtype()), "Tensor instead (while checking arguments for embedding)");
   DT_CHECK(!sparse, kNotImplemented, "sparse must be false: there are no sparse gradients");
   const EmbeddingOptions options{checked_padding(padding_idx, weight.size(0)), scale_grad_by_freq};
-  const Tensor rows = reshape(to_dtype(input, DType::INT64), {input.numel()});
+  const Tensor rows = reshape(to_dtype(input, kIndexDType), {input.numel()});
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
 
   Dims sizes = input.sizes();
