@@ -1,6 +1,7 @@
 # `make` lists what can be done. Everything it needs is installed on the way (scripts/setup.sh);
 # nothing is written outside this folder but Debian packages.
 #   TORCH=0     leave PyTorch out: tests against it are skipped and counted
+#   LANGUAGES=all  install Go too, for its tests; without it they are skipped and counted
 #   CUDA=1      build the CUDA plugin on a machine without a GPU too; where no toolkit is, its
 #               compiler is installed into .venv
 #   DATA=dir    a folder with the four IDX files (plain or .gz) for the demo
@@ -24,7 +25,7 @@ XDG_CACHE_HOME ?= $(CURDIR)/.cache
 MPLCONFIGDIR ?= $(XDG_CACHE_HOME)/matplotlib
 CUDA_CACHE_PATH ?= $(XDG_CACHE_HOME)/cuda
 
-export TORCH DATA DEVICE PYTHON CUDA XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
+export TORCH DATA DEVICE PYTHON CUDA LANGUAGES XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
 .PHONY: gpu programs mutate generate wheel install clean distclean

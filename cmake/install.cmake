@@ -1,4 +1,5 @@
-# What `cmake --install` puts where: libraries, headers, pkg-config files and the CMake package.
+# What `cmake --install` puts where: libraries, headers, the description of the API, pkg-config
+# files and the CMake package.
 include(CMakePackageConfigHelpers)
 
 set(targets dumbtorch)
@@ -13,6 +14,7 @@ if(TARGET dumbtorch_cuda)
 endif()
 install(DIRECTORY capi/include/ wrappers/c/ wrappers/cpp/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY share/dumbtorch DESTINATION ${CMAKE_INSTALL_DATADIR})
 
 # pkg-config: `dumbtorch` for the shared library, `dumbtorch-static` for the archive. The prefix is
 # found from the file's own place, so an installed tree can be moved.
@@ -35,8 +37,7 @@ set(package_file ${PROJECT_BINARY_DIR}/dumbtorchConfig.cmake)
 set(version_file ${PROJECT_BINARY_DIR}/dumbtorchConfigVersion.cmake)
 configure_package_config_file(cmake/dumbtorchConfig.cmake.in ${package_file}
                               INSTALL_DESTINATION ${package_dir})
-# Before 1.0 every minor version may change the API.
-write_basic_package_version_file(${version_file} COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${version_file} COMPATIBILITY ${DT_ABI_COMPATIBILITY})
 install(FILES ${package_file} ${version_file} DESTINATION ${package_dir})
 install(EXPORT dumbtorch NAMESPACE dumbtorch:: FILE dumbtorchTargets.cmake
         DESTINATION ${package_dir})

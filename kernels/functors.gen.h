@@ -1283,7 +1283,7 @@ struct binary_cross_entropy_with_logits_element_backward {
     return grad * (T(1) - target - (T(1) + (pos_weight - T(1)) * target) * math::sigmoid(-input));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T, T pos_weight) {
-    return grad * (-input - (pos_weight - T(1)) * math::logsigmoid(input));
+    return grad * (-input - math::where(math::eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * math::logsigmoid(input)));
   }
   template <class T> static DT_FN T y2(const T*, T grad, T input, T target, T) {
     return -grad * target * math::logsigmoid(input);

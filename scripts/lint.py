@@ -25,7 +25,17 @@ MAX_PLUGIN_BYTES = 30 * 1000 * 1000
 CLANG_FORMAT = "clang-format-14"  # other versions lay out the same code differently
 
 CPP_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".def", ".cu", ".cuh"}
-SOURCE_SUFFIXES = CPP_SUFFIXES | {".py", ".pyi", ".lua", ".toml", ".cmake", ".sh", ".md", ".txt"}
+SOURCE_SUFFIXES = CPP_SUFFIXES | {
+    ".py",
+    ".pyi",
+    ".lua",
+    ".go",
+    ".toml",
+    ".cmake",
+    ".sh",
+    ".md",
+    ".txt",
+}
 SOURCE_NAMES = {"Makefile", "run", "CMakeLists.txt"}
 
 # What a folder may include: its own headers and those that the design allows. A name that ends in
@@ -42,7 +52,7 @@ MAY_INCLUDE = {
         "kernels/pointwise.def",
     ),
     "capi": ("capi/", "core/", "kernels/abi.h", "dumbtorch.h"),
-    "wrappers": ("wrappers/", "dumbtorch.h", "dt.h", "dumbtorch.hpp"),
+    "wrappers": ("wrappers/", "dumbtorch.h", "dt.h", "dumbtorch.hpp", "_cgo_export.h"),
     "examples": ("dumbtorch.h", "dt.h", "dumbtorch.hpp"),
 }
 # The layers of core, the lowest first: a folder includes itself and those before it.
@@ -179,7 +189,7 @@ def line_of(text: str, match: re.Match) -> int:
 
 
 def is_narrow(path: Path) -> bool:
-    return path.suffix in {".cmake", ".sh", ".lua"} or path.name in SOURCE_NAMES
+    return path.suffix in {".cmake", ".sh", ".lua", ".go"} or path.name in SOURCE_NAMES
 
 
 def check_text(path: Path, text: str) -> Complaints:

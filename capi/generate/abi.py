@@ -1,17 +1,46 @@
 """Prints what guards the ABI: the linker's version script and capi/abi.lock.
 
-abi.lock is the sorted text of everything that a compiled program or wrapper relies on. From 1.0 on,
-a line that was there must stay; before, a difference is committed with the change."""
+abi.lock is the sorted text of everything that a compiled program or wrapper relies on. The lock of
+the last release is kept in capi/released.lock: while the library has that release's SONAME, each of
+its lines must stay (docs/abi.md)."""
 
 from __future__ import annotations
 
 from . import cabi
-from .model import Schema
+from .model import Schema, SchemaError
 from .text import GENERATED
 
 
 def generate(schema: Schema) -> dict[str, str]:
     return {"capi/dumbtorch.map": version_script(schema), "capi/abi.lock": lock(schema)}
+
+
+def soname(version: str) -> str:
+    """As capi/CMakeLists.txt names the library: before 1.0 each minor version has an ABI of its own."""
+    major, minor, _ = version.split(".")
+    return f"libdumbtorch.so.{major}" if major != "0" else f"libdumbtorch.so.0.{minor}"
+
+
+def release(schema: Schema, version: str) -> str:
+    """The text of capi/released.lock."""
+    _, _, lines = lock(schema).partition("\n")
+    return (
+        f"# The ABI of {soname(version)}, since release {version}: written by --release.\n{lines}"
+    )
+
+
+def check_released(schema: Schema, released: str, version: str) -> None:
+    """Refuses a schema in which a line of the last release is missing."""
+    title, *promised = released.splitlines()
+    if f" {soname(version)}," not in title:
+        return
+    kept = set(lock(schema).splitlines())
+    if broken := [line for line in promised if line not in kept]:
+        raise SchemaError(
+            f"programs that were built for {soname(version)} rely on what was removed or changed:\n  "
+            + "\n  ".join(broken)
+            + "\nAdd beside it what is new; docs/abi.md says how."
+        )
 
 
 def version_script(schema: Schema) -> str:
@@ -31,18 +60,24 @@ def version_script(schema: Schema) -> str:
 def lock(schema: Schema) -> str:
     lines = []
     for e in schema.enums.values():
-        lines += [f"enum {cabi.enum_constant(e.name, v.name)} = {v.number}" for v in e.values]
-    lines += [f"handle dt_{h}" for h in schema.handles]
+        lines += [
+            f"enum {cabi.enum_constant(e.name, v.name)} = {v.number} since {v.since}"
+            for v in e.values
+        ]
+    lines += [f"handle dt_{h.name} since {h.since}" for h in schema.handles.values()]
     for o in schema.options.values():
-        members = [(p, v) for a in o.fields for p, v in zip(cabi.field(a), cabi.literal(a))]
-        # A list's default is not in its initialisers: NULL, -1 stands for it.
-        listed = {a.name: a.default for a in o.fields if a.kind.list}
-        for i, (parameter, value) in enumerate(members):
-            value = listed.get(parameter[1], value)
-            lines.append(
-                f"struct dt_{o.name}_options[{i + 1:02}] {cabi.declare(parameter)} = {value}"
-            )
-    lines += [f"callback {cabi.callback_typedef(c)}" for c in schema.callbacks.values()]
+        # A default that is not 0 is not in the initialiser of a list, nor of a later number.
+        defaults = {a.name: a.default for a in o.fields if a.kind.list or cabi.needs_pointer(a, o)}
+        for m in cabi.layout(o):
+            value = defaults.get(m.parameter.name, m.initial)
+            place = f"struct dt_{o.name}_options[{m.offset:03}]"
+            lines.append(f"{place} {m.parameter} = {value} since {m.since}")
+        for level in sorted({m.since for m in cabi.layout(o)}):
+            size = cabi.struct_size(o, level)
+            lines.append(f"struct dt_{o.name}_options size = {size} at level {level}")
+    lines += [
+        f"callback {cabi.callback_typedef(c)} since {c.since}" for c in schema.callbacks.values()
+    ]
     for c in schema.c_functions.values():
         lines.append(f"function {c.declaration} since {c.since}")
     for f in schema.public:

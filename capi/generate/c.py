@@ -8,11 +8,11 @@ hand, holds the types, macros and scopes that these need."""
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
 
 from . import cabi
-from .model import Argument, Function, Kind, Schema, SchemaError
-from .text import GENERATED, WIDTH, call, camel
+from .model import Argument, Callback, Handle, Kind, SchemaError
+from .plan import Call, Plan, Result, Slot
+from .text import GENERATED, WIDTH, call, camel, gated
 
 _TOP = f"""\
 /* {GENERATED}
@@ -153,57 +153,45 @@ _KEYWORDS = set(
 )
 
 
-@dataclass(frozen=True)
-class Option:
-    """An argument that is given by name: with a default, or a field of an options struct."""
-
-    argument: Argument
-    struct: str = ""  # the options argument that it is a field of
-
-    @property
-    def name(self) -> str:
-        return self.argument.name
-
-    @property
-    def use(self) -> str:
-        return f"options->{self.name}"
-
-
-def generate(schema: Schema) -> dict[str, str]:
+def generate(plan: Plan) -> dict[str, str]:
     parts = [_TOP]
-    parts += [_handle(h) for h in schema.handles]
-    parts += [_callback(c) for c in schema.callbacks]
+    parts += [_handle(c.handle) for c in plan.classes]
+    parts += [_callback(h.callback) for h in plan.hooks]
     names = {}
-    for f in schema.public:
-        short = short_name(f)
-        if names.setdefault(short, f.name) != f.name:
-            raise SchemaError(f"dt.h: T_{short} would be both {f.name} and {names[short]}")
-        parts.append(_Printer(schema, f, short).text())
+    for c in plan.calls:
+        short = short_name(c)
+        if names.setdefault(short, c.c_name) != c.c_name:
+            raise SchemaError(f"dt.h: T_{short} would be both {c.c_name} and {names[short]}")
+        parts.append(_Printer(c, short).text())
     return {"wrappers/c/dt.h": "\n".join([*parts, _BOTTOM])}
 
 
-def short_name(f: Function) -> str:
+def short_name(c: Call) -> str:
     """T_shape is dt_tensor_shape: methods of tensors lose the word."""
+    f = c.function
     return f.name.removeprefix("tensor_") if f.method == "tensor" else f.name
 
 
-def _handle(name: str) -> str:
-    return (
-        f"static inline void T_release_{name}_(void *handle) {{\n"
-        f"  dt_{name}_release((dt_{name} *)handle);\n}}\n"
-        f"static inline dt_{name} *T_own_{name}_(dt_{name} *handle) {{\n"
-        f"  return (dt_{name} *)T_own_(handle, T_release_{name}_);\n}}\n"
+def _handle(h: Handle) -> str:
+    return gated(
+        f"static inline void T_release_{h.name}_(void *handle) {{\n"
+        f"  dt_{h.name}_release((dt_{h.name} *)handle);\n}}\n"
+        f"static inline dt_{h.name} *T_own_{h.name}_(dt_{h.name} *handle) {{\n"
+        f"  return (dt_{h.name} *)T_own_(handle, T_release_{h.name}_);\n}}\n",
+        h.since,
     )
 
 
-def _callback(name: str) -> str:
+def _callback(c: Callback) -> str:
     """The triple as one argument: T_TENSOR_HOOK(fn, user_data, drop)."""
-    kind, drop = f"T_{camel(name)}", "void (*drop)(void *user_data)"
-    head = f"static inline {kind} T_{name.upper()}("
-    return (
-        f"typedef struct {kind} {{\n  dt_{name} fn;\n  void *user_data;\n  {drop};\n}} {kind};\n"
-        + call(head, [f"dt_{name} fn", "void *user_data", drop], ") {")
-        + f"\n  {kind} c = {{fn, user_data, drop}};\n  return c;\n}}\n"
+    kind = f"T_{camel(c.name)}"
+    members = [f"dt_{c.name} fn", "void *user_data", "dt_drop drop"]
+    body = "".join(f"  {m};\n" for m in members)
+    head = call(f"static inline {kind} T_{c.name.upper()}(", members, ") {")
+    return gated(
+        f"typedef struct {kind} {{\n{body}}} {kind};\n{head}\n"
+        f"  {kind} c = {{fn, user_data, drop}};\n  return c;\n}}\n",
+        c.since,
     )
 
 
@@ -219,9 +207,11 @@ def _pointer(c: str) -> str:
     return c + ("*" if c.endswith("*") else " *")
 
 
-def passed(a: Argument, value: str) -> list[str]:
+def passed(a: Slot, value: str) -> list[str]:
     """The machine layer's arguments for `a`, which is the expression `value`."""
     key = a.kind.key
+    if a.pointed:
+        return [f"&{value}"]
     if a.kind.list:
         return [f"{value}.p", f"{value}.n"]
     if key in ("i64?", "f64?", "bool?"):
@@ -233,8 +223,6 @@ def default(a: Argument) -> str:
     """The default as an initialiser. The numbers of a list are in an array."""
     kind, value = a.kind, a.default
     if kind.list:
-        if value is None:
-            return "{NULL, DT_ABSENT}"
         return f"{{{a.name}_default, {len(value)}}}" if value else "{NULL, 0}"
     if value is None:
         return {"operand": "{NULL, {0, 0, 0}}", "scalar": "{0, 0, 0}", "device": "{0, 0}"}.get(
@@ -264,25 +252,15 @@ def _number(value) -> str:
 class _Printer:
     """Prints one function."""
 
-    def __init__(self, schema: Schema, f: Function, short: str):
-        self.schema, self.f, self.short = schema, f, short
-        self.required = [a for a in f.args if not a.has_default and a.kind.base != "options"]
-        self.options: list[Option] = []
-        for a in f.args:
-            if a.kind.base == "options":
-                fields = schema.options[a.kind.name].fields
-                self.options += [Option(field, a.name) for field in fields]
-            elif a.has_default:
-                self.options.append(Option(a))
-        self.first = f.results[0] if f.results else None
-        self.others = f.results[1:]
-        names = [a.name for a in self.required] + [o.name for o in self.options]
-        names += [r.name for r in self.others]
+    def __init__(self, c: Call, short: str):
+        self.c, self.short = c, short
+        self.required, self.options = c.required, c.optional
+        self.first = c.results[0] if c.results else None
+        self.others = c.results[1:]
+        names = [s.name for s in c.slots] + [r.name for r in self.others]
         for name in names:
             if names.count(name) > 1 or name in _KEYWORDS or name in ("options", "result"):
-                raise SchemaError(
-                    f"dt.h: [fn.{f.name}]: '{name}' cannot be the name of an argument"
-                )
+                raise SchemaError(f"dt.h: {c.c_name}: '{name}' cannot be the name of an argument")
 
     def text(self) -> str:
         parts = [self.comment()]
@@ -292,28 +270,25 @@ class _Printer:
         macro = self.macro()
         if macro:
             parts.append(macro)
-        return "\n".join(parts) + "\n"
+        return gated("\n".join(parts) + "\n", self.c.since)
 
     def has_options(self) -> bool:
         return bool(self.options or self.others)
 
     def comment(self) -> str:
-        f = self.f
         names = [f"{a.name}: {_kind_text(a.kind)}" for a in self.required]
         names += [
-            f".{o.name}: {_kind_text(o.argument.kind)} = {_default_text(o.argument)}"
-            for o in self.options
+            f".{o.name}: {_kind_text(o.kind)} = {_default_text(o.argument)}" for o in self.options
         ]
         names += [f".{r.name}: where this result goes" for r in self.others]
-        text = f"{f.doc} {f.returns}".strip()
         lines = textwrap.wrap(
             f"T_{self.short}({', '.join(names)})", WIDTH - 4, subsequent_indent="    "
         )
-        lines += textwrap.wrap(text, WIDTH - 6)
+        lines += textwrap.wrap(self.c.about, WIDTH - 6)
         return "/** " + "\n * ".join(lines) + " */"
 
     def struct(self) -> str:
-        members = [f"  {_join(c_type(o.argument.kind), o.name)};" for o in self.options]
+        members = [self.since(o, f"  {_join(c_type(o.kind), o.name)};") for o in self.options]
         members += [f"  {_join(_pointer(self.result_type(r)), r.name)};" for r in self.others]
         return "\n".join(["typedef struct {", *members, f"}} T_{self.short}_options;"])
 
@@ -326,26 +301,34 @@ class _Printer:
             a = o.argument
             # Lists in options structs start absent, which means their default.
             plain = a if not (o.struct and a.kind.list) else Argument(a.name, a.kind)
-            values.append(default(plain))
+            values.append(self.since(o, default(plain) + ",").rstrip(","))
             if plain.kind.list and plain.default:
                 numbers = ", ".join(cabi.number(v) for v in plain.default)
                 element = {"i64": "int64_t", "f64": "double"}[a.kind.base]
                 lines.append(f"  static const {element} {a.name}_default[] = {{{numbers}}};")
         values += ["NULL"] * len(self.others)
-        lines.append(call(f"  T_{self.short}_options options = {{", values, "};"))
+        head = f"  T_{self.short}_options options = {{"
+        if any("#if" in v for v in values):
+            lines += [head, *(v if "#if" in v else f"{v}," for v in values), "  };"]
+        else:
+            lines.append(call(head, values, "};"))
         return "\n".join([*lines, "  return options;", "}"])
 
-    def result_type(self, r: Argument) -> str:
+    def since(self, o: Slot, line: str) -> str:
+        """A line about a field that came after the function."""
+        later = o.argument.since > self.c.since
+        return gated(line, o.argument.since).rstrip() if later else line
+
+    def result_type(self, r: Result) -> str:
         return _RESULTS[r.kind.key].format(name=cabi.type_name(r.kind))
 
     def return_type(self) -> str:
-        if self.f.inplace:
+        if self.c.returns_this:
             return "dt_tensor *"
         return self.result_type(self.first) if self.first else "dt_status "
 
     def function(self) -> str:
         """T_do_NAME: the call itself."""
-        f = self.f
         parameters = [_join(c_type(a.kind), a.name) for a in self.required]
         if self.has_options():
             parameters.append(f"const T_{self.short}_options *options")
@@ -353,8 +336,13 @@ class _Printer:
         head = f"static inline {_join(self.return_type().rstrip(), name)}"
         lines = [call(f"{head}(", parameters or ["void"], ") {")]
         lines += [f"  {line}" for line in self.locals()]
-        arguments = [p for a in f.args for p in self.machine_arguments(a)]
-        for r in f.results:
+        arguments = []
+        for i in self.c.inputs:
+            name = i.argument.name
+            arguments += (
+                [f"&c_{name}"] if i.is_struct else passed(i.slots[0], self.value(i.slots[0]))
+            )
+        for r in self.c.results:
             local = "result" if r is self.first else r.name
             outs = _OUT.get(r.kind.key, ("&@",))
             arguments += [out.replace("@", local) for out in outs]
@@ -364,44 +352,36 @@ class _Printer:
     def locals(self) -> list[str]:
         """Results, options structs and lists that one number may stand for."""
         lines = []
-        for r in self.f.results:
+        for r in self.c.results:
             local = "result" if r is self.first else r.name
             empty = _EMPTY.get(
                 r.kind.key, "0" if r.kind.base in ("i64", "bool", "enum") else "NULL"
             )
             lines.append(f"{_join(self.result_type(r), local)} = {empty};")
-        for a in self.f.args:
-            if a.kind.base == "options":
-                macro = f"DT_{a.kind.name}_OPTIONS_INIT".upper()
-                lines.append(f"{cabi.type_name(a.kind)} c_{a.name} = {macro};")
-        pairs = [(a, a.name) for a in self.required] + [(o.argument, o.use) for o in self.options]
-        for a, value in pairs:
-            if a.kind.count > 1:
-                count = a.kind.count
-                lines.append(f"int64_t {a.name}_room[{count}];")
-                lines.append(
-                    f"const T_Dims {a.name}_all = T_repeat_({value}, {count}, {a.name}_room);"
-                )
+        for i in self.c.structs:
+            struct = cabi.type_name(i.argument.kind)
+            lines.append(f"{struct} c_{i.argument.name} = {struct.upper()}_INIT;")
+        for a in (a for a in self.c.slots if a.kind.count > 1):
+            lines.append(f"int64_t {a.name}_room[{a.kind.count}];")
+            repeat = f"T_repeat_({self.given(a)}, {a.kind.count}, {a.name}_room)"
+            lines.append(f"const T_Dims {a.name}_all = {repeat};")
         return lines
 
-    def value(self, a: Argument) -> str:
-        """The expression for an argument inside of T_do_NAME."""
-        if a.kind.count > 1:
-            return f"{a.name}_all"
-        return a.name if a in self.required else f"options->{a.name}"
+    @staticmethod
+    def given(a: Slot) -> str:
+        """What the caller has given for an argument, as T_do_NAME sees it."""
+        return a.name if a.required else f"options->{a.name}"
 
-    def machine_arguments(self, a: Argument) -> list[str]:
-        if a.kind.base == "options":
-            return [f"&c_{a.name}"]
-        return passed(a, self.value(a))
+    def value(self, a: Slot) -> str:
+        """The same, where one number may stand for several equal ones."""
+        return f"{a.name}_all" if a.kind.count > 1 else self.given(a)
 
     def body(self, arguments: list[str]) -> list[str]:
-        lines, check = [], f"T_check({self.f.c_name}("
+        lines, check = [], f"T_check({self.c.c_name}("
         for o in self.options:
             if o.struct:
-                members = [name for _, name in cabi.field(o.argument)]
-                values = passed(o.argument, self.value(o.argument))
-                lines += [f"c_{o.struct}.{m} = {v};" for m, v in zip(members, values, strict=True)]
+                pairs = zip(o.parameters, passed(o, self.value(o)), strict=True)
+                lines += [self.since(o, f"c_{o.struct}.{m.name} = {v};") for m, v in pairs]
         if self.others:
             # Results are cleared also when the call does not happen.
             lines.append(call(f"if (!T_stopped_()) {check}", arguments, "));"))
@@ -411,14 +391,14 @@ class _Printer:
                 lines.append(
                     f"if (options->{r.name}) *options->{r.name} = {self.owned(r, r.name)};"
                 )
-                if _is_handle(r.kind):
-                    lines.append(f"else if ({r.name}) {cabi_release(r.kind)}({r.name});")
+                if r.handle:
+                    lines.append(f"else if ({r.name}) dt_{r.handle}_release({r.name});")
             return [*lines, f"return {self.owned(self.first, 'result')};"]
         stopped = self.stopped()
         if not self.first:
-            target = self.f.args[0].name if self.f.inplace else ""
+            target = self.c.slots[0].name if self.c.returns_this else ""
             lines.append(stopped)
-            if self.f.inplace:
+            if target:
                 return [*lines, call(f"return {check}", arguments, f")) ? {target} : NULL;")]
             return [*lines, call(check, arguments, "));"), "return T_status();"]
         return [*lines, stopped, call(check, arguments, "));"), *self.finish()]
@@ -426,31 +406,31 @@ class _Printer:
     def stopped(self) -> str:
         """What happens after an error: nothing, but user data that was handed over is dropped."""
         drops = self.drops()
-        empty = "result" if self.first else ("NULL" if self.f.inplace else "T_status()")
+        empty = "result" if self.first else ("NULL" if self.c.returns_this else "T_status()")
         if not drops:
             return f"if (T_stopped_()) return {empty};"
         return f"if (T_stopped_()) {{ {drops}return {empty}; }}"
 
     def drops(self) -> str:
         """Statements that drop the user data of all callbacks."""
-        values = [self.value(a) for a in self.f.args if a.kind.base == "callback"]
+        values = [self.value(a) for a in self.c.callbacks]
         return "".join(f"if ({v}.drop) {v}.drop({v}.user_data); " for v in values)
 
     def finish(self) -> list[str]:
         r = self.first
-        if r.kind.key in ("i64[]", "f64[]"):
+        if r.form == "numbers":
+            name = self.c.function.name
             return [
                 "if (result.n > T_MAX_SIZES) {",
-                f'  T_fail_(DT_STATUS_RUNTIME_ERROR, "{self.f.name}: more numbers than fit");',
+                f'  T_fail_(DT_STATUS_RUNTIME_ERROR, "{name}: more numbers than fit");',
                 "  result.n = 0;",
                 "}",
                 "return result;",
             ]
         return [f"return {self.owned(r, 'result')};"]
 
-    def owned(self, r: Argument, value: str) -> str:
-        name = handle_name(r.kind)
-        return f"T_own_{name}_({value})" if name else value
+    def owned(self, r: Result, value: str) -> str:
+        return f"T_own_{r.handle}_({value})" if r.handle else value
 
     def macro(self) -> str:
         """T_NAME, where the function alone will not do: options, or converted arguments."""
@@ -469,27 +449,8 @@ class _Printer:
         )
 
 
-def _converted(a: Argument) -> str:
+def _converted(a: Slot) -> str:
     return {"operand": f"T_OP({a.name})", "scalar": f"T_NUM({a.name})"}.get(a.kind.base, a.name)
-
-
-def handle_name(kind: Kind) -> str:
-    """The handle that a result comes as, "" for a plain value."""
-    if kind.base == "tensor":
-        return "tensor_list" if kind.list else "tensor"
-    if kind.base == "handle":
-        return kind.name
-    if kind.base in ("str", "bytes"):
-        return "string_list" if kind.list else "bytes"
-    return ""
-
-
-def _is_handle(kind: Kind) -> bool:
-    return bool(handle_name(kind))
-
-
-def cabi_release(kind: Kind) -> str:
-    return f"dt_{handle_name(kind)}_release"
 
 
 def _kind_text(kind: Kind) -> str:

@@ -1,15 +1,56 @@
-"""How the kinds of the schema cross the C API: the one place that knows the shape of the ABI."""
+"""How the kinds of the schema cross the C API: the one place that knows the shape of the ABI.
+
+One rule holds for everything that may be absent: its C parameters are 0 then, so NULL for a pointer.
+An empty list that is given has a pointer."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import text
 from .model import Argument, Callback, Function, Kind, Options, Schema
 
-Parameter = tuple[str, str]  # (C type, name)
 
-_NUMBERS = {"i64": "int64_t", "f64": "double", "bool": "int32_t"}
+class Parameter(NamedTuple):
+    """A parameter of a C function, or a member of a C struct."""
+
+    type: str  # "int64_t", "dt_tensor **"
+    name: str
+
+    def __str__(self) -> str:
+        """Its declaration: `int64_t dim`, `dt_tensor *input`."""
+        return f"{self.type}{'' if self.type.endswith('*') else ' '}{self.name}"
+
+
+# Kinds that are one C parameter; {} is the C name of the enum, the handle, ...
+_PLAIN = {
+    "tensor": "dt_tensor *",
+    "handle": "{} *",
+    "i64": "int64_t",
+    "f64": "double",
+    "bool": "int32_t",
+    "str": "const char *",
+    "path": "const char *",
+    "enum": "{}",
+    "options": "const {} *",
+    "pointer": "void *",
+}
+
+# Kinds that are several, with what is appended to the argument's name.
+_SCALAR = (("dt_scalar_kind", "_kind"), ("int64_t", "_i"), ("double", "_f"))
+_PARTS = {
+    "operand": (("dt_tensor *", ""), *_SCALAR),
+    "scalar": _SCALAR,
+    "device": (("dt_device_type", "_type"), ("int64_t", "_index")),
+    "bytes": (("const void *", ""), ("int64_t", "_n")),
+    "callback": (("{}", ""), ("void *", "_data"), ("dt_drop", "_drop")),
+}
+
+# What a result's handle is where the kind itself is none.
+_CARRIERS = {"tensor[]": "dt_tensor_list *", "str": "dt_bytes *", "str[]": "dt_string_list *"}
 
 
 def type_name(kind: Kind) -> str:
@@ -19,78 +60,35 @@ def type_name(kind: Kind) -> str:
     return f"dt_{kind.name or kind.base}"
 
 
-def _scalar(name: str) -> list[Parameter]:
-    return [("dt_scalar_kind", f"{name}_kind"), ("int64_t", f"{name}_i"), ("double", f"{name}_f")]
-
-
-def _list(element: str, name: str) -> list[Parameter]:
-    return [(f"const {element} *", name), ("int64_t", f"{name}_n")]
+def _pointer(c: str) -> str:
+    return c + ("*" if c.endswith("*") else " *")
 
 
 def argument(a: Argument) -> list[Parameter]:
     """The C parameters of one argument."""
-    name, kind = a.name, a.kind
-    match kind.base:
-        case "tensor" if kind.list:
-            return [("dt_tensor *const *", name), ("int64_t", f"{name}_n")]
-        case "tensor" | "handle":
-            return [(f"{type_name(kind)} *", name)]
-        case "operand":
-            return [("dt_tensor *", name), *_scalar(name)]
-        case "scalar":
-            return _scalar(name)
-        case "i64" | "f64" | "bool" if kind.list:
-            return _list(_NUMBERS[kind.base], name)
-        case "i64" | "f64" | "bool" if kind.optional:
-            return [(f"const {_NUMBERS[kind.base]} *", name)]
-        case "i64" | "f64" | "bool":
-            return [(_NUMBERS[kind.base], name)]
-        case "str" if kind.list:
-            return [("const char *const *", name), ("int64_t", f"{name}_n")]
-        case "str" | "path":
-            return [("const char *", name)]
-        case "bytes":
-            return _list("void", name)
-        case "enum":
-            return [(type_name(kind), name)]
-        case "device":
-            return [("dt_device_type", f"{name}_type"), ("int64_t", f"{name}_index")]
-        case "options":
-            return [(f"const {type_name(kind)} *", name)]
-        case "callback":
-            drop = f"void (*{name}_drop)(void *user_data)"
-            return [(type_name(kind), name), ("void *", f"{name}_data"), (drop, "")]
-    raise KeyError(kind.key)
+    kind, c = a.kind, type_name(a.kind)
+    if kind.base in _PARTS:
+        return [Parameter(t.format(c), a.name + suffix) for t, suffix in _PARTS[kind.base]]
+    plain = _PLAIN[kind.base].format(c)
+    if kind.list:
+        const = "dt_tensor *const *" if kind.base == "tensor" else _pointer(f"const {plain}")
+        const = "const char *const *" if kind.base == "str" else const
+        return [Parameter(const, a.name), Parameter("int64_t", a.name + "_n")]
+    if kind.optional and kind.base in ("i64", "f64", "bool"):
+        return [Parameter(f"const {plain} *", a.name)]
+    return [Parameter(plain, a.name)]
 
 
 def result(r: Argument) -> list[Parameter]:
     """The C out-parameters of one result."""
-    name, kind = r.name, r.kind
-    match kind.key:
-        case "tensor" | "tensor?":
-            return [("dt_tensor **", name)]
-        case "tensor[]":
-            return [("dt_tensor_list **", name)]
-        case "handle":
-            return [(f"{type_name(kind)} **", name)]
-        case "i64" | "f64" | "bool":
-            return [(f"{_NUMBERS[kind.base]} *", name)]
-        case "enum":
-            return [(f"{type_name(kind)} *", name)]
-        case "device":
-            return [("dt_device_type *", f"{name}_type"), ("int64_t *", f"{name}_index")]
-        case "scalar":
-            return [(f"{t} *", n) for t, n in _scalar(name)]
-        case "i64[]" | "f64[]":
-            capacity = ("int64_t", f"{name}_capacity")
-            return [(f"{_NUMBERS[kind.base]} *", name), capacity, ("int64_t *", f"{name}_n")]
-        case "str":
-            return [("dt_bytes **", name)]
-        case "str[]":
-            return [("dt_string_list **", name)]
-        case "pointer":
-            return [("void **", name)]
-    raise KeyError(kind.key)
+    kind = r.kind
+    if kind.key in _CARRIERS:
+        return [Parameter(_pointer(_CARRIERS[kind.key]), r.name)]
+    if kind.key in ("i64[]", "f64[]"):
+        parts = ((_PLAIN[kind.base] + " *", ""), ("int64_t", "_capacity"), ("int64_t *", "_n"))
+        return [Parameter(t, r.name + suffix) for t, suffix in parts]
+    value = Argument(r.name, dataclasses.replace(kind, optional=False))
+    return [Parameter(_pointer(t), name) for t, name in argument(value)]
 
 
 def parameters(f: Function | Callback) -> list[Parameter]:
@@ -99,40 +97,110 @@ def parameters(f: Function | Callback) -> list[Parameter]:
     return [p for group in groups for p in group]
 
 
-def declare(parameter: Parameter) -> str:
-    """`int64_t dim`, `dt_tensor *input`, `void (*f_drop)(void *user_data)`."""
-    kind, name = parameter
-    if not name:
-        return kind
-    return kind + name if kind.endswith("*") else f"{kind} {name}"
-
-
 def declaration(f: Function) -> str:
     """The prototype without attributes: `dt_status dt_neg(dt_tensor *input, dt_tensor **out)`."""
-    return f"dt_status {f.c_name}({', '.join(map(declare, parameters(f))) or 'void'})"
+    return f"dt_status {f.c_name}({', '.join(map(str, parameters(f))) or 'void'})"
 
 
 def prototype(f: Function, before: str = "", after: str = "") -> str:
     """The declaration for people to read: wrapped between parameters."""
-    arguments = [declare(p) for p in parameters(f)] or ["void"]
+    arguments = [str(p) for p in parameters(f)] or ["void"]
     return text.call(f"{before}dt_status {f.c_name}(", arguments, f"){after};")
 
 
 def callback_parameters(c: Callback) -> list[str]:
-    return ["void *user_data", *map(declare, parameters(c))]
+    return ["void *user_data", *map(str, parameters(c))]
 
 
 def callback_typedef(c: Callback) -> str:
     return f"typedef dt_status (*dt_{c.name})({', '.join(callback_parameters(c))});"
 
 
-def field(a: Argument) -> list[Parameter]:
-    """The members of an options struct for one field."""
-    return argument(a)
-
-
 def enum_constant(enum: str, value: str) -> str:
     return f"DT_{enum}_{value}".upper().replace("-", "_")
+
+
+# ---- options structs
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an options struct."""
+
+    parameter: Parameter
+    offset: int
+    size: int
+    initial: str  # in the _INIT macro
+    since: int
+    field: str = ""  # the field that it is a part of; "" for the size and for reserved space
+
+
+def field(a: Argument, o: Options) -> list[Parameter]:
+    """The members of an options struct for one field. A field that came after the struct is 0 in an
+    older program's, which must mean its default: a number with another default is pointed to."""
+    return argument(_pointed(a) if needs_pointer(a, o) else a)
+
+
+def needs_pointer(a: Argument, o: Options) -> bool:
+    is_number = a.kind.key in ("i64", "f64", "bool")
+    return is_number and a.since > o.since and bool(a.default)
+
+
+def _pointed(a: Argument) -> Argument:
+    return dataclasses.replace(a, kind=dataclasses.replace(a.kind, optional=True), default=None)
+
+
+def layout(o: Options) -> list[Member]:
+    """The struct's members in the order in which API levels added them, with reserved space where a
+    compiler would leave a gap: each level ends at a multiple of 8 bytes, so that what it adds lies
+    behind everything that an older program's struct has."""
+    size = Parameter("int64_t", "struct_size")
+    members = [Member(size, 0, 8, f"(int64_t)sizeof(dt_{o.name}_options)", o.since)]
+    for level in sorted({o.since, *(a.since for a in o.fields)}):
+        for a in (a for a in o.fields if a.since == level):
+            for parameter, initial in zip(field(a, o), initials(a, o), strict=True):
+                _append(members, parameter, initial, level, a.name)
+        _pad(members, level)
+    return members
+
+
+def _end(members: list[Member]) -> int:
+    return members[-1].offset + members[-1].size
+
+
+def _pad(members: list[Member], level: int) -> None:
+    """An int32_t that must be 0, if the next member would not lie at a multiple of 8."""
+    if _end(members) % 8:
+        number = sum(m.parameter.name.startswith("reserved") for m in members) + 1
+        reserved = Parameter("int32_t", f"reserved{number}")
+        members.append(Member(reserved, _end(members), 4, "0", level))
+
+
+def _append(members: list[Member], parameter: Parameter, initial: str, level: int, name: str):
+    wide = parameter.type.endswith("*") or parameter.type in ("int64_t", "double")
+    if wide:
+        _pad(members, level)
+    members.append(Member(parameter, _end(members), 8 if wide else 4, initial, level, name))
+
+
+def struct_size(o: Options, level: int | None = None) -> int:
+    """In bytes, for a program of an API level or of the newest."""
+    return _end([m for m in layout(o) if level is None or m.since <= level])
+
+
+def options_init(o: Options, level: int) -> str:
+    """The macro that every options variable starts from, as a level has it."""
+    values = [m.initial for m in layout(o) if m.since <= level]
+    return f"#define DT_{o.name.upper()}_OPTIONS_INIT {{ {', '.join(values)} }}"
+
+
+def initials(a: Argument, o: Options) -> list[str]:
+    """A field's default as C initialisers. What 0 stands for, as in lists and in everything that came
+    later, starts as 0."""
+    return literal(_pointed(a) if needs_pointer(a, o) else a)
+
+
+# ---- values
 
 
 def literal(a: Argument) -> list[str]:
@@ -140,16 +208,12 @@ def literal(a: Argument) -> list[str]:
     default."""
     value, kind = a.default, a.kind
     match kind.base:
+        case "scalar" if value is not None:
+            return scalar_literal(value)
+        case _ if value is None or kind.list:
+            return ["NULL" if p.type.endswith("*") else "0" for p in argument(a)]
         case "enum":
-            return ["0" if value is None else enum_constant(kind.name, value)]
-        case "device":
-            return ["0", "0"]
-        case "scalar":
-            return ["0", "0", "0"] if value is None else scalar_literal(value)
-        case _ if kind.list:
-            return ["NULL", "-1"]
-        case _ if value is None:
-            return ["NULL"] * len(argument(a))
+            return [enum_constant(kind.name, value)]
         case "bool":
             return ["1" if value else "0"]
         case "str":
@@ -174,16 +238,13 @@ def number(value: int | float) -> str:
     return repr(value)
 
 
-def options_init(o: Options) -> str:
-    """The macro that every options variable starts from."""
-    values = [v for a in o.fields for v in literal(a)]
-    first = f"(int64_t)sizeof(dt_{o.name}_options)"
-    return f"#define DT_{o.name.upper()}_OPTIONS_INIT {{ {', '.join([first, *values])} }}"
+# ---- symbols
 
 
 def symbols(schema: Schema, level: int | None = None) -> list[str]:
     """The exported names, or those that an API level added."""
     names = [("dt_" + c.name, c.since) for c in schema.c_functions.values()]
-    names += [(f"dt_{h}_release", 1) for h in schema.handles]
+    names += [(f"dt_{h.name}_release", h.since) for h in schema.handles.values()]
+    names += [(f"dt_{o.name}_options_init", o.since) for o in schema.options.values()]
     names += [(f.c_name, f.since) for f in schema.public]
     return sorted(name for name, since in names if level in (None, since))

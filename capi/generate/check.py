@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from . import dtypes
+from .core_ops import families
 from .model import (
     ARGUMENT_KINDS,
     BACKENDS,
@@ -12,10 +14,15 @@ from .model import (
     RESULT_KINDS,
     Argument,
     Call,
+    Enum,
+    Function,
     Kernel,
+    Options,
     Schema,
     SchemaError,
 )
+
+_WAITS = ("", "device", "file", "thread")
 
 
 def check(schema: Schema) -> None:
@@ -26,12 +33,17 @@ def check(schema: Schema) -> None:
         _kinds(where, f.results, RESULT_KINDS)
         _documented(where, f.doc, f.args if f.public else ())
         _defaults(where, f.args, schema)
-        if f.since > schema.api_level:
-            raise SchemaError(
-                f"{where}: since {f.since} is newer than API level {schema.api_level}"
-            )
+        _levels(where, f.since, (*f.args, *f.results), schema)
+        if f.inplace_argument and f.name + "_" not in schema.functions:
+            raise SchemaError(f"{where}: inplace_argument, but there is no {f.name}_")
         if f.inplace and not (f.args and f.args[0].kind.mutable):
             raise SchemaError(f"{where}: an in-place function's first argument is 'tensor!'")
+        if f.method:
+            _method_name(where, f, schema)
+        if f.view not in ("", "always", "sometimes") or f.blocks not in _WAITS:
+            raise SchemaError(f"{where}: view is always or sometimes, blocks one of {_WAITS}")
+        if set(f.runs) - set(schema.callbacks):
+            raise SchemaError(f"{where}: runs names callbacks")
         if len(f.results) > 1 and any(not r.name for r in f.results):
             raise SchemaError(f"{where}: several results need names")
     for o in schema.options.values():
@@ -39,24 +51,27 @@ def check(schema: Schema) -> None:
         _kinds(where, o.fields, FIELD_KINDS)
         _documented(where, o.doc, o.fields)
         _defaults(where, o.fields, schema)
+        _levels(where, o.since, (), schema)
         for field in o.fields:
-            if not field.has_default:
-                raise SchemaError(f"{where}: '{field.name}' needs a default")
+            _field(where, o, field, schema)
     for c in schema.callbacks.values():
-        _kinds(f"[callback.{c.name}]", c.args, ARGUMENT_KINDS)
-        _kinds(f"[callback.{c.name}]", c.results, RESULT_KINDS)
-        _documented(f"[callback.{c.name}]", c.doc, c.args)
+        where = f"[callback.{c.name}]"
+        _kinds(where, c.args, ARGUMENT_KINDS)
+        _kinds(where, c.results, RESULT_KINDS)
+        _documented(where, c.doc, c.args)
+        _levels(where, c.since, (*c.args, *c.results), schema)
     for layer in schema.layers.values():
         _documented(f"[layer.{layer.name}]", layer.doc, layer.args)
     for e in schema.enums.values():
-        if [v.number for v in e.values] != list(range(1, len(e.values) + 1)):
-            raise SchemaError(f"[enum.{e.name}]: numbers are 1, 2, 3, ...")
-        _documented(f"[enum.{e.name}]", e.doc, e.values)
+        _enum(f"[enum.{e.name}]", e, schema)
+    for h in schema.handles.values():
+        _levels(f"[handle.{h.name}]", h.since, (), schema)
     for table, kind in ((schema.handles, "handle"), (schema.kernels, "kernel")):
         for row in table.values():
             _documented(f"[{kind}.{row.name}]", row.doc, ())
     for c in schema.c_functions.values():
         _documented(f"[c.{c.name}]", c.doc, ())
+        _levels(f"[c.{c.name}]", c.since, (), schema)
         if c.name in schema.functions:
             raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
     for call in schema.calls.values():
@@ -66,6 +81,48 @@ def check(schema: Schema) -> None:
     _kernel_names(schema)
     _c_names(schema)
     _alphabet(schema)
+
+
+def _levels(where: str, since: int, parts: tuple[Argument, ...], schema: Schema) -> None:
+    """A level exists, and nothing is made of what a later one adds."""
+    if not 1 <= since <= schema.api_level:
+        raise SchemaError(
+            f"{where}: since {since} is not one of the levels 1 to {schema.api_level}"
+        )
+    tables = {
+        "enum": schema.enums,
+        "handle": schema.handles,
+        "options": schema.options,
+        "callback": schema.callbacks,
+    }
+    for a in parts:
+        if a.since:
+            raise SchemaError(f"{where}: '{a.name}': only fields of options can come later")
+        if a.kind.name and tables[a.kind.base][a.kind.name].since > since:
+            raise SchemaError(f"{where}: '{a.name}': {a.kind.name} comes later than level {since}")
+
+
+def _field(where: str, o: Options, field: Argument, schema: Schema) -> None:
+    if not field.has_default:
+        raise SchemaError(f"{where}: '{field.name}' needs a default")
+    if field.since < o.since:
+        raise SchemaError(f"{where}: '{field.name}' cannot be older than its struct")
+    _levels(f"{where}: '{field.name}'", field.since, (replace(field, since=0),), schema)
+    if field.since > o.since and field.kind.optional and field.default is not None:
+        # An older program's struct holds 0 there, which would mean "absent" instead of the default.
+        raise SchemaError(f"{where}: '{field.name}': a later optional field's default is none")
+
+
+def _enum(where: str, e: Enum, schema: Schema) -> None:
+    """Numbers are used up in order: a gap is declared as reserved."""
+    numbers = sorted([*(v.number for v in e.values), *e.reserved])
+    if numbers != list(range(1, len(numbers) + 1)):
+        raise SchemaError(f"{where}: numbers are 1, 2, 3, ...; gaps are listed in 'reserved'")
+    _documented(where, e.doc, e.values)
+    for since in (e.since, *(v.since for v in e.values)):
+        _levels(where, since, (), schema)
+    if any(v.since < e.since for v in e.values):
+        raise SchemaError(f"{where}: a value cannot be older than its enum")
 
 
 def _alphabet(schema: Schema) -> None:
@@ -85,10 +142,19 @@ def _c_names(schema: Schema) -> None:
     """C has one name space for types and functions."""
     names = [*schema.enums, *schema.handles, *schema.callbacks, *schema.c_functions]
     names += [o + "_options" for o in schema.options] + [h + "_release" for h in schema.handles]
+    names += [o + "_options_init" for o in schema.options] + ["drop"]
     names += [f.name for f in schema.public]
     for name in names:
         if names.count(name) > 1:
             raise SchemaError(f"dt_{name} is declared twice")
+
+
+def _method_name(where: str, f: Function, schema: Schema) -> None:
+    """Methods are called OBJECT_verb. Only ops on tensors have PyTorch's bare names."""
+    is_op = f.method == "tensor" and f.file in families(schema)
+    if f.name.startswith(f.method + "_") == is_op:
+        wanted = "PyTorch's name" if is_op else f"the prefix '{f.method}_'"
+        raise SchemaError(f"{where}: a method of this file has {wanted}")
 
 
 def _kinds(where: str, args: tuple[Argument, ...], allowed: tuple[str, ...]) -> None:

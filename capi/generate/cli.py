@@ -14,7 +14,9 @@ from . import (
     conformance,
     core_ops,
     cpp,
+    describe,
     dtypes,
+    go,
     header,
     kernels,
     lua,
@@ -22,6 +24,7 @@ from . import (
     modules,
     optimizer_classes,
     optimizers,
+    plan,
     python,
     python_layers,
     python_native,
@@ -29,14 +32,17 @@ from . import (
     reference,
     schema,
     shim,
+    table,
 )
 from .model import SchemaError
 from .text import GENERATED
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+RELEASED = ROOT / "capi" / "released.lock"
 
-# Each generator returns {path from the repository's root: text}.
-GENERATORS = (
+# Each generator returns {path from the repository's root: text}. Those of the library itself see
+# the schema; those of its users see the plan.
+LIBRARY = (
     dtypes.generate,
     kernels.generate,
     calls.generate,
@@ -53,17 +59,23 @@ GENERATORS = (
     python.generate,
     python_layers.generate,
     python_stubs.generate,
+)
+LANGUAGES = (
     c.generate,
     cpp.generate,
+    table.generate,
     lua.generate,
+    go.generate,
+    describe.generate,
     conformance.generate,
 )
 
 
 def outputs(model) -> dict[str, str]:
+    lowered = plan.lower(model)
     files: dict[str, str] = {}
-    for generate in GENERATORS:
-        for path, text in generate(model).items():
+    for generated in (*(g(model) for g in LIBRARY), *(g(lowered) for g in LANGUAGES)):
+        for path, text in generated.items():
             if path in files:
                 raise SchemaError(f"two generators print {path}")
             if GENERATED not in text.partition("\n")[0]:
@@ -84,10 +96,14 @@ def stale(files: dict[str, str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="capi/generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if a committed file is stale")
+    parser.add_argument("--release", action="store_true", help="promise what the ABI is")
     arguments = parser.parse_args()
     try:
         model = schema.load(ROOT / "capi" / "schema")
         check.check(model)
+        if arguments.release:
+            RELEASED.write_text(abi.release(model, header.version()))
+        abi.check_released(model, RELEASED.read_text(), header.version())
         files = outputs(model)
     except SchemaError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Prints tests/{c,cpp,lua}/conformance_test.*: the calls that tests/conformance/record.py has
+"""Prints tests/{c,cpp,lua,go}/conformance_test.*: the calls that tests/conformance/record.py has
 recorded from PyTorch, in each language's own words. tests/conformance/check.* compare them."""
 
 from __future__ import annotations
@@ -7,21 +7,20 @@ import json
 import pathlib
 
 from . import c as c_header
-from . import cabi, cpp, cpp_kinds
+from . import cabi, cpp, cpp_kinds, go
 from .lua import lua_name
-from .model import Argument, Function, Kind, Schema, SchemaError
+from .model import Argument, Kind, SchemaError
+from .plan import Call, Plan, Slot
 from .text import GENERATED, call
 
 CALLS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "conformance" / "calls.json"
 
 
-def generate(schema: Schema) -> dict[str, str]:
+def generate(plan: Plan) -> dict[str, str]:
     calls = json.loads(CALLS.read_text())
     return {
-        f"tests/{language.folder}/conformance_test.{language.suffix}": language.program(
-            schema, calls
-        )
-        for language in (C(), Cpp(), Lua())
+        f"tests/{language.folder}/conformance_test.{language.suffix}": language.program(plan, calls)
+        for language in (C(), Cpp(), Lua(), Go())
     }
 
 
@@ -41,25 +40,25 @@ class Language:
 
     folder = suffix = ""
 
-    def program(self, schema: Schema, calls: list[dict]) -> str:
-        cases = [self.case(schema, number, entry) for number, entry in enumerate(calls)]
+    def program(self, plan: Plan, calls: list[dict]) -> str:
+        cases = [self.case(plan, number, entry) for number, entry in enumerate(calls)]
         return "\n".join([*self.top(), *cases, *self.bottom(len(calls))]) + "\n"
 
-    def case(self, schema: Schema, number: int, entry: dict) -> str:
-        f = schema.functions.get(entry["fn"])
-        if f is None:
+    def case(self, plan: Plan, number: int, entry: dict) -> str:
+        c = plan.by_name.get(entry["fn"])
+        if c is None:
             raise SchemaError(f"{CALLS.name}: there is no function '{entry['fn']}'")
-        unknown = set(entry["args"]) - {a.name for a in f.args}
+        unknown = set(entry["args"]) - {a.name for a in c.slots}
         if unknown:
-            raise SchemaError(f"{CALLS.name}: {f.name} has no argument '{unknown.pop()}'")
+            raise SchemaError(f"{CALLS.name}: {c.c_name} has no argument '{unknown.pop()}'")
         lines = []
         values = {}
-        for a in f.args:
+        for a in c.slots:
             if a.name in entry["args"]:
                 wants_grad = a.name in entry.get("grads", ())
                 values[a.name] = self.value(a, entry["args"][a.name], wants_grad, lines)
-        lines += self.call(f, values, entry)
-        return self.frame(number, f.name, lines)
+        lines += self.call(c, values, entry)
+        return self.frame(number, entry["fn"], lines)
 
 
 class C(Language):
@@ -77,7 +76,7 @@ class C(Language):
         body = "\n".join(f"  {line}" for line in lines)
         return f"\n/* {name} */\nstatic void case_{number}(void) {{\n{body}\n}}"
 
-    def value(self, a: Argument, value, wants_grad: bool, lines: list[str]) -> str:
+    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
         if _is_tensor(value):
             lines.append(
                 call(
@@ -98,12 +97,14 @@ class C(Language):
         return self.plain(a, value)
 
     @staticmethod
-    def plain(a: Argument, value) -> str:
+    def plain(a: Slot, value) -> str:
         kind = a.kind
         if kind.base == "enum":
             return cabi.enum_constant(
                 kind.name, value["enum"] if isinstance(value, dict) else value
             )
+        if kind.base == "str":
+            return json.dumps(value)
         if kind.list:
             return _c_list(kind, value if isinstance(value, list) else [value])
         number = (
@@ -111,7 +112,7 @@ class C(Language):
             if isinstance(value, bool) and kind.base != "bool"
             else _numbers([value])[0]
         )
-        if a.has_default and kind.base in ("operand", "scalar"):
+        if not a.required and kind.base in ("operand", "scalar"):
             return f"{'T_OP' if kind.base == 'operand' else 'T_NUM'}({number})"
         wrapper = {"i64?": "T_INT", "f64?": "T_REAL", "bool?": "T_FLAG"}.get(kind.key)
         return f"{wrapper}({number})" if wrapper else number
@@ -122,11 +123,11 @@ class C(Language):
         dtype = cabi.enum_constant("dtype", tensor["dtype"])
         return [dtype, _c_dims(tensor["shape"]), f"T_REALS({', '.join(_numbers(tensor['data']))})"]
 
-    def call(self, f: Function, values: dict[str, str], entry: dict) -> list[str]:
-        short = c_header.short_name(f)
-        arguments = [values[a.name] for a in f.args if not a.has_default]
-        for a in f.args:
-            if a.has_default and a.name in values:
+    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+        short = c_header.short_name(c)
+        arguments = [values[a.name] for a in c.required]
+        for a in c.optional:
+            if a.name in values:
                 value = values[a.name]
                 if a.kind.base == "operand" and value.startswith("a_"):
                     value = f"T_OP({value})"
@@ -135,13 +136,13 @@ class C(Language):
         if "error" in entry:
             lines.append(f"T_{short}({', '.join(arguments)});")
             return [*lines, f"expect_error({json.dumps(entry['error'])});"]
-        for r in f.results[1:]:
+        for r in c.results[1:]:
             lines.append(f"dt_tensor *{r.name};")
             arguments.append(f".{r.name} = &{r.name}")
-        kind = f.results[0].kind.key if f.results else "tensor"
+        kind = c.results[0].kind.key if c.results else "tensor"
         types = {"tensor": "dt_tensor *", "tensor[]": "dt_tensor_list *", "bool": "int32_t "}
         lines.append(call(f"{types[kind]}result = T_{short}(", arguments, ");"))
-        names = ["result", *(r.name for r in f.results[1:])]
+        names = ["result", *(r.name for r in c.results[1:])]
         for name, expected in zip(names, entry["results"], strict=True):
             lines += self.expect(name, expected)
         for name, expected in entry.get("grads", {}).items():
@@ -186,7 +187,7 @@ class Cpp(Language):
         body = "\n".join(f"  {line}" for line in lines)
         return f"\n// {name}\nvoid case_{number}() {{\n{body}\n}}"
 
-    def value(self, a: Argument, value, wants_grad: bool, lines: list[str]) -> str:
+    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
         if _is_tensor(value):
             arguments = [*self.literal(value), "true" if wants_grad else "false"]
             lines.append(call(f"const dt::Tensor a_{a.name} = make(", arguments, ");"))
@@ -201,6 +202,8 @@ class Cpp(Language):
         if a.kind.base == "enum":
             name = value["enum"] if isinstance(value, dict) else value
             return "dt::" + cpp_kinds.literal(Argument(a.name, a.kind, default=name))
+        if isinstance(value, str):
+            return json.dumps(value)
         if isinstance(value, list):
             kind = {"i64": "Ints", "f64": "Reals", "bool": "Flags"}[a.kind.base]
             return f"dt::{kind}({{{', '.join(map(json.dumps, value))}}})"
@@ -214,12 +217,12 @@ class Cpp(Language):
         shape = "{" + ", ".join(map(str, tensor["shape"])) + "}"
         return [f"dt::{dtype}", shape, "{" + ", ".join(_numbers(tensor["data"])) + "}"]
 
-    def call(self, f: Function, values: dict[str, str], entry: dict) -> list[str]:
-        given = list(f.args)
+    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+        given = list(c.slots)
         while given[-1].name not in values:
             given.pop()
         arguments = [values.get(a.name) or _cpp_default(a) for a in given]
-        printer = cpp.Printer(None, f)
+        printer = cpp.Printer(c)
         if printer.namespace is None:
             this, *arguments = arguments
             head = f"{this}.{printer.name}("
@@ -229,7 +232,7 @@ class Cpp(Language):
             run = call(head, arguments, ");")
             return [f"expect_error({json.dumps(entry['error'])}, [&] {{ {run} }});"]
         lines = [call(f"const auto result = {head}", arguments, ");")]
-        names = ["result"] if len(f.results) < 2 else [f"result.{r.name}" for r in f.results]
+        names = ["result"] if len(c.results) < 2 else [f"result.{r.name}" for r in c.results]
         for name, expected in zip(names, entry["results"], strict=True):
             lines += self.expect(name, expected)
         for name, expected in entry.get("grads", {}).items():
@@ -249,11 +252,11 @@ class Cpp(Language):
         return [call("expect(", [name, *self.literal(expected)], ");")]
 
 
-def _cpp_default(a: Argument) -> str:
-    literal = cpp_kinds.literal(a)
-    if a.kind.base == "enum" and a.default is not None:
+def _cpp_default(a: Slot) -> str:
+    literal, default = cpp_kinds.literal(a.argument), a.argument.default
+    if a.kind.base == "enum" and default is not None:
         return f"dt::{literal}"
-    return f"dt::Ints({literal})" if a.kind.list and a.default is not None else literal
+    return f"dt::Ints({literal})" if a.kind.list and default is not None else literal
 
 
 class Lua(Language):
@@ -273,7 +276,7 @@ class Lua(Language):
         body = "\n".join(f"  {line}" for line in lines)
         return f'\ncheck.case("{number} {name}", function()\n{body}\nend)'
 
-    def value(self, a: Argument, value, wants_grad: bool, lines: list[str]) -> str:
+    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
         if _is_tensor(value):
             flag = "true" if wants_grad else "false"
             lines.append(call(f"local {a.name} = check.make(", [*self.literal(value), flag], ")"))
@@ -294,23 +297,22 @@ class Lua(Language):
         lists = ["{" + ", ".join(_numbers(v)) + "}" for v in (tensor["shape"], tensor["data"])]
         return [f'"{tensor["dtype"]}"', *lists]
 
-    def call(self, f: Function, values: dict[str, str], entry: dict) -> list[str]:
-        arguments = [values[a.name] for a in f.args if not a.has_default]
-        given = [a for a in f.args if a.has_default and a.name in values]
+    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+        arguments = [values[a.name] for a in c.required]
+        given = [a for a in c.optional if a.name in values]
         named = [f"{lua_name(a.name)} = {values[a.name]}" for a in given]
         if named:
             arguments.append("{" + ", ".join(named) + "}")
-        if f.namespaces or not f.method:
-            first = f.namespaces[0] if f.namespaces else "torch"
-            space = "" if first == "torch" else first + "."
-            head = f"dt.{space}{lua_name(f.torch_name)}("
+        if c.namespaces:
+            space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
+            head = f"dt.{space}{lua_name(c.free)}("
         else:
             this, *arguments = arguments
-            head = f"{this}:{lua_name(f.method_name)}("
+            head = f"{this}:{lua_name(c.member)}("
         if "error" in entry:
             run = call(head, arguments, ")")
             return [f"check.error({json.dumps(entry['error'])}, function() {run} end)"]
-        names = [r.name if len(f.results) > 1 else "result" for r in f.results] or ["result"]
+        names = [r.name if len(c.results) > 1 else "result" for r in c.results] or ["result"]
         lines = [call(f"local {', '.join(names)} = {head}", arguments, ")")]
         for name, expected in zip(names, entry["results"], strict=True):
             lines += self.expect(name, expected)
@@ -329,3 +331,77 @@ class Lua(Language):
         if isinstance(expected, bool):
             return [f"check.same({name}, {'true' if expected else 'false'})"]
         return [call("check.tensor(", [name, *self.literal(expected)], ")")]
+
+
+class Go(Language):
+    folder, suffix = "go", "go"
+    _TYPES = {"i64": "int", "f64": "float64", "bool": "bool", "tensor": "*dt.Tensor"}
+
+    def top(self) -> list[str]:
+        imports = 'import (\n\t"testing"\n\n\tdt "dumbtorch"\n)'
+        return [f"// {GENERATED}", "", "package conformance", "", imports]
+
+    def bottom(self, count: int) -> list[str]:
+        return []
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        body = "\n".join(f"\t{line}" for line in lines)
+        return f"\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
+
+    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
+        if _is_tensor(value):
+            name, flag = f"a_{a.name}", "true" if wants_grad else "false"
+            lines.append(f"{name} := tensor({', '.join([*self.literal(value), flag])})")
+            return name
+        if isinstance(value, dict) or a.kind.base == "enum":
+            name = value["enum"] if isinstance(value, dict) else value
+            return "dt." + go.enum_value(a.kind.name, name)
+        if a.kind.list:
+            values = value if isinstance(value, list) else [value]
+            parts = [
+                f"tensor({', '.join([*self.literal(v), 'false'])})"
+                if _is_tensor(v)
+                else json.dumps(v)
+                for v in values
+            ]
+            return f"[]{self._TYPES[a.kind.base]}{{{', '.join(parts)}}}"
+        number = json.dumps(value)
+        if a.kind.base == "f64" and not isinstance(value, float):
+            number = repr(float(value))
+        return f"dt.P({number})" if not a.required and go.is_pointer(a) else number
+
+    @staticmethod
+    def literal(tensor: dict) -> list[str]:
+        numbers = ", ".join(_numbers(tensor["data"]))
+        sizes = ", ".join(map(str, tensor["shape"]))
+        dtype = go.enum_value("dtype", tensor["dtype"])
+        return [f"dt.{dtype}", f"[]int{{{sizes}}}", f"[]float64{{{numbers}}}"]
+
+    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+        arguments = [values[a.name] for a in c.required]
+        named = [f"{go.exported(a.name)}: {values[a.name]}" for a in c.optional if a.name in values]
+        if named:
+            arguments.append(f"dt.{go.exported(c.function.name)}Options{{{', '.join(named)}}}")
+        where = arguments.pop(0) if go.is_method(c) else "dt"
+        run = f"{where}.{go.go_name(c)}({', '.join(arguments)})"
+        if "error" in entry:
+            return [f"_, err := {run}", f"expectError(t, err, {json.dumps(entry['error'])})"]
+        names = [r.name for r in c.results] if len(c.results) > 1 else ["result"]
+        lines = [f"{', '.join(names)}, err := {run}", "check(t, err)"]
+        for name, expected in zip(names, entry["results"], strict=True):
+            lines += self.expect(name, expected)
+        for name, expected in entry.get("grads", {}).items():
+            if name == next(iter(entry["grads"])):
+                lines.append(f"check(t, dt.Must({names[0]}.Sum()).Backward())")
+            lines += self.expect(f"dt.Must(a_{name}.Grad())", expected)
+        return lines
+
+    def expect(self, name: str, expected) -> list[str]:
+        if isinstance(expected, list):
+            lines = [f"same(t, len({name}), {len(expected)})"]
+            for i, entry in enumerate(expected):
+                lines += self.expect(f"{name}[{i}]", entry)
+            return lines
+        if isinstance(expected, bool):
+            return [f"same(t, {name}, {'true' if expected else 'false'})"]
+        return [f"expect(t, {', '.join([name, *self.literal(expected)])})"]

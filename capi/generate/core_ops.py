@@ -68,6 +68,7 @@ _CALLBACKS_INTRO = """\
 #include <functional>
 #include <tuple>
 
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from . import cabi, text
 from . import cpp_kinds as kinds
-from .model import Argument, Callback, Enum, Function, Options, Schema, SchemaError
-from .text import GENERATED, call, camel, constant
+from .model import Argument, Callback, Enum, Handle, Options, SchemaError
+from .plan import Call, Class, Input, Plan, Result, Slot
+from .text import GENERATED, call, camel, constant, gated
 
 _TOP = f"""\
 // {GENERATED}
@@ -55,24 +56,24 @@ _REFLECTED = {
 }  # fmt: skip
 
 
-def generate(schema: Schema) -> dict[str, str]:
-    functions = [Printer(schema, f) for f in schema.public]
-    handles = [h for h in schema.handles if h != "tensor"]
+def generate(plan: Plan) -> dict[str, str]:
+    printers = [Printer(c) for c in plan.calls]
+    callbacks = [h.callback for h in plan.hooks]
+    # What the others take and give back comes first.
+    classes = sorted(plan.classes, key=lambda c: c.name != "tensor")
     parts = [_TOP]
-    parts += [_enum(e) for e in schema.enums.values()]
-    parts += [_dtype_constants(schema)]
-    parts += [f"class {camel(h)};" for h in handles]
-    parts += [f"struct {p.struct};" for p in functions if p.struct]
-    parts += ["", *(_callback_type(schema, c) for c in schema.callbacks.values())]
-    parts += [_DEVICE, _tensor_class([p for p in functions if p.f.method == "tensor"])]
-    for h in handles:
-        parts.append(_handle_class(h, [p for p in functions if p.f.method == h]))
-    parts += [_options(schema, o) for o in schema.options.values()]
-    parts += [p.struct_text() for p in functions if p.struct]
-    parts += [_trampolines(schema), _TYPES_END]
-    parts += [p.method_body() for p in functions if p.f.method]
-    parts += _namespaces(functions)
-    parts += [_operators(schema)]
+    parts += [_enum(e) for e in plan.enums]
+    parts += [_dtype_constants(next(e for e in plan.enums if e.name == "dtype"))]
+    parts += [gated(f"class {camel(c.name)};", c.handle.since) for c in classes[1:]]
+    parts += [gated(f"struct {p.struct};", p.c.since) for p in printers if p.struct]
+    parts += ["", *(gated(_callback_type(c), c.since) for c in callbacks), _DEVICE]
+    parts += [_class(c, [p for p in printers if p.method_of == c.name]) for c in classes]
+    parts += [gated(_options(o), o.since) for o in plan.options]
+    parts += [gated(p.struct_text(), p.c.since) for p in printers if p.struct]
+    parts += [_trampolines(callbacks), _TYPES_END]
+    parts += [gated(p.method_body(), p.c.since) for p in printers if p.method_of]
+    parts += _namespaces(printers)
+    parts += [_operators(plan)]
     return {"wrappers/cpp/dumbtorch.hpp": "\n".join([*parts, _BOTTOM])}
 
 
@@ -141,18 +142,27 @@ def _enum(e: Enum) -> str:
     lines = [text.comment(e.doc), f"enum class {kinds.class_name(e.name)} : int32_t {{"]
     if e.zero:
         lines.append(f"  {constant(e.zero)} = 0,")
-    lines += [f"  {constant(v.name)} = {v.number},  // {v.doc}" for v in e.values]
+    lines += [
+        _later(f"  {constant(v.name)} = {v.number},  // {v.doc}", v.since, e.since)
+        for v in e.values
+    ]
     lines.append("};")
+    return gated("\n".join(lines) + "\n", e.since)
+
+
+def _later(line: str, since: int, of: int) -> str:
+    """A line about a part that came after the whole."""
+    return gated(line, since).rstrip() if since > of else line
+
+
+def _dtype_constants(e: Enum) -> str:
+    """kFloat32 and so on. They come after all enums, whose values they would shadow."""
+    line = "inline constexpr DType {0} = DType::{0};"
+    lines = [_later(line.format(constant(v.name)), v.since, e.since) for v in e.values]
     return "\n".join(lines) + "\n"
 
 
-def _dtype_constants(schema: Schema) -> str:
-    """kFloat32 and so on. They come after all enums, whose values they would shadow."""
-    names = [constant(v.name) for v in schema.enums["dtype"].values]
-    return "\n".join(f"inline constexpr DType {name} = DType::{name};" for name in names) + "\n"
-
-
-def _callback_type(schema: Schema, c: Callback) -> str:
+def _callback_type(c: Callback) -> str:
     args = [
         kinds.LENT_TYPES[a.kind.key].format(name=kinds.name_of(a.kind)) + f" {a.name}"
         for a in c.args
@@ -164,10 +174,10 @@ def _callback_type(schema: Schema, c: Callback) -> str:
     return f"{text.comment(c.doc)}\nusing {camel(c.name)} = {function};"
 
 
-def _trampolines(schema: Schema) -> str:
+def _trampolines(callbacks: list[Callback]) -> str:
     """The C functions that call a boxed std::function."""
     parts = [_LENDING]
-    for c in schema.callbacks.values():
+    for c in callbacks:
         box = camel(c.name)
         head = call(f"inline dt_status call_{c.name}(", cabi.callback_parameters(c), ") {")
         values = [
@@ -181,7 +191,7 @@ def _trampolines(schema: Schema) -> str:
         else:
             body = [f"{run};"]
         lines = [head, "  return guarded([&] {", *(f"    {line}" for line in body), "  });", "}\n"]
-        parts.append("\n".join(lines))
+        parts.append(gated("\n".join(lines), c.since))
     return "\n".join([*parts, "}  // namespace detail\n"])
 
 
@@ -211,128 +221,121 @@ inline dt_tensor_list* give(const std::vector<Tensor>& tensors) {
 """
 
 
-def _options(schema: Schema, o: Options) -> str:
+def _options(o: Options) -> str:
     lines = [text.comment(o.doc), f"struct {camel(o.name)}Options {{"]
     for a in o.fields:
         kind = kinds.FIELDS.get(a.kind.key) or kinds.PARAMETERS[a.kind.key]
         default = "" if a.kind.key in ("tensor?", "handle?") else f" = {kinds.literal(a)}"
-        lines += [
-            text.comment(a.doc, "  "),
-            f"  {kind.format(name=kinds.name_of(a.kind))} {a.name}{default};",
-        ]
+        line = f"  {kind.format(name=kinds.name_of(a.kind))} {a.name}{default};"
+        lines.append(_later(text.comment(a.doc, "  ") + "\n" + line, a.since, o.since))
     return "\n".join([*lines, "};\n"])
 
 
-def _tensor_class(functions: list) -> str:
-    return _TENSOR.replace("@", "\n".join(p.declaration() for p in functions))
+def _class(c: Class, methods: list[Printer]) -> str:
+    h: Handle = c.handle
+    inside = [_later(p.declaration(), p.c.since, h.since) for p in methods]
+    if h.name == "tensor":
+        return _TENSOR.replace("@", "\n".join(inside))
+    base = f"detail::Shared<dt_{h.name}, dt_{h.name}_release>"
+    lines = [f"class {camel(h.name)} : public {base} {{", " public:", "  using Shared::Shared;"]
+    return gated("\n".join([*lines, *inside, "};\n"]), h.since)
 
 
-def _handle_class(name: str, functions: list) -> str:
-    base = f"detail::Shared<dt_{name}, dt_{name}_release>"
-    lines = [f"class {camel(name)} : public {base} {{", " public:", "  using Shared::Shared;"]
-    lines += [p.declaration() for p in functions]
-    return "\n".join([*lines, "};\n"])
-
-
-def _namespaces(functions: list):
+def _namespaces(functions: list[Printer]):
     """The free functions, and the names that several namespaces share."""
     free = [p for p in functions if p.namespace is not None]
     for namespace in dict.fromkeys(p.namespace for p in free):
         if namespace:
             yield f"namespace {namespace} {{\n"
-        yield from (p.free_function() for p in free if p.namespace == namespace)
+        here = [p for p in free if p.namespace == namespace]
+        yield from (gated(p.free_function(), p.c.since) for p in here)
         if namespace:
             yield f"}}  // namespace {namespace}\n"
-    shared: dict[str, dict[str, None]] = {}
+    shared: dict[str, dict[str, int]] = {}
     for p in free:
-        for other in p.f.namespaces[1:] if p.f.namespaces else ():
+        for other in p.c.namespaces[1:]:
             target = f"{p.namespace}::{p.name}" if p.namespace else f"dumbtorch::{p.name}"
-            shared.setdefault(kinds.namespace(other), {})[target] = None
+            shared.setdefault(kinds.namespace(other), {}).setdefault(target, p.c.since)
     for other, names in shared.items():
-        lines = [f"using {name};" for name in names]
+        lines = [_later(f"using {name};", since, 1) for name, since in names.items()]
         yield "\n".join([f"namespace {other} {{", *lines, "}\n"] if other else [*lines, ""])
 
 
-def _operators(schema: Schema) -> str:
+def _operators(plan: Plan) -> str:
     lines = ["// Operators over the functions above."]
-    for f in schema.public:
-        key = f.operator
-        if not key:
-            continue
-        base = key[1:] if f.inplace and key.startswith("i") else key
-        if base not in _OPERATORS:
-            raise SchemaError(f"dumbtorch.hpp: [fn.{f.name}]: operator '{key}' is not known")
-        sign = _OPERATORS[base]
-        if not sign:
-            continue
-        if f.inplace:
-            if base in _INPLACE:
-                lines.append(
-                    f"inline Tensor& operator{sign}=(Tensor& a, const Operand& b) {{\n"
-                    f"  a.{f.method_name}(b);\n  return a;\n}}"
-                )
-            continue
-        if len([a for a in f.args if not a.has_default]) == 1:
-            lines.append(
-                f"inline Tensor operator{sign}(const Tensor& a) {{ return a.{f.method_name}(); }}"
-            )
-            continue
-        lines.append(
-            f"inline Tensor operator{sign}(const Tensor& a, const Operand& b) "
-            f"{{ return a.{f.method_name}(b); }}"
-        )
-        if base in ("eq", "ne"):
-            # C++20 also tries a == b as b == a; with equal types on both sides there is no doubt.
-            lines.append(
-                f"inline Tensor operator{sign}(const Tensor& a, const Tensor& b) "
-                f"{{ return a.{f.method_name}(b); }}"
-            )
-        if base in _REFLECTED:
-            lines.append(
-                f"inline Tensor operator{sign}(const Scalar& a, const Tensor& b) "
-                f"{{ return b.{_REFLECTED[base]}(a); }}"
-            )
-        if base == "truediv":
-            lines.append(
-                "inline Tensor operator/(const Scalar& a, const Tensor& b) "
-                "{ return b.reciprocal().mul(a); }"
-            )
+    for c in plan.calls:
+        overloads = _overloads(c) if c.function.operator else []
+        lines += [gated("\n".join(overloads), c.since).rstrip()] if overloads else []
     return "\n".join(lines) + "\n"
+
+
+def _overloads(c: Call) -> list[str]:
+    """The operators that a function is."""
+    key = c.function.operator
+    base = key[1:] if c.returns_this and key.startswith("i") else key
+    if base not in _OPERATORS:
+        raise SchemaError(f"dumbtorch.hpp: {c.c_name}: operator '{key}' is not known")
+    sign = _OPERATORS[base]
+    if not sign or (c.returns_this and base not in _INPLACE):
+        return []
+    if c.returns_this:
+        head = f"inline Tensor& operator{sign}=(Tensor& a, const Operand& b) {{"
+        return [f"{head}\n  a.{c.member}(b);\n  return a;\n}}"]
+    if len(c.required) == 1:
+        return [f"inline Tensor operator{sign}(const Tensor& a) {{ return a.{c.member}(); }}"]
+
+    def binary(a: str, b: str, result: str) -> str:
+        head = f"inline Tensor operator{sign}(const {a}& a, const {b}& b)"
+        return f"{head} {{ return {result}; }}"
+
+    out = [binary("Tensor", "Operand", f"a.{c.member}(b)")]
+    if base in ("eq", "ne"):
+        # C++20 also tries a == b as b == a; with equal types on both sides there is no doubt.
+        out.append(binary("Tensor", "Tensor", f"a.{c.member}(b)"))
+    if base in _REFLECTED:
+        out.append(binary("Scalar", "Tensor", f"b.{_REFLECTED[base]}(a)"))
+    if base == "truediv":
+        out.append(binary("Scalar", "Tensor", "b.reciprocal().mul(a)"))
+    return out
+
+
+def _indent(lines: list[str]) -> list[str]:
+    return [line if line.startswith("#") else f"  {line}" for line in lines]
 
 
 class Printer:
     """Prints one function, as a method, a free function, or both."""
 
-    def __init__(self, schema: Schema, f: Function):
-        self.schema, self.f = schema, f
-        self.name = f.python or (f.method_name if f.method else f.name)
-        first = f.namespaces[0] if f.namespaces else ("" if not f.method else None)
-        self.namespace = kinds.namespace(first)
-        self.struct = f"{camel(f.name)}Result" if len(f.results) > 1 else ""
-        for name in [self.name] + [a.name for a in f.args]:
-            taken = name in ("handle", "defined", "release") or (name == "out" and f.results)
+    def __init__(self, c: Call):
+        f = c.function
+        self.c, self.method_of = c, f.method
+        self.name = f.python or (c.member or f.name)
+        self.namespace = kinds.namespace(c.namespaces[0]) if c.namespaces else None
+        self.struct = f"{camel(f.name)}Result" if len(c.results) > 1 else ""
+        for name in [self.name] + [i.argument.name for i in c.inputs]:
+            taken = name in ("handle", "defined", "release") or (name == "out" and c.results)
             if name in kinds.KEYWORDS or taken:
-                raise SchemaError(f"dumbtorch.hpp: [fn.{f.name}]: '{name}' cannot be a name in C++")
+                raise SchemaError(f"dumbtorch.hpp: {c.c_name}: '{name}' cannot be a name in C++")
 
     def return_type(self) -> str:
-        if self.f.inplace:
+        if self.c.returns_this:
             return "const Tensor&"
-        if not self.f.results:
+        if not self.c.results:
             return "void"
-        result = self.struct or self.result_type(self.f.results[0])
+        result = self.struct or self.result_type(self.c.results[0])
         # utils::data::DataLoader() makes a dumbtorch::DataLoader.
         return f"dumbtorch::{result}" if result == self.name else result
 
     @staticmethod
-    def result_type(r: Argument) -> str:
+    def result_type(r: Result) -> str:
         return kinds.RESULTS[r.kind.key].format(name=kinds.name_of(r.kind))
 
     def struct_text(self) -> str:
-        members = [f"  {self.result_type(r)} {r.name};" for r in self.f.results]
+        members = [f"  {self.result_type(r)} {r.name};" for r in self.c.results]
         return "\n".join([f"struct {self.struct} {{", *members, "};\n"])
 
     def parameters(self, defaults: bool, method: bool) -> list[str]:
-        args = self.f.args[1:] if method else self.f.args
+        args = [i.argument for i in self.c.inputs[1 if method else 0 :]]
         out = []
         for i, a in enumerate(args):
             parameter = f"{kinds.parameter(a.kind)} {a.name}"
@@ -347,92 +350,92 @@ class Printer:
 
     def declaration(self) -> str:
         head = f"  {self.return_type()} {self.name}("
-        comment = text.comment(f"{self.f.doc} {self.f.returns}".strip(), "  ")
+        comment = text.comment(self.c.about, "  ")
         lines = [comment, call(head, self.parameters(True, True), ") const;")]
-        if self.f.operator == "call":
+        if self.c.function.operator == "call":
             head = call(
                 f"  {self.return_type()} operator()(", self.parameters(True, True), ") const {"
             )
-            passed = ", ".join(a.name for a in self.f.args[1:])
+            passed = ", ".join(i.argument.name for i in self.c.inputs[1:])
             lines += [head, f"    return {self.name}({passed});", "  }"]
         return "\n".join(lines)
 
     def method_body(self) -> str:
-        owner = camel(self.f.method)
+        owner = camel(self.method_of)
         head = call(
             f"inline {self.return_type()} {owner}::{self.name}(",
             self.parameters(False, True),
             ") const {",
         )
-        return "\n".join([head, *(f"  {line}" for line in self.body("*this")), "}\n"])
+        return "\n".join([head, *_indent(self.body("*this")), "}\n"])
 
     def free_function(self) -> str:
         head = call(
             f"inline {self.return_type()} {self.name}(", self.parameters(True, False), ") {"
         )
-        if self.f.method:
-            this, *rest = [a.name for a in self.f.args]
-            if self.f.args[0].kind.base == "operand":
+        if self.method_of:
+            this, *rest = [i.argument.name for i in self.c.inputs]
+            if self.c.slots[0].kind.base == "operand":
                 body = self.body(this)
             else:
                 arguments = ", ".join(rest)
                 body = [f"return {this}.{self.name}({arguments});"]
             comment = ""
         else:
-            body = self.body(self.f.args[0].name if self.f.args else "")
-            comment = text.comment(f"{self.f.doc} {self.f.returns}".strip()) + "\n"
-        return comment + "\n".join([head, *(f"  {line}" for line in body), "}\n"])
+            body = self.body(self.c.inputs[0].argument.name if self.c.inputs else "")
+            comment = text.comment(self.c.about) + "\n"
+        return comment + "\n".join([head, *_indent(body), "}\n"])
 
     def body(self, this: str) -> list[str]:
         """The call of the C API. `this` is the expression for the first argument."""
-        f, lines, arguments = self.f, [], []
-        for i, a in enumerate(f.args):
-            value = this if i == 0 and this == "*this" else a.name
-            prepare, passed = self.argument(a, value)
+        c, lines, arguments = self.c, [], []
+        for position, i in enumerate(c.inputs):
+            value = this if position == 0 and this == "*this" else i.argument.name
+            prepare, passed = self.argument(i, value)
             lines += prepare
             arguments += passed
-        if f.results and f.results[0].kind.key in ("i64[]", "f64[]"):
+        if c.results and c.results[0].form == "numbers":
             return [*lines, *self.numbers(arguments)]
-        for r in f.results:
-            for kind, name in cabi.result(r):
+        for r in c.results:
+            for kind, name in r.parameters:
                 if not kind.endswith("*"):
-                    raise SchemaError(f"dumbtorch.hpp: [fn.{f.name}]: result '{name}'")
+                    raise SchemaError(f"dumbtorch.hpp: {c.c_name}: result '{name}'")
                 plain = kind.removesuffix("*").rstrip()
                 empty = "nullptr" if plain.endswith("*") else "0"
                 lines.append(f"{plain.replace(' *', '*')} {name} = {empty};")
                 arguments.append(f"&{name}")
-        lines.append(call(f"detail::check({f.c_name}(", arguments, "));"))
-        if f.inplace:
+        lines.append(call(f"detail::check({c.c_name}(", arguments, "));"))
+        if c.returns_this:
             lines.append(f"return {this};")
-        elif f.results:
+        elif c.results:
             values = [
                 kinds.TAKE[r.kind.key].replace("@", r.name).format(name=kinds.name_of(r.kind))
-                for r in f.results
+                for r in c.results
             ]
             value = f"{{{', '.join(values)}}}" if self.struct else values[0]
             lines.append(f"return {value};")
         return lines
 
     def numbers(self, arguments: list[str]) -> list[str]:
-        if len(self.f.results) > 1:
-            raise SchemaError(f"dumbtorch.hpp: [fn.{self.f.name}]: a list among several results")
+        if len(self.c.results) > 1:
+            raise SchemaError(f"dumbtorch.hpp: {self.c.c_name}: a list among several results")
         arguments = [*arguments, "values", "capacity", "n"]
-        number = "int64_t" if self.f.results[0].kind.base == "i64" else "double"
+        number = "int64_t" if self.c.results[0].kind.base == "i64" else "double"
         head = f"[&]({number}* values, int64_t capacity, int64_t* n) {{"
         return [
             f"return detail::numbers<{number}>({head}",
-            f"  return {self.f.c_name}({', '.join(arguments)});",
+            f"  return {self.c.c_name}({', '.join(arguments)});",
             "});",
         ]
 
-    def argument(self, a: Argument, value: str) -> tuple[list[str], list[str]]:
+    def argument(self, i: Input, value: str) -> tuple[list[str], list[str]]:
         """(statements before the call, arguments of the C call)"""
-        kind = a.kind
+        a, kind = i.argument, i.argument.kind
         if value == "*this":
             # A method of an operand's function is only called on tensors.
             return [], ["handle()"] + (["0", "0", "0"] if kind.base == "operand" else [])
-        if kind.base == "options":
-            return self.options(a), [f"&{a.name}_c"]
+        if i.is_struct:
+            return self.options(i), [f"&{a.name}_c"]
         if kind.base == "operand":
             number = f"{value}.number()"
             return [], [f"{value}.tensor()", f"{number}.kind()", f"{number}.i()", f"{number}.f()"]
@@ -463,24 +466,30 @@ class Printer:
             return lines, [given, f"{value} ? {value}->index : 0"]
         return lines, [part.replace("@", value) for part in kinds.PASS[kind.key]]
 
-    def options(self, a: Argument) -> list[str]:
+    def options(self, i: Input) -> list[str]:
         """Fills the C struct from the C++ one."""
-        c, o = f"{a.name}_c", self.schema.options[a.kind.name]
-        lines = [f"{cabi.type_name(a.kind)} {c} = DT_{a.kind.name.upper()}_OPTIONS_INIT;"]
-        for field in o.fields:
-            value = f"{a.name}.{field.name}"
-            if field.kind.list:
-                kind = "Ints" if field.kind.base == "i64" else "Reals"
-                repeat = f".repeated({field.kind.count})" if field.kind.count > 1 else ""
-                all_of = f"{kind}({value}){repeat}"
-                if field.kind.optional:
-                    all_of = f"{value} ? {kind}(*{value}){repeat} : {kind}(std::nullopt)"
-                lines.append(f"const auto {field.name}_all = {all_of};")
-                passed = [f"{field.name}_all.data()", f"{field.name}_all.size()"]
-            elif field.kind.key in ("i64?", "f64?"):
-                passed = [f"detail::pointer({value})"]
-            else:
-                passed = self.plain(field, value)[1]
-            members = [name for _, name in cabi.field(field)]
-            lines += [f"{c}.{m} = {v};" for m, v in zip(members, passed, strict=True)]
-        return lines
+        name, struct = i.argument.name, cabi.type_name(i.argument.kind)
+        lines = [f"{struct} {name}_c = {struct.upper()}_INIT;"]
+        for slot in i.slots:
+            prepare, passed = self.field(slot, f"{name}.{slot.name}")
+            pairs = zip(slot.parameters, passed, strict=True)
+            text = [*prepare, *(f"{name}_c.{m.name} = {v};" for m, v in pairs)]
+            lines.append(_later("\n".join(text), slot.argument.since, self.c.since))
+        return [part for line in lines for part in line.split("\n")]
+
+    def field(self, slot: Slot, value: str) -> tuple[list[str], list[str]]:
+        """What a field becomes lives until the call is over."""
+        n, kind = slot.name, slot.kind
+        if slot.pointed:
+            c = slot.parameters[0].type.removesuffix(" *")
+            return [f"{c} {n}_value = {value};"], [f"&{n}_value"]
+        if kind.key in ("i64?", "f64?"):
+            return [], [f"detail::pointer({value})"]
+        if not kind.list:
+            return self.plain(slot.argument, value)
+        of = "Ints" if kind.base == "i64" else "Reals"
+        repeat = f".repeated({kind.count})" if kind.count > 1 else ""
+        all_of = f"{of}({value}){repeat}"
+        if kind.optional:
+            all_of = f"{value} ? {of}(*{value}){repeat} : {of}(std::nullopt)"
+        return [f"const auto {n}_all = {all_of};"], [f"{n}_all.data()", f"{n}_all.size()"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 import textwrap
 
 from . import cabi
-from .model import Argument, Function, Schema
-from .text import GENERATED, WIDTH
+from .model import Argument, Function, Options, Schema
+from .text import GENERATED, WIDTH, call, gated
 
 _TOP = f"""\
 /* {GENERATED}
@@ -23,10 +25,13 @@ _TOP = f"""\
  *   dt_KIND_release(), from any thread. Arguments are never taken over. NULL, released or foreign
  *   handles are errors, never undefined behaviour. A release never fails and leaves the last error
  *   alone; of a handle that is not good it tells the log (dt_set_log).
- * - Kinds: truth values are int32_t. A list is a pointer and a count; where it is optional, the
- *   count DT_ABSENT means "not given". An optional number is a pointer or NULL, an optional enum is
- *   0. A scalar is (kind, i, f): i holds bools and integers, f real numbers. An operand is a tensor,
- *   or NULL and a scalar. A device is (type, index); where it is optional, type 0 is "not given".
+ * - Kinds: truth values are int32_t. A list is a pointer and a count. A scalar is (kind, i, f): i
+ *   holds bools and integers, f real numbers. An operand is a tensor, or NULL and a scalar. A device
+ *   is (type, index).
+ * - What is absent is 0 or NULL, in all parameters of the argument; an optional number is therefore
+ *   a pointer, and an empty list that is given has a pointer. In an options struct 0 is absent or
+ *   the default, but for numbers that have another default: start from its _INIT macro, or from
+ *   dt_KIND_options_init().
  * - A list that comes out as int64_t writes at most `capacity` numbers and says how many there are.
  * - A callback is (function, user_data, drop). user_data belongs to the library from the call on,
  *   also if the call fails; drop(user_data) runs once when it is no longer needed. Both run only on
@@ -50,13 +55,24 @@ _TOP = f"""\
 #include <stddef.h>
 #include <stdint.h>
 
+/* The release that this header belongs to; dt_version() tells the library's. */
+#define DT_VERSION_MAJOR @MAJOR@
+#define DT_VERSION_MINOR @MINOR@
+#define DT_VERSION_PATCH @PATCH@
+#define DT_VERSION "@VERSION@"
+
 /* The newest level of this header; a program may define an older one to see only that. */
 #ifndef DT_API_VERSION
 #define DT_API_VERSION @LEVEL@
 #endif
 
+/* Where a function comes from: DT_BUILD for the library itself, DT_STATIC to link its archive. */
 #ifndef DT_API
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(DT_BUILD)
+#define DT_API __declspec(dllexport)
+#elif defined(_WIN32) && !defined(DT_STATIC)
+#define DT_API __declspec(dllimport)
+#elif defined(__GNUC__)
 #define DT_API __attribute__((visibility("default")))
 #else
 #define DT_API
@@ -69,18 +85,25 @@ _TOP = f"""\
 #define DT_NOEXCEPT
 #endif
 
-#if defined(__GNUC__)
+/* A status that nobody looks at is a mistake. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || \\
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define DT_MUST_CHECK [[nodiscard]]
+#elif defined(__GNUC__)
 #define DT_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define DT_MUST_CHECK
 #endif
 
-/* The count of a list that is not given. */
-#define DT_ABSENT (-1)
-
 #ifdef __cplusplus
 extern "C" {{
 #endif
+
+/* Gives back user data that the library does not need any more. */
+typedef void (*dt_drop)(void *user_data);
+/* Memory of the host's own: dt_set_allocator(). */
+typedef void *(*dt_allocate)(void *user_data, int64_t bytes);
+typedef void (*dt_deallocate)(void *user_data, void *memory, int64_t bytes);
 """
 
 _BOTTOM = """\
@@ -92,12 +115,28 @@ _BOTTOM = """\
 """
 
 
+_OPTIONS = """\
+/* Settings by name. A later release appends members, and 0 in them means what was before. Start from
+ * the _INIT macro, or call dt_NAME_options_init(&options, sizeof options), which does the same. */
+"""
+
+CMAKE = pathlib.Path(__file__).resolve().parents[2] / "CMakeLists.txt"
+
+
+def version() -> str:
+    """The release, which the project's CMakeLists.txt knows."""
+    return re.search(r"project\(dumbtorch VERSION (\d+\.\d+\.\d+)", CMAKE.read_text())[1]
+
+
 def generate(schema: Schema) -> dict[str, str]:
-    parts = [_TOP.replace("@LEVEL@", str(schema.api_level))]
+    top = _TOP.replace("@LEVEL@", str(schema.api_level)).replace("@VERSION@", version())
+    for name, number in zip(("MAJOR", "MINOR", "PATCH"), version().split("."), strict=True):
+        top = top.replace(f"@{name}@", number)
+    parts = [top]
     parts += [_heading("enums"), *_enums(schema)]
     parts += [_heading("handles"), *_handles(schema)]
     parts += [_heading("callbacks"), *_callbacks(schema)]
-    parts += [_heading("options"), *_options(schema)]
+    parts += [_heading("options"), _OPTIONS, *_options(schema)]
     parts += [_heading("the library"), *_c_functions(schema)]
     last = None
     for f in schema.public:
@@ -129,12 +168,10 @@ def _enums(schema: Schema):
         lines = [_comment([e.doc]), f"typedef int32_t dt_{e.name};", "enum {"]
         if e.zero:
             lines.append(f"  {cabi.enum_constant(e.name, e.zero)} = 0,")
-        rows = [
-            f"  {cabi.enum_constant(e.name, v.name)} = {v.number}@ /**< {v.doc} */"
-            for v in e.values
-        ]
-        lines += [row.replace("@", "," if i + 1 < len(rows) else "") for i, row in enumerate(rows)]
-        yield "\n".join([*lines, "};\n"])
+        for v in e.values:
+            row = f"  {cabi.enum_constant(e.name, v.name)} = {v.number}, /**< {v.doc} */"
+            lines.append(gated(row, v.since if v.since > e.since else 1).rstrip())
+        yield gated("\n".join([*lines, "};\n"]), e.since)
 
 
 def _handles(schema: Schema):
@@ -143,7 +180,8 @@ def _handles(schema: Schema):
             f"/** Gives a handle back. NULL is fine; a released one is a warning in the log. "
             f"*/\nDT_API void dt_{h.name}_release(dt_{h.name} *handle) DT_NOEXCEPT;"
         )
-        yield f"{_comment([h.doc])}\ntypedef struct dt_{h.name} dt_{h.name};\n{release}\n"
+        text = f"{_comment([h.doc])}\ntypedef struct dt_{h.name} dt_{h.name};\n{release}\n"
+        yield gated(text, h.since)
 
 
 _MUST_RETURN = (
@@ -154,19 +192,49 @@ _MUST_RETURN = (
 def _callbacks(schema: Schema):
     for c in schema.callbacks.values():
         lines = [f"{c.doc} {_MUST_RETURN}"] + [f"@param {a.name} {a.doc}" for a in c.args]
-        yield f"{_comment(lines)}\n{_wrap(cabi.callback_typedef(c))}\n"
+        yield gated(f"{_comment(lines)}\n{_wrap(cabi.callback_typedef(c))}\n", c.since)
 
 
 def _options(schema: Schema):
     for o in schema.options.values():
         start = f"Start from DT_{o.name.upper()}_OPTIONS_INIT; NULL means the same."
         lines = [_comment([o.doc, start]), f"typedef struct dt_{o.name}_options {{"]
-        lines.append("  int64_t struct_size;")
-        for a in o.fields:
-            members = " ".join(cabi.declare(p) + ";" for p in cabi.field(a))
-            lines.append(f"  {members} /**< {a.doc} {_default_note(a)} */")
+        levels = sorted({m.since for m in cabi.layout(o)})
+        for level in levels:
+            lines.append(
+                gated("\n".join(_members(o, level)), level if level > o.since else 1).rstrip()
+            )
         lines.append(f"}} dt_{o.name}_options;")
-        yield "\n".join([*lines, cabi.options_init(o)]) + "\n"
+        yield gated("\n".join([*lines, _init(o, levels), _init_function(o)]) + "\n", o.since)
+
+
+def _members(o: Options, level: int):
+    """The lines of the members that a level added. The first one of a field explains it."""
+    notes = {a.name: f" /**< {a.doc} {_default_note(a)} */" for a in o.fields}
+    for m in (m for m in cabi.layout(o) if m.since == level):
+        if m.parameter.name.startswith("reserved"):
+            note = " /**< Must be 0. */"
+        else:
+            note = notes.pop(m.field, "")
+        yield f"  {m.parameter};{note}"
+
+
+def _init(o: Options, levels: list[int]) -> str:
+    """The macro; with a choice where the struct has grown."""
+    *older, newest = levels
+    text = cabi.options_init(o, newest)
+    for level in reversed(older):
+        newer = min(x for x in levels if x > level)
+        text = (
+            f"#if DT_API_VERSION >= {newer}\n{text}\n#else\n{cabi.options_init(o, level)}\n#endif"
+        )
+    return text
+
+
+def _init_function(o: Options) -> str:
+    """For languages without macros."""
+    head = f"DT_MUST_CHECK DT_API dt_status dt_{o.name}_options_init("
+    return call(head, [f"dt_{o.name}_options *options", "int64_t struct_size"], ") DT_NOEXCEPT;")
 
 
 def _default_note(a: Argument) -> str:
@@ -177,10 +245,9 @@ def _default_note(a: Argument) -> str:
 def _c_functions(schema: Schema):
     for c in schema.c_functions.values():
         # Only a status must be looked at, and dt_error_set's is the caller's own.
-        must = (
-            " DT_MUST_CHECK" if c.returns == "dt_status" and not c.name.startswith("error") else ""
-        )
-        yield f"{_comment([c.doc])}\n{_wrap(f'DT_API {c.declaration} DT_NOEXCEPT{must};')}\n"
+        look = c.returns == "dt_status" and not c.name.startswith("error")
+        line = f"{'DT_MUST_CHECK ' if look else ''}DT_API {c.declaration} DT_NOEXCEPT;"
+        yield gated(f"{_comment([c.doc])}\n{_wrap(line)}\n", c.since)
 
 
 def _function(f: Function) -> str:
@@ -192,10 +259,8 @@ def _function(f: Function) -> str:
     if f.returns:
         lines.append(f"@return {f.returns}")
     lines += [f"@throws {e}" for e in f.errors]
-    text = f"{_comment(lines)}\n{cabi.prototype(f, 'DT_API ', ' DT_NOEXCEPT DT_MUST_CHECK')}\n"
-    if f.since > 1:
-        text = f"#if DT_API_VERSION >= {f.since}\n{text}#endif\n"
-    return text
+    text = f"{_comment(lines)}\n{cabi.prototype(f, 'DT_MUST_CHECK DT_API ', ' DT_NOEXCEPT')}\n"
+    return gated(text, f.since)
 
 
 def _default_text(a: Argument) -> str:

@@ -12,7 +12,7 @@ from . import expr, signature
 from .model import Argument, Function, Kind, Layer, Options, SchemaError, Tensor
 
 _KEYS = {
-    "sig", "doc", "args", "let", "check", "parameters", "buffers",
+    "sig", "doc", "since", "args", "let", "check", "parameters", "buffers",
     "inputs", "check_input", "each_training_step", "forward", "forward_activated", "activation",
     "extra_repr",
 }  # fmt: skip
@@ -63,6 +63,7 @@ def parse_layer(names, stem: str, file: dict, name: str, row: dict, document):
         input_checks=_pairs(row.get("check_input", [])),
         each_training_step=row.get("each_training_step", ""),
         extra_repr=row.get("extra_repr", ""),
+        since=row.get("since", 1),
     )
     _check_names(layer)
     return layer, _options(layer), _constructor(layer)
@@ -128,9 +129,13 @@ def optional(layer: Layer) -> tuple[Argument, ...]:
 
 
 def _options(layer: Layer) -> Options | None:
-    fields = tuple(dataclasses.replace(a, keyword_only=False) for a in optional(layer))
+    fields = tuple(
+        dataclasses.replace(a, keyword_only=False, since=a.since or layer.since)
+        for a in optional(layer)
+    )
     doc = f"Named arguments of dt_nn_{layer.snake}."
-    return Options("nn_" + layer.snake, doc, fields, layer=layer.name) if fields else None
+    name = "nn_" + layer.snake
+    return Options(name, doc, fields, layer.since, layer.name) if fields else None
 
 
 def _constructor(layer: Layer) -> Function:
@@ -150,4 +155,5 @@ def _constructor(layer: Layer) -> Function:
         python=layer.name,
         header="core/nn/layers.h",
         layer=layer.name,
+        since=layer.since,
     )

@@ -5,6 +5,8 @@ anything; the harness (tests/capi/misuse.h) checks the status, the message and t
 
 from __future__ import annotations
 
+import dataclasses
+
 from . import cabi
 from .model import Argument, Callback, Function, Schema
 from .text import GENERATED
@@ -122,6 +124,7 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
     match kind.base:
         case "tensor" if kind.list:
             cases = [(["NULL", "2"], "VALUE_ERROR"), (["good.tensors", "-7"], "VALUE_ERROR")]
+            cases += [(["NULL", "-1"], "VALUE_ERROR")]
             cases += [
                 (["bad.released_tensors", "2"], "HANDLE"),
                 (["bad.foreign_tensors", "2"], "HANDLE"),
@@ -148,8 +151,8 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
             cases = [(["99", "0", "0.0"], "TYPE_ERROR")]
             return cases if kind.optional else [*cases, (["0", "0", "0.0"], "TYPE_ERROR")]
         case "i64" | "f64" | "bool" | "str" if kind.list:
-            name = f"good.{kind.base}s"
-            return [(["NULL", "2"], "VALUE_ERROR"), ([name, "-7"], "VALUE_ERROR")]
+            lists = (["NULL", "2"], ["NULL", "-1"], [f"good.{kind.base}s", "-7"])
+            return [(values, "VALUE_ERROR") for values in lists]
         case "bytes":
             return [(["NULL", "2"], "VALUE_ERROR"), (["good.i64s", "-7"], "VALUE_ERROR")]
         case "str" | "path":
@@ -176,14 +179,19 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
 
 def _bad_fields(schema: Schema, a: Argument) -> list[tuple[str, str]]:
     """A variable `options` with one wrong field, for each field and what can be wrong with it."""
-    c = cabi.type_name(a.kind)
+    c, o = cabi.type_name(a.kind), schema.options[a.kind.name]
     start = f"{c} options = {c.upper()}_INIT;"
     cases = []
-    for field in schema.options[a.kind.name].fields:
-        members = [name for _, name in cabi.field(field)]
-        for values, status in _bad(schema, field):
-            settings = " ".join(f"options.{m} = {v};" for m, v in zip(members, values, strict=True))
+    for field in o.fields:
+        # 0 means the default, so it is no fault.
+        may_be_0 = dataclasses.replace(field, kind=dataclasses.replace(field.kind, optional=True))
+        for values, status in _bad(schema, may_be_0):
+            pairs = zip(cabi.field(field, o), values, strict=True)
+            settings = " ".join(f"options.{m.name} = {v};" for m, v in pairs)
             cases.append((f"{start} {settings}", status))
+    for m in cabi.layout(o):
+        if m.parameter.name.startswith("reserved"):
+            cases.append((f"{start} options.{m.parameter.name} = 1;", "VALUE_ERROR"))
     return cases
 
 

@@ -68,6 +68,7 @@ class Argument:
     # None, bool, int, float, str or list. The default of an enum is the value's name.
     default: object = None
     keyword_only: bool = False  # after `*` in the signature
+    since: int = 0  # of an options struct's field: the API level that added it
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class EnumValue:
     name: str
     number: int
     doc: str
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,10 @@ class Enum:
     name: str
     doc: str
     values: tuple[EnumValue, ...]
-    core: str = (
-        ""  # the hand-written C++ enum that it is, e.g. "DType"; otherwise core/base/enums.h has it
-    )
+    core: str = ""  # the hand-written C++ enum, e.g. "DType"; otherwise core/base/enums.h has it
     zero: str = ""  # "OK" for dt_status alone: the name of 0
-
-    def number(self, value: str) -> int:
-        return next(v.number for v in self.values if v.name == value)
+    reserved: tuple[int, ...] = ()  # numbers that no value has yet, or has any more
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,7 @@ class Handle:
     doc: str
     core: str  # the C++ class: "Tensor"
     header: str  # where it is declared: "core/tensor/tensor.h"
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,8 @@ class Callback:
     doc: str
     args: tuple[Argument, ...]
     results: tuple[Argument, ...]
+    since: int = 1
+    during: bool = False  # it runs only during the call that takes it, not later
 
 
 @dataclass(frozen=True)
@@ -202,12 +204,16 @@ class Function:
     python: str = ""  # the name in wrappers that merge overloads: "max" for max_dim
     operator: str = ""  # Python's special method without underscores: "add"
     as_property: bool = False  # wrappers show it as an attribute
+    inplace_argument: bool = False  # Python's functional.NAME(..., inplace=True) is NAME_
     public: bool = True  # False: kernel and core function only
     header: str = ""  # where core declares it, if not in its family's
     core: str = ""  # how the shim calls it, when not dt::NAME(args): "{input}.numel()"
     elementwise: Elementwise | None = None
     errors: tuple[str, ...] = ()
     layer: str = ""  # the layer that it constructs
+    view: str = ""  # whether its results share the first argument's memory: always, sometimes
+    blocks: str = ""  # what it waits for: a device's work, a file, a thread of the library
+    runs: tuple[str, ...] = ()  # callbacks of earlier calls that it may run
 
     @property
     def c_name(self) -> str:
@@ -250,6 +256,7 @@ class Layer:
     each_training_step: str = ""  # an expression that runs before forward in training
     let: dict[str, str] = field(default_factory=dict)  # numbers computed once, by name
     extra_repr: str = ""  # "in_features={in_features}": what print shows
+    since: int = 1
 
 
 # The backends that have kernels: a folder of kernels/ and a namespace each.
@@ -264,6 +271,7 @@ class Setting:
     flag: bool
     default: object
     doc: str
+    since: int = 1
 
 
 @dataclass(frozen=True)
@@ -290,6 +298,7 @@ class Optimizer:
     update: str
     kind_of: str = ""  # the row whose step it takes
     fixed: dict[str, object] = field(default_factory=dict)  # settings of that row that it fixes
+    since: int = 1
 
     @property
     def snake(self) -> str:
@@ -388,7 +397,7 @@ class Schema:
     calls: dict[str, Call] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     c_functions: dict[str, CFunction] = field(default_factory=dict)
-    api_level: int = 1
+    api_level: int = 1  # of the library that this schema describes
 
     @property
     def public(self) -> list[Function]:

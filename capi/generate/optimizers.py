@@ -29,7 +29,7 @@ from .model import (
 from .text import GENERATED
 
 _KEYS = {
-    "sig", "doc", "args", "check", "state", "numbers", "update", "kind_of", "set",
+    "sig", "doc", "args", "check", "state", "numbers", "update", "kind_of", "set", "since",
 }  # fmt: skip
 # PyTorch's choices of an implementation. Python takes them; here is one, which is the fast one.
 CHOICES = ("foreach", "fused", "capturable", "differentiable")
@@ -46,11 +46,12 @@ def parse_optimizer(schema: Schema, file: dict, name: str, row: dict) -> Optimiz
     base = schema.optimizers[row["kind_of"]] if "kind_of" in row else None
     inherited = {s.name: s.doc for s in base.settings} if base else {}
     docs = {**file.get("args", {}), **inherited, **row.get("args", {})}
-    settings, python = _parse_signature(row["sig"].strip()[1:-1], docs)
+    since = row.get("since", 1)
+    settings, python = _parse_signature(row["sig"].strip()[1:-1], docs, since)
     if base:
         return dataclasses.replace(
             base, name=name, doc=row["doc"], settings=settings, python=python, kind_of=base.name,
-            fixed=row["set"],
+            fixed=row["set"], since=since,
         )  # fmt: skip
     optimizer = Optimizer(
         name=name,
@@ -61,12 +62,13 @@ def parse_optimizer(schema: Schema, file: dict, name: str, row: dict) -> Optimiz
         states=tuple(State(n, **fields) for n, fields in row.get("state", {}).items()),
         numbers=row.get("numbers", ""),
         update=row["update"],
+        since=since,
     )
     _check(optimizer)
     return optimizer
 
 
-def _parse_signature(text: str, docs: dict):
+def _parse_signature(text: str, docs: dict, since: int):
     """(settings, Python's arguments): tuples are one argument there, `*` and choices are kept."""
     settings, python = [], []
     for part in signature.split_list(text):
@@ -75,19 +77,21 @@ def _parse_signature(text: str, docs: dict):
             python.append((name, ()))
             continue
         members = signature.split_list(default[1:-1]) if default.startswith("(") else [part]
-        parsed = [_parse_setting(m, docs) for m in members]
+        parsed = [_parse_setting(m, docs, since) for m in members]
         settings += parsed
         python.append((name, tuple(s.name for s in parsed)))
     return tuple(settings), tuple(python)
 
 
-def _parse_setting(text: str, docs: dict) -> Setting:
+def _parse_setting(text: str, docs: dict, since: int) -> Setting:
+    text, _, level = text.partition(" since ")
+    since = int(level or since)
     name, _, default = (word.strip() for word in text.partition("="))
     if name not in docs:
         raise SchemaError(f"'{name}' has no documentation")
     if default in ("true", "false"):
-        return Setting(name, True, default == "true", docs[name])
-    return Setting(name, False, float(default), docs[name])
+        return Setting(name, True, default == "true", docs[name], since)
+    return Setting(name, False, float(default), docs[name], since)
 
 
 def _check(o: Optimizer) -> None:
@@ -104,11 +108,13 @@ def _check(o: Optimizer) -> None:
 def arguments_of(o: Optimizer) -> tuple[Argument, ...]:
     """The settings as fields of an options struct."""
     kind = lambda s: Kind("bool" if s.flag else "f64")  # noqa: E731
-    return tuple(Argument(s.name, kind(s), s.doc, True, s.default) for s in o.settings)
+    return tuple(
+        Argument(s.name, kind(s), s.doc, True, s.default, since=s.since) for s in o.settings
+    )
 
 
 def options_of(o: Optimizer) -> Options:
-    return Options(o.snake, f"Settings of {o.name}.", arguments_of(o))
+    return Options(o.snake, f"Settings of {o.name}.", arguments_of(o), o.since)
 
 
 def constructor_of(o: Optimizer) -> Function:
@@ -127,6 +133,7 @@ def constructor_of(o: Optimizer) -> Function:
         errors=(
             "ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting is out of range.",
         ),
+        since=o.since,
     )
 
 

@@ -97,6 +97,7 @@ def module(schema: Schema) -> str:
     parts.append("\n".join(f'{e} = Choice("{e.lower()}", _enums.{e})' for e in choices))
     parts += [_callback(c) for c in schema.callbacks.values()]
     parts += [function(schema, f) for f in schema.public if f.method in ("", "tensor")]
+    parts += [functional(schema, f) for f in schema.public if f.inplace_argument]
     parts += [handle_class(schema, h) for h in schema.handles if is_object(h)]
     parts.append(_exports(schema))
     return "\n\n\n".join(part.rstrip("\n") for part in parts) + "\n"
@@ -235,6 +236,20 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
     lines += [INDENT + line for line in after]
     return "\n".join(lines)
+
+
+def functional(schema: Schema, f: Function) -> str:
+    """torch.nn.functional's form of a function that may write its input."""
+    name, twin = safe(f.name), safe(f.name + "_")
+    given = ", ".join(safe(a.name) for a in f.args)
+    lines = [f"def {functional_name(f)}({signature(schema, f)}, inplace=False):"]
+    lines += [f'{INDENT}"""{f.doc}"""']
+    return "\n".join([*lines, f"{INDENT}return ({twin} if inplace else {name})({given})"])
+
+
+def functional_name(f: Function) -> str:
+    """The name in _ops.py of what torch.nn.functional shows."""
+    return f"functional_{f.name}" if f.inplace_argument else safe(f.name)
 
 
 def _python_name(f: Function) -> str:
@@ -457,6 +472,9 @@ def _callback(c) -> str:
             case "str":
                 taken.append(a.name)
                 passed.append(f"ffi.string({a.name}).decode()")
+            case "enum":
+                taken.append(a.name)
+                passed.append(f"{a.kind.name.upper()}.value({a.name})")
             case _:
                 raise SchemaError(f"python: callback {c.name}: an argument of kind {a.kind.key}")
     taken += [r.name for r in c.results]
@@ -523,7 +541,10 @@ def _exports(schema: Schema) -> str:
     for n in names:
         rows = [f for f in schema.public if n in f.namespaces and not shadowed(schema, f)]
         lines.append(f'{INDENT}"{n}": {{')
-        lines += [INDENT + _entry(f.torch_name, f) for f in rows if f.method in ("", "tensor")]
+        for f in rows:
+            if f.method in ("", "tensor"):
+                shown = functional_name(f) if n == "functional" else safe(f.name)
+                lines.append(f'{INDENT * 2}"{f.torch_name}": {shown},')
         lines.append(f"{INDENT}}},")
     lines.append("}")
     return "\n".join(lines)

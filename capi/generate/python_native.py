@@ -69,7 +69,7 @@ def parameters(schema: Schema, a: Argument) -> list[str]:
             return [f"int32_t {n}"]
         case "device":
             return [f"int32_t {n}_type", f"int64_t {n}_index"]
-    return [cabi.declare(p) for p in cabi.argument(a)]
+    return [str(p) for p in cabi.argument(a)]
 
 
 def values(a: Argument) -> list[str]:
@@ -78,6 +78,8 @@ def values(a: Argument) -> list[str]:
     match kind.base:
         case "tensor" | "handle" if not kind.list:
             return [f"({cabi.type_name(kind)} *)(intptr_t){n}"]
+        case "tensor" if kind.optional:
+            return [f"(dt_tensor *const *)list_or_null({n}, {n}_n)", f"list_count({n}_n)"]
         case "tensor":
             return [f"(dt_tensor *const *){n}", f"{n}_n"]
         case "callback":
@@ -93,6 +95,8 @@ def values(a: Argument) -> list[str]:
             return [f"{n}_given ? &{n} : NULL"]
         case "bool" if kind.optional:
             return [f"{n} < 0 ? NULL : &{n}"]
+    if kind.list and kind.optional:
+        return [f"list_or_null({n}, {n}_n)", f"list_count({n}_n)"]
     return [name for _, name in cabi.argument(a)]
 
 
@@ -101,8 +105,9 @@ def options_struct(schema: Schema, a: Argument) -> list[str]:
     o: Options = schema.options[a.kind.name]
     lines = [f"  dt_{o.name}_options {a.name}_options = DT_{o.name.upper()}_OPTIONS_INIT;"]
     for field in o.fields:
-        for (_, member), value in zip(cabi.field(field), values(field), strict=True):
-            lines.append(f"  {a.name}_options.{member} = {value};")
+        passed = [f"&{field.name}"] if cabi.needs_pointer(field, o) else values(field)
+        for member, value in zip(cabi.field(field, o), passed, strict=True):
+            lines.append(f"  {a.name}_options.{member.name} = {value};")
     return lines
 
 
@@ -149,7 +154,7 @@ def _result(f: Function):
             return "int32_t", [], ["  int32_t out = 0;"], ["&out"], after
         case "device":
             before = ["  dt_device_type type = 0;", "  int64_t index = 0;"]
-            after = ["  return {call} ? 0 : (int64_t)type << 32 | index;"]
+            after = ["  return {call} ? 0 : (int64_t)type << 32 | (uint32_t)index;"]
             return "int64_t", [], before, ["&type", "&index"], after
         case "pointer":
             after = ["  return {call} ? -1 : (int64_t)(intptr_t)out;"]
@@ -183,7 +188,7 @@ def _several(f: Function):
         kind = cabi.result(r)[0][0].removesuffix("*").rstrip()
         if r.kind.key in ("f64", "device", "scalar", "pointer", "i64[]", "f64[]"):
             raise SchemaError(f"python: {f.name}: several results with a {r.kind.key} among them")
-        before.append(f"  {cabi.declare((kind, r.name))} = 0;")
+        before.append(f"  {cabi.Parameter(kind, r.name)} = 0;")
         outs.append(f"&{r.name}")
         cast = "(int64_t)(intptr_t)" if kind.endswith("*") else ""
         after.append(f"  out[{i}] = {cast}{r.name};")
@@ -210,8 +215,11 @@ def callback(c: Callback) -> _Callback:
         elif a.kind.base == "tensor":
             taken += [f"const int64_t *{n}", f"int64_t {n}_n"]
             passed += [f"(const int64_t *){n}", f"{n}_n"]
+        elif a.kind.base == "enum":
+            taken.append(f"int32_t {n}")
+            passed.append(n)
         else:
-            taken += [cabi.declare(p) for p in cabi.argument(a)]
+            taken += [str(p) for p in cabi.argument(a)]
             passed += [name for _, name in cabi.argument(a)]
     for r in c.results:
         kind = cabi.result(r)[0][0]

@@ -129,6 +129,11 @@ def _stub(schema: Schema, f: Function, name: str, method: bool = False) -> str:
     return f"def {name}({_signature(schema, f, method)}) -> {_returns(schema, f)}: ..."
 
 
+def _functional_stub(schema: Schema, f: Function) -> str:
+    arguments = f"{_signature(schema, f, False)}, inplace: builtins.bool = False"
+    return f"def {python.functional_name(f)}({arguments}) -> {_returns(schema, f)}: ..."
+
+
 # ---- files
 
 
@@ -140,6 +145,7 @@ def _ops(schema: Schema) -> str:
             lines += [_result_class(schema, f), ""]
     functions = [f for f in schema.public if f.method in ("", "tensor")]
     lines += [_stub(schema, f, python.safe(f.name)) for f in functions]
+    lines += [_functional_stub(schema, f) for f in functions if f.inplace_argument]
     for handle in schema.handles:
         if python.is_object(handle):
             lines += ["", *_handle(schema, handle)]
@@ -237,7 +243,7 @@ def _functional(schema: Schema) -> str:
     known = {n.name for n in written}
     lines = [_HEAD + _TYPING.rstrip("\n"), "from .._tensor import Tensor", ""]
     rows = [f for f in schema.public if "functional" in f.namespaces and f.torch_name not in known]
-    lines += [f"from .._ops import {python.safe(f.name)} as {f.torch_name}" for f in rows]
+    lines += [f"from .._ops import {python.functional_name(f)} as {f.torch_name}" for f in rows]
     lines += ["", *(_signature_of(n, n.name) for n in written)]
     return "\n".join(lines) + "\n"
 

@@ -41,12 +41,13 @@ _TABLES = {
     "optimizer",
     "call",
     "kernel",
+    "library",
 }
 _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
-    "public", "header", "core", "errors",
+    "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
-    "mixed_bool_error", "scalar_kernel", "counts_bools", "flat",
+    "mixed_bool_error", "scalar_kernel", "counts_bools", "flat", "inplace_argument",
 }  # fmt: skip
 
 
@@ -63,6 +64,7 @@ def load(folder: pathlib.Path) -> Schema:
         ],
         _keys(files, "callback"),
     )
+    schema.api_level = next(f["library"]["level"] for f in files.values() if "library" in f)
     for kind, parse in _PARSERS:
         for stem, file in files.items():
             for name, row in file.get(kind, {}).items():
@@ -110,14 +112,16 @@ def _document(args, docs: dict, shared: dict) -> tuple[Argument, ...]:
 
 
 def _parse_enum(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "values", "core", "zero"})
-    values = []
-    for value, entry in row["values"].items():
-        number, doc = entry
-        values.append(EnumValue(value, number, doc))
-    if len({v.number for v in values}) < len(values) or any(v.number < 1 for v in values):
-        raise SchemaError("numbers start at 1 and differ")
-    enum = Enum(name, row.get("doc", ""), tuple(values), row.get("core", ""), row.get("zero", ""))
+    _refuse_unknown(row, {"doc", "values", "core", "zero", "reserved", "since"})
+    since = row.get("since", 1)
+    values = tuple(
+        EnumValue(value, number, doc, *(level or [since]))
+        for value, (number, doc, *level) in row["values"].items()
+    )
+    reserved = tuple(row.get("reserved", ()))
+    enum = Enum(
+        name, row.get("doc", ""), values, row.get("core", ""), row.get("zero", ""), reserved, since
+    )
     _add(schema.enums, name, enum)
 
 
@@ -126,23 +130,28 @@ def _parse_dtype(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_handle(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "core", "header"})
-    _add(schema.handles, name, Handle(name, row.get("doc", ""), row["core"], row["header"]))
+    _refuse_unknown(row, {"doc", "core", "header", "since"})
+    doc, since = row.get("doc", ""), row.get("since", 1)
+    _add(schema.handles, name, Handle(name, doc, row["core"], row["header"], since))
 
 
 def _parse_options(schema, names, stem, file, name, row) -> None:
     _refuse_unknown(row, {"doc", "fields", "args", "since"})
     fields = tuple(signature.parse_argument(text, names) for text in row["fields"])
     fields = _document(fields, row.get("args", {}), file.get("args", {}))
-    options = Options(name, row.get("doc", ""), fields, row.get("since", 1))
+    since = row.get("since", 1)
+    fields = tuple(dataclasses.replace(a, since=a.since or since) for a in fields)
+    options = Options(name, row.get("doc", ""), fields, since)
     _add(schema.options, name, options)
 
 
 def _parse_callback(schema, names, stem, file, name, row) -> None:
-    _refuse_unknown(row, {"doc", "sig", "args"})
+    _refuse_unknown(row, {"doc", "sig", "args", "since", "during"})
     args, results, _ = signature.parse_signature(row["sig"], names)
     args = _document(args, row.get("args", {}), file.get("args", {}))
-    _add(schema.callbacks, name, Callback(name, row.get("doc", ""), args, results))
+    since, during = row.get("since", 1), row.get("during", False)
+    callback = Callback(name, row.get("doc", ""), args, results, since, during)
+    _add(schema.callbacks, name, callback)
 
 
 def _parse_c(schema, names, stem, file, name, row) -> None:
@@ -228,11 +237,15 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         python=row.get("python", ""),
         operator=row.get("operator", ""),
         as_property=row.get("property", False),
+        inplace_argument=row.get("inplace_argument", False),
         public=row.get("public", True),
         header=row.get("header", ""),
         core=row.get("core", ""),
         elementwise=_elementwise(row, args) if "y" in row else None,
         errors=tuple(row.get("errors", ())),
+        view=row.get("view", ""),
+        blocks=row.get("blocks", ""),
+        runs=tuple(row.get("runs", ())),
     )
     _add(schema.functions, name, function)
     if row.get("inplace"):
@@ -240,16 +253,21 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
 
 
 def _method(schema, name: str, row: dict, args) -> tuple[str, str]:
-    """A function whose first argument is called input or self is that handle's method, unless the
-    row says `method = false`."""
+    """A function whose first argument is the tensor `input`, or another object called `self`, is its
+    method, unless the row says `method = false`."""
     first = args[0] if args else None
-    is_object = first is not None and first.name in ("input", "self")
+    is_object = first is not None and first.name == object_name(first)
     if not row.get("method", is_object):
         return "", ""
     if not is_object:
-        raise SchemaError("a method's first argument is called input or self")
+        raise SchemaError("a method's first argument is the tensor input, or an object called self")
     handle = first.kind.name or "tensor"
     return handle, (row.get("python") or name.removeprefix(handle + "_"))
+
+
+def object_name(a: Argument) -> str:
+    """How a method's object is called, if this argument is one."""
+    return "self" if a.kind.base == "handle" else "input"
 
 
 def _elementwise(row: dict, args) -> Elementwise:
@@ -306,6 +324,7 @@ def _inplace_twin(f: Function) -> Function:
         results=(),
         returns="",
         inplace=True,
+        inplace_argument=False,
         namespaces=(),
         method_name=f.method_name + "_" if f.method else "",
         python=f.python + "_" if f.python else "",

@@ -18,6 +18,7 @@ _HEADER = f"// {text.GENERATED}\n// clang-format off\n"
 def generate(schema: Schema) -> dict[str, str]:
     files = {
         "capi/shim/kinds.gen.h": kinds(schema),
+        "capi/shim/options.gen.cpp": options(schema),
         "capi/shim/release.gen.cpp": release(schema),
         "capi/shim/types.gen.h": types(schema),
     }
@@ -65,6 +66,20 @@ def release(schema: Schema) -> str:
 # ---- enums, options and callbacks
 
 
+def options(schema: Schema) -> str:
+    parts = [_HEADER + '#include "capi/shim/arguments.h"\n#include "capi/shim/guard.h"\n']
+    parts.append("using namespace dt::capi;\n")
+    for o in schema.options.values():
+        c = f"dt_{o.name}_options"
+        parts.append(
+            f"dt_status {c}_init({c}* options, int64_t struct_size) noexcept {{\n"
+            f"  static const {c} initial = {c.upper()}_INIT;\n"
+            f'  return guard("{o.name}_options_init", '
+            "[&] { start_struct(options, struct_size, &initial, sizeof initial); });\n}\n"
+        )
+    return "\n".join(parts)
+
+
 def types(schema: Schema) -> str:
     parts = [_HEADER + _TYPES_INTRO]
     parts += [_enum_limit(e) for e in schema.enums.values()]
@@ -78,6 +93,8 @@ _TYPES_INTRO = """\
 // The schema's enums, options and callbacks as the shims read them.
 #pragma once
 
+#include <cstddef>
+
 #include "capi/shim/arguments.h"
 #include "capi/shim/callbacks.h"
 #include "capi/shim/results.h"
@@ -89,34 +106,43 @@ namespace dt::capi {
 
 
 def _enum_limit(e: Enum) -> str:
+    last = max(v.number for v in e.values)
+    gaps = sum(1 << n for n in e.reserved if n < last)
     return (
         f"template <> struct EnumLimit<{coretypes.enum_type(e)}> "
-        f"{{ static constexpr int32_t last = {max(v.number for v in e.values)}; }};"
+        f"{{ static constexpr int32_t last = {last}; static constexpr uint64_t gaps = {gaps}; }};"
     )
 
 
 def _options_reader(schema: Schema, o: Options) -> str:
-    cpp = f"{text.camel(o.name)}Options"
-    lines = [f"inline {cpp} read(const dt_{o.name}_options* given, const char* name) {{"]
-    lines.append(f"  dt_{o.name}_options c = DT_{o.name.upper()}_OPTIONS_INIT;")
+    c, cpp, members = f"dt_{o.name}_options", f"{text.camel(o.name)}Options", cabi.layout(o)
+    lines = [f"static_assert(sizeof({c}) == {cabi.struct_size(o)});"]
+    lines += [f"static_assert(offsetof({c}, {m.parameter.name}) == {m.offset});" for m in members]
+    lines.append(f"inline {cpp} read(const {c}* given, const char* name) {{")
+    lines.append(f"  {c} c = {c.upper()}_INIT;")
     lines.append("  read_struct(&c, sizeof c, given, name);")
+    lines += [
+        f"  check_reserved(c.{m.parameter.name}, name);"
+        for m in members
+        if m.parameter.name.startswith("reserved")
+    ]
     lines.append(f"  {cpp} o;")
-    for a in o.fields:
-        value = _options_field(schema, a)
-        lines.append(f"  {value}")
+    lines += [f"  {_options_field(schema, o, a)}" for a in o.fields]
     return "\n".join([*lines, "  return o;", "}\n"])
 
 
-def _options_field(schema: Schema, a: Argument) -> str:
+def _options_field(schema: Schema, o: Options, a: Argument) -> str:
     c, key = f"c.{a.name}", a.kind.key
     name = f'"{a.name}"'
+    if cabi.needs_pointer(a, o):
+        return f"if ({c}) o.{a.name} = *{c}{' != 0' if a.kind.base == 'bool' else ''};"
     match key:
         case "i64[]" | "i64[]?" | "f64[]?":
-            return f"if ({c}_n != DT_ABSENT) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
+            return f"if (is_given({c}, {c}_n)) o.{a.name} = list({c}, {c}_n, {name}).to_vector();"
         case "tensor?" | "handle?":
             return f"if ({c}) o.{a.name} = *Pin<{cabi.type_name(a.kind)}>({c}, {name});"
         case "str":
-            return f"o.{a.name} = string({c}, {name});"
+            return f"if ({c}) o.{a.name} = {c};"
         case "device?":
             return f"o.{a.name} = optional_device({c}_type, {c}_index, {name});"
         case "i64?" | "f64?":
@@ -124,8 +150,8 @@ def _options_field(schema: Schema, a: Argument) -> str:
         case "scalar?":
             return f"o.{a.name} = optional_scalar({c}_kind, {c}_i, {c}_f, {name});"
         case "enum" | "enum?":
-            function = "enum_value" if key == "enum" else "optional_enum"
-            return f"o.{a.name} = {function}<{coretypes.type_name(schema, a.kind)}>({c}, {name});"
+            cpp = coretypes.type_name(schema, a.kind)
+            return f"if ({c}) o.{a.name} = enum_value<{cpp}>({c}, {name});"
         case "bool":
             return f"o.{a.name} = {c} != 0;"
         case "i64" | "f64":
@@ -151,6 +177,8 @@ def _callback_class(schema: Schema, c: Callback) -> str:
                 passed.append(f"int32_t({a.name})")
             case "str":
                 passed.append(f"{a.name}.c_str()")
+            case "enum":
+                passed.append(f"static_cast<int32_t>({a.name})")
             case _:
                 raise KeyError(f"callback {c.name}: argument kind {a.kind.key}")
     results = [_callback_result(schema, r) for r in c.results]
@@ -212,9 +240,7 @@ def shim(schema: Schema, functions: list[Function]) -> str:
 
 
 def _function(schema: Schema, f: Function) -> str:
-    head = text.call(
-        f"dt_status {f.c_name}(", [cabi.declare(p) for p in cabi.parameters(f)], ") noexcept {"
-    )
+    head = text.call(f"dt_status {f.c_name}(", [str(p) for p in cabi.parameters(f)], ") noexcept {")
     outs = [name for r in f.results for name in _out_names(r)]
     body = [f"  clear_all({', '.join(outs)});"] if outs else []
     body.append(f'  return guard("{f.name}", [&] {{')

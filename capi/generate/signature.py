@@ -9,7 +9,9 @@ from .model import Argument, Kind, SchemaError
 
 # name[list][?]: what each part of a kind's spelling means is in docs/schema.md.
 _KIND = re.compile(r"([\w.]+)([?!]?)(?:\[(\d*)\])?(\??)")
-_ARGUMENT = re.compile(r"(\w+)\s*:\s*([\w.]+[?!]?(?:\[\d*\])?\??)(?:\s*=\s*(.+))?", re.DOTALL)
+_ARGUMENT = re.compile(
+    r"(\w+)\s*:\s*([\w.]+[?!]?(?:\[\d*\])?\??)(?:\s*=\s*(.+?))?(?:\s+since\s+(\d+))?", re.DOTALL
+)
 _PLAIN = {
     "tensor", "operand", "scalar", "i64", "f64", "bool", "str", "path", "bytes", "pointer", "device",
 }  # fmt: skip
@@ -77,8 +79,8 @@ def parse_default(text: str, kind: Kind) -> object:
 def parse_argument(text: str, names: Names, keyword_only: bool = False) -> Argument:
     match = _ARGUMENT.fullmatch(text.strip())
     if not match:
-        raise SchemaError(f"'{text}' is not 'name: kind = default'")
-    name, kind_text, default = match.groups()
+        raise SchemaError(f"'{text}' is not 'name: kind = default since level'")
+    name, kind_text, default, since = match.groups()
     kind = parse_kind(kind_text, names)
     value = parse_default(default.strip(), kind) if default is not None else None
     return Argument(
@@ -87,6 +89,7 @@ def parse_argument(text: str, names: Names, keyword_only: bool = False) -> Argum
         has_default=default is not None,
         default=value,
         keyword_only=keyword_only,
+        since=int(since or 0),
     )
 
 

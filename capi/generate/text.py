@@ -24,6 +24,11 @@ def comment(text: str, indent: str = "") -> str:
     return "\n".join(f"{indent}// {line}" for line in lines)
 
 
+def gated(text: str, since: int) -> str:
+    """C or C++ that a program of an older API level does not see."""
+    return f"#if DT_API_VERSION >= {since}\n{text.rstrip()}\n#endif\n" if since > 1 else text
+
+
 def call(head: str, arguments: list[str], tail: str) -> str:
     """head + arguments + tail on one line if they fit, else filled below the opening bracket."""
     line = head + ", ".join(arguments) + tail

@@ -12,10 +12,13 @@
  *   dt_KIND_release(), from any thread. Arguments are never taken over. NULL, released or foreign
  *   handles are errors, never undefined behaviour. A release never fails and leaves the last error
  *   alone; of a handle that is not good it tells the log (dt_set_log).
- * - Kinds: truth values are int32_t. A list is a pointer and a count; where it is optional, the
- *   count DT_ABSENT means "not given". An optional number is a pointer or NULL, an optional enum is
- *   0. A scalar is (kind, i, f): i holds bools and integers, f real numbers. An operand is a tensor,
- *   or NULL and a scalar. A device is (type, index); where it is optional, type 0 is "not given".
+ * - Kinds: truth values are int32_t. A list is a pointer and a count. A scalar is (kind, i, f): i
+ *   holds bools and integers, f real numbers. An operand is a tensor, or NULL and a scalar. A device
+ *   is (type, index).
+ * - What is absent is 0 or NULL, in all parameters of the argument; an optional number is therefore
+ *   a pointer, and an empty list that is given has a pointer. In an options struct 0 is absent or
+ *   the default, but for numbers that have another default: start from its _INIT macro, or from
+ *   dt_KIND_options_init().
  * - A list that comes out as int64_t writes at most `capacity` numbers and says how many there are.
  * - A callback is (function, user_data, drop). user_data belongs to the library from the call on,
  *   also if the call fails; drop(user_data) runs once when it is no longer needed. Both run only on
@@ -39,13 +42,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The release that this header belongs to; dt_version() tells the library's. */
+#define DT_VERSION_MAJOR 0
+#define DT_VERSION_MINOR 1
+#define DT_VERSION_PATCH 0
+#define DT_VERSION "0.1.0"
+
 /* The newest level of this header; a program may define an older one to see only that. */
 #ifndef DT_API_VERSION
 #define DT_API_VERSION 1
 #endif
 
+/* Where a function comes from: DT_BUILD for the library itself, DT_STATIC to link its archive. */
 #ifndef DT_API
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(DT_BUILD)
+#define DT_API __declspec(dllexport)
+#elif defined(_WIN32) && !defined(DT_STATIC)
+#define DT_API __declspec(dllimport)
+#elif defined(__GNUC__)
 #define DT_API __attribute__((visibility("default")))
 #else
 #define DT_API
@@ -58,18 +72,25 @@
 #define DT_NOEXCEPT
 #endif
 
-#if defined(__GNUC__)
+/* A status that nobody looks at is a mistake. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define DT_MUST_CHECK [[nodiscard]]
+#elif defined(__GNUC__)
 #define DT_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define DT_MUST_CHECK
 #endif
 
-/* The count of a list that is not given. */
-#define DT_ABSENT (-1)
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Gives back user data that the library does not need any more. */
+typedef void (*dt_drop)(void *user_data);
+/* Memory of the host's own: dt_set_allocator(). */
+typedef void *(*dt_allocate)(void *user_data, int64_t bytes);
+typedef void (*dt_deallocate)(void *user_data, void *memory, int64_t bytes);
 
 /* ---- enums */
 
@@ -87,7 +108,7 @@ enum {
   DT_STATUS_IO = 8, /**< A file cannot be read or written, or its contents are wrong (OSError). */
   DT_STATUS_CALLBACK = 9, /**< A function of the caller's reported an error. */
   DT_STATUS_CANCELLED = 10, /**< A progress callback asked to stop (dumbtorch.safetensors.CancelledError). */
-  DT_STATUS_INTERNAL = 11 /**< A fault of the library's. */
+  DT_STATUS_INTERNAL = 11, /**< A fault of the library's. */
 };
 
 /** Element types. */
@@ -98,14 +119,14 @@ enum {
   DT_DTYPE_INT64 = 3, /**< 64-bit signed integer. */
   DT_DTYPE_INT32 = 4, /**< 32-bit signed integer. */
   DT_DTYPE_UINT8 = 5, /**< 8-bit unsigned integer. */
-  DT_DTYPE_BOOL = 6 /**< True or false in one byte. */
+  DT_DTYPE_BOOL = 6, /**< True or false in one byte. */
 };
 
 /** Kinds of devices. */
 typedef int32_t dt_device_type;
 enum {
   DT_DEVICE_TYPE_CPU = 1, /**< The processor. */
-  DT_DEVICE_TYPE_CUDA = 2 /**< An NVIDIA GPU. */
+  DT_DEVICE_TYPE_CUDA = 2, /**< An NVIDIA GPU. */
 };
 
 /** The order of dimensions in memory. */
@@ -113,7 +134,7 @@ typedef int32_t dt_memory_format;
 enum {
   DT_MEMORY_FORMAT_CONTIGUOUS = 1, /**< Row-major. */
   DT_MEMORY_FORMAT_PRESERVE = 2, /**< The input's order, where it is dense. */
-  DT_MEMORY_FORMAT_CHANNELS_LAST = 3 /**< NHWC for a 4-d tensor. */
+  DT_MEMORY_FORMAT_CHANNELS_LAST = 3, /**< NHWC for a 4-d tensor. */
 };
 
 /** What a scalar (kind, i, f) holds; 0 says that an optional scalar is absent. */
@@ -121,7 +142,7 @@ typedef int32_t dt_scalar_kind;
 enum {
   DT_SCALAR_KIND_BOOL = 1, /**< A truth value in i. */
   DT_SCALAR_KIND_INT = 2, /**< An integer in i. */
-  DT_SCALAR_KIND_FLOAT = 3 /**< A real number in f. */
+  DT_SCALAR_KIND_FLOAT = 3, /**< A real number in f. */
 };
 
 /** How a loss joins its elements. */
@@ -129,21 +150,21 @@ typedef int32_t dt_reduction;
 enum {
   DT_REDUCTION_NONE = 1, /**< Not at all: one loss per element. */
   DT_REDUCTION_MEAN = 2, /**< Their mean. */
-  DT_REDUCTION_SUM = 3 /**< Their sum. */
+  DT_REDUCTION_SUM = 3, /**< Their sum. */
 };
 
 /** How div rounds its quotient. */
 typedef int32_t dt_rounding_mode;
 enum {
   DT_ROUNDING_MODE_TRUNC = 1, /**< Towards zero. */
-  DT_ROUNDING_MODE_FLOOR = 2 /**< Down. */
+  DT_ROUNDING_MODE_FLOOR = 2, /**< Down. */
 };
 
 /** Which formula gelu uses. */
 typedef int32_t dt_approximate;
 enum {
   DT_APPROXIMATE_NONE = 1, /**< The error function. */
-  DT_APPROXIMATE_TANH = 2 /**< A tanh that is close to it. */
+  DT_APPROXIMATE_TANH = 2, /**< A tanh that is close to it. */
 };
 
 /** A function of each element whose derivative follows from its result. */
@@ -151,14 +172,14 @@ typedef int32_t dt_activation;
 enum {
   DT_ACTIVATION_RELU = 1, /**< max(0, x). */
   DT_ACTIVATION_SIGMOID = 2, /**< 1 / (1 + exp(-x)). */
-  DT_ACTIVATION_TANH = 3 /**< The hyperbolic tangent. */
+  DT_ACTIVATION_TANH = 3, /**< The hyperbolic tangent. */
 };
 
 /** Which element of the input interpolate takes. */
 typedef int32_t dt_interpolation;
 enum {
   DT_INTERPOLATION_NEAREST = 1, /**< The one at or before the place, for an element's place is its left edge. */
-  DT_INTERPOLATION_NEAREST_EXACT = 2 /**< The nearest one, for an element's place is its middle. */
+  DT_INTERPOLATION_NEAREST_EXACT = 2, /**< The nearest one, for an element's place is its middle. */
 };
 
 /** How serious a log message is. */
@@ -166,7 +187,7 @@ typedef int32_t dt_log_level;
 enum {
   DT_LOG_LEVEL_TRACE = 1, /**< What was asked for by DT_TRACE=1: every kernel call. */
   DT_LOG_LEVEL_INFO = 2, /**< News. */
-  DT_LOG_LEVEL_WARNING = 3 /**< Something that may be wrong. */
+  DT_LOG_LEVEL_WARNING = 3, /**< Something that may be wrong. */
 };
 
 /* ---- handles */
@@ -263,6 +284,13 @@ typedef dt_status (*dt_tensor_hook)(void *user_data, dt_tensor *grad, dt_tensor 
 typedef dt_status (*dt_custom_backward)(void *user_data, dt_tensor *const *grads, int64_t grads_n,
     dt_tensor *const *saved, int64_t saved_n, dt_tensor_list **out);
 
+/** Called with a message, on whichever thread is inside a call. No call can fail for it, so that
+ * what it returns does not matter. It must return: leaving it by longjmp, by an exception or by
+ * ending the thread is undefined.
+ * @param level How serious it is.
+ * @param message What happened. */
+typedef dt_status (*dt_log_hook)(void *user_data, dt_log_level level, const char *message);
+
 /** Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
  * whether that makes another try worth while. It may release handles and make small calls, but not
  * use what the failing call works on; a call in it that needs memory in vain fails at once. It must
@@ -279,6 +307,9 @@ typedef dt_status (*dt_progress)(void *user_data, int64_t done, int64_t total, i
 
 /* ---- options */
 
+/* Settings by name. A later release appends members, and 0 in them means what was before. Start from
+ * the _INIT macro, or call dt_NAME_options_init(&options, sizeof options), which does the same. */
+
 /** Settings of a data loader.
  * Start from DT_DATA_LOADER_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_data_loader_options {
@@ -291,92 +322,136 @@ typedef struct dt_data_loader_options {
   dt_generator *generator; /**< Where the random order comes from; absent: the default generator. Default: absent. */
 } dt_data_loader_options;
 #define DT_DATA_LOADER_OPTIONS_INIT { (int64_t)sizeof(dt_data_loader_options), 1, 0, 0, 0, 2, NULL }
+DT_MUST_CHECK DT_API dt_status dt_data_loader_options_init(
+    dt_data_loader_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_linear.
  * Start from DT_NN_LINEAR_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_linear_options {
   int64_t struct_size;
   int32_t bias; /**< Whether there is a bias. Default: 1. */
-  dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_linear_options;
-#define DT_NN_LINEAR_OPTIONS_INIT { (int64_t)sizeof(dt_nn_linear_options), 1, 0, 0, 0 }
+#define DT_NN_LINEAR_OPTIONS_INIT { (int64_t)sizeof(dt_nn_linear_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_linear_options_init(
+    dt_nn_linear_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_conv2d.
  * Start from DT_NN_CONV2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv2d_options {
   int64_t struct_size;
-  const int64_t *stride; int64_t stride_n; /**< Step of the window: height, width. Default: [1, 1]. */
-  const int64_t *padding; int64_t padding_n; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
-  const int64_t *dilation; int64_t dilation_n; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1]. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  int64_t dilation_n;
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
   const char *padding_mode; /**< Must be zeros. Default: zeros. */
-  dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
 } dt_nn_conv2d_options;
-#define DT_NN_CONV2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv2d_options), NULL, -1, NULL, -1, NULL, -1, 1, 1, "zeros", 0, 0, 0 }
+#define DT_NN_CONV2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv2d_options), NULL, 0, NULL, 0, NULL, 0, 1, 1, 0, "zeros", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_conv2d_options_init(
+    dt_nn_conv2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_max_pool2d.
  * Start from DT_NN_MAX_POOL2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_max_pool2d_options {
   int64_t struct_size;
-  const int64_t *stride; int64_t stride_n; /**< Step of the window; absent means its size. Default: None. */
-  const int64_t *padding; int64_t padding_n; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
-  const int64_t *dilation; int64_t dilation_n; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  int64_t dilation_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_max_pool2d_options;
-#define DT_NN_MAX_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool2d_options), NULL, -1, NULL, -1, NULL, -1, 0 }
+#define DT_NN_MAX_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool2d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d_options_init(
+    dt_nn_max_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_avg_pool2d.
  * Start from DT_NN_AVG_POOL2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_avg_pool2d_options {
   int64_t struct_size;
-  const int64_t *stride; int64_t stride_n; /**< Step of the window; absent means its size. Default: None. */
-  const int64_t *padding; int64_t padding_n; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
   int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
   const int64_t *divisor_override; /**< The divisor to use instead of the window's size. Default: absent. */
 } dt_nn_avg_pool2d_options;
-#define DT_NN_AVG_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool2d_options), NULL, -1, NULL, -1, 0, 1, NULL }
+#define DT_NN_AVG_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool2d_options), NULL, 0, NULL, 0, 0, 1, NULL }
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d_options_init(
+    dt_nn_avg_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_upsample.
  * Start from DT_NN_UPSAMPLE_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_upsample_options {
   int64_t struct_size;
-  const int64_t *size; int64_t size_n; /**< The new spatial sizes; one number stands for all of them. Default: None. */
-  const double *scale_factor; int64_t scale_factor_n; /**< Factors of the spatial sizes instead; one number stands for all of them. Default: None. */
+  const int64_t *size; /**< The new spatial sizes; one number stands for all of them. Default: None. */
+  int64_t size_n;
+  const double *scale_factor; /**< Factors of the spatial sizes instead; one number stands for all of them. Default: None. */
+  int64_t scale_factor_n;
   dt_interpolation mode; /**< Which element of the input stands for one of the output. Default: nearest. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_upsample_options;
-#define DT_NN_UPSAMPLE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsample_options), NULL, -1, NULL, -1, DT_INTERPOLATION_NEAREST }
+#define DT_NN_UPSAMPLE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsample_options), NULL, 0, NULL, 0, DT_INTERPOLATION_NEAREST, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_upsample_options_init(
+    dt_nn_upsample_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_batch_norm1d.
  * Start from DT_NN_BATCH_NORM1D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_batch_norm1d_options {
   int64_t struct_size;
   double eps; /**< Added to the variance. Default: 1e-05. */
-  dt_scalar_kind momentum_kind; int64_t momentum_i; double momentum_f; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
   int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
   int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
-  dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
 } dt_nn_batch_norm1d_options;
-#define DT_NN_BATCH_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm1d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0.1, 1, 1, 1, 0, 0, 0 }
+#define DT_NN_BATCH_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm1d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 1, 1, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm1d_options_init(
+    dt_nn_batch_norm1d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_batch_norm2d.
  * Start from DT_NN_BATCH_NORM2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_batch_norm2d_options {
   int64_t struct_size;
   double eps; /**< Added to the variance. Default: 1e-05. */
-  dt_scalar_kind momentum_kind; int64_t momentum_i; double momentum_f; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
   int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
   int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
-  dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
 } dt_nn_batch_norm2d_options;
-#define DT_NN_BATCH_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm2d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0.1, 1, 1, 1, 0, 0, 0 }
+#define DT_NN_BATCH_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm2d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 1, 1, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm2d_options_init(
+    dt_nn_batch_norm2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_layer_norm.
  * Start from DT_NN_LAYER_NORM_OPTIONS_INIT; NULL means the same. */
@@ -385,10 +460,15 @@ typedef struct dt_nn_layer_norm_options {
   double eps; /**< Added to the variance. Default: 1e-05. */
   int32_t elementwise_affine; /**< Whether there are a weight and a bias. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
-  dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
 } dt_nn_layer_norm_options;
-#define DT_NN_LAYER_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_layer_norm_options), 1e-05, 1, 1, 0, 0, 0 }
+#define DT_NN_LAYER_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_layer_norm_options), 1e-05, 1, 1, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_layer_norm_options_init(
+    dt_nn_layer_norm_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_dropout.
  * Start from DT_NN_DROPOUT_OPTIONS_INIT; NULL means the same. */
@@ -396,8 +476,11 @@ typedef struct dt_nn_dropout_options {
   int64_t struct_size;
   double p; /**< Probability of an element to become 0. Default: 0.5. */
   int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_dropout_options;
-#define DT_NN_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout_options), 0.5, 0 }
+#define DT_NN_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout_options_init(
+    dt_nn_dropout_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_embedding.
  * Start from DT_NN_EMBEDDING_OPTIONS_INIT; NULL means the same. */
@@ -408,10 +491,15 @@ typedef struct dt_nn_embedding_options {
   double norm_type; /**< The p of that norm. Default: 2.0. */
   int32_t scale_grad_by_freq; /**< Divide each row's gradient by how often it was looked up. Default: 0. */
   int32_t sparse; /**< Must be false: there are no sparse gradients. Default: 0. */
-  dt_device_type device_type; int64_t device_index; /**< Where its tensors are made. Default: absent. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
   dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
 } dt_nn_embedding_options;
-#define DT_NN_EMBEDDING_OPTIONS_INIT { (int64_t)sizeof(dt_nn_embedding_options), NULL, NULL, 2.0, 0, 0, 0, 0, 0 }
+#define DT_NN_EMBEDDING_OPTIONS_INIT { (int64_t)sizeof(dt_nn_embedding_options), NULL, NULL, 2.0, 0, 0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_embedding_options_init(
+    dt_nn_embedding_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_flatten.
  * Start from DT_NN_FLATTEN_OPTIONS_INIT; NULL means the same. */
@@ -421,14 +509,19 @@ typedef struct dt_nn_flatten_options {
   int64_t end_dim; /**< Last dimension that is joined. Default: -1. */
 } dt_nn_flatten_options;
 #define DT_NN_FLATTEN_OPTIONS_INIT { (int64_t)sizeof(dt_nn_flatten_options), 1, -1 }
+DT_MUST_CHECK DT_API dt_status dt_nn_flatten_options_init(
+    dt_nn_flatten_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_relu.
  * Start from DT_NN_RELU_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_relu_options {
   int64_t struct_size;
   int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_relu_options;
-#define DT_NN_RELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_relu_options), 0 }
+#define DT_NN_RELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_relu_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_relu_options_init(
+    dt_nn_relu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_leaky_relu.
  * Start from DT_NN_LEAKY_RELU_OPTIONS_INIT; NULL means the same. */
@@ -436,8 +529,11 @@ typedef struct dt_nn_leaky_relu_options {
   int64_t struct_size;
   double negative_slope; /**< Slope for negative inputs. Default: 0.01. */
   int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_leaky_relu_options;
-#define DT_NN_LEAKY_RELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_leaky_relu_options), 0.01, 0 }
+#define DT_NN_LEAKY_RELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_leaky_relu_options), 0.01, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_leaky_relu_options_init(
+    dt_nn_leaky_relu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_elu.
  * Start from DT_NN_ELU_OPTIONS_INIT; NULL means the same. */
@@ -445,8 +541,11 @@ typedef struct dt_nn_elu_options {
   int64_t struct_size;
   double alpha; /**< The value that large negative inputs approach, negated. Default: 1. */
   int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_elu_options;
-#define DT_NN_ELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_elu_options), 1.0, 0 }
+#define DT_NN_ELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_elu_options), 1.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_elu_options_init(
+    dt_nn_elu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_softplus.
  * Start from DT_NN_SOFTPLUS_OPTIONS_INIT; NULL means the same. */
@@ -456,38 +555,52 @@ typedef struct dt_nn_softplus_options {
   double threshold; /**< The function is linear where input * beta is above this. Default: 20.0. */
 } dt_nn_softplus_options;
 #define DT_NN_SOFTPLUS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_softplus_options), 1.0, 20.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_softplus_options_init(
+    dt_nn_softplus_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_gelu.
  * Start from DT_NN_GELU_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_gelu_options {
   int64_t struct_size;
   dt_approximate approximate; /**< none: the error function; tanh: a faster formula. Default: none. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_gelu_options;
-#define DT_NN_GELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gelu_options), DT_APPROXIMATE_NONE }
+#define DT_NN_GELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gelu_options), DT_APPROXIMATE_NONE, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_gelu_options_init(
+    dt_nn_gelu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_silu.
  * Start from DT_NN_SILU_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_silu_options {
   int64_t struct_size;
   int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_silu_options;
-#define DT_NN_SILU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_silu_options), 0 }
+#define DT_NN_SILU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_silu_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_silu_options_init(
+    dt_nn_silu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_mse_loss.
  * Start from DT_NN_MSE_LOSS_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_mse_loss_options {
   int64_t struct_size;
   dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_mse_loss_options;
-#define DT_NN_MSE_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_mse_loss_options), DT_REDUCTION_MEAN }
+#define DT_NN_MSE_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_mse_loss_options), DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_mse_loss_options_init(
+    dt_nn_mse_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_l1_loss.
  * Start from DT_NN_L1_LOSS_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_l1_loss_options {
   int64_t struct_size;
   dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_l1_loss_options;
-#define DT_NN_L1_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_l1_loss_options), DT_REDUCTION_MEAN }
+#define DT_NN_L1_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_l1_loss_options), DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_l1_loss_options_init(
+    dt_nn_l1_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_nll_loss.
  * Start from DT_NN_NLL_LOSS_OPTIONS_INIT; NULL means the same. */
@@ -496,8 +609,11 @@ typedef struct dt_nn_nll_loss_options {
   dt_tensor *weight; /**< A factor for each class, or absent. Default: absent. */
   int64_t ignore_index; /**< A target that counts nothing. Default: -100. */
   dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_nll_loss_options;
-#define DT_NN_NLL_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_nll_loss_options), NULL, -100, DT_REDUCTION_MEAN }
+#define DT_NN_NLL_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_nll_loss_options), NULL, -100, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_nll_loss_options_init(
+    dt_nn_nll_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_cross_entropy_loss.
  * Start from DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; NULL means the same. */
@@ -506,9 +622,12 @@ typedef struct dt_nn_cross_entropy_loss_options {
   dt_tensor *weight; /**< A factor for each class, or absent. Default: absent. */
   int64_t ignore_index; /**< A target that counts nothing. Default: -100. */
   dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
   double label_smoothing; /**< The share of the uniform distribution in the target. Default: 0. */
 } dt_nn_cross_entropy_loss_options;
-#define DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cross_entropy_loss_options), NULL, -100, DT_REDUCTION_MEAN, 0.0 }
+#define DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cross_entropy_loss_options), NULL, -100, DT_REDUCTION_MEAN, 0, 0.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_cross_entropy_loss_options_init(
+    dt_nn_cross_entropy_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_bce_loss.
  * Start from DT_NN_BCE_LOSS_OPTIONS_INIT; NULL means the same. */
@@ -516,8 +635,11 @@ typedef struct dt_nn_bce_loss_options {
   int64_t struct_size;
   dt_tensor *weight; /**< A factor for each element, or absent. Default: absent. */
   dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_nn_bce_loss_options;
-#define DT_NN_BCE_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bce_loss_options), NULL, DT_REDUCTION_MEAN }
+#define DT_NN_BCE_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bce_loss_options), NULL, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_bce_loss_options_init(
+    dt_nn_bce_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_bce_with_logits_loss.
  * Start from DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; NULL means the same. */
@@ -525,9 +647,12 @@ typedef struct dt_nn_bce_with_logits_loss_options {
   int64_t struct_size;
   dt_tensor *weight; /**< A factor for each element, or absent. Default: absent. */
   dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
   dt_tensor *pos_weight; /**< A factor for the positive part, or absent. Default: absent. */
 } dt_nn_bce_with_logits_loss_options;
-#define DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bce_with_logits_loss_options), NULL, DT_REDUCTION_MEAN, NULL }
+#define DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bce_with_logits_loss_options), NULL, DT_REDUCTION_MEAN, 0, NULL }
+DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss_options_init(
+    dt_nn_bce_with_logits_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of SGD.
  * Start from DT_SGD_OPTIONS_INIT; NULL means the same. */
@@ -541,6 +666,8 @@ typedef struct dt_sgd_options {
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
 } dt_sgd_options;
 #define DT_SGD_OPTIONS_INIT { (int64_t)sizeof(dt_sgd_options), 0.001, 0.0, 0.0, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_sgd_options_init(
+    dt_sgd_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of Adam.
  * Start from DT_ADAM_OPTIONS_INIT; NULL means the same. */
@@ -554,8 +681,11 @@ typedef struct dt_adam_options {
   int32_t amsgrad; /**< Divide by the largest mean square so far (arXiv 1904.09237). Default: 0. */
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
   int32_t decoupled_weight_decay; /**< Shrink the parameters instead of adding to the gradients (arXiv 1711.05101). Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_adam_options;
-#define DT_ADAM_OPTIONS_INIT { (int64_t)sizeof(dt_adam_options), 0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0, 0 }
+#define DT_ADAM_OPTIONS_INIT { (int64_t)sizeof(dt_adam_options), 0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adam_options_init(
+    dt_adam_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of AdamW.
  * Start from DT_ADAMW_OPTIONS_INIT; NULL means the same. */
@@ -570,6 +700,8 @@ typedef struct dt_adamw_options {
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
 } dt_adamw_options;
 #define DT_ADAMW_OPTIONS_INIT { (int64_t)sizeof(dt_adamw_options), 0.001, 0.9, 0.999, 1e-08, 0.01, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adamw_options_init(
+    dt_adamw_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of RMSprop.
  * Start from DT_RMSPROP_OPTIONS_INIT; NULL means the same. */
@@ -584,6 +716,8 @@ typedef struct dt_rmsprop_options {
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
 } dt_rmsprop_options;
 #define DT_RMSPROP_OPTIONS_INIT { (int64_t)sizeof(dt_rmsprop_options), 0.01, 0.99, 1e-08, 0.0, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_rmsprop_options_init(
+    dt_rmsprop_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of Adagrad.
  * Start from DT_ADAGRAD_OPTIONS_INIT; NULL means the same. */
@@ -595,8 +729,11 @@ typedef struct dt_adagrad_options {
   double initial_accumulator_value; /**< What the sums of squares begin with. Default: 0. */
   double eps; /**< Added to a denominator. Default: 1e-10. */
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_adagrad_options;
-#define DT_ADAGRAD_OPTIONS_INIT { (int64_t)sizeof(dt_adagrad_options), 0.01, 0.0, 0.0, 0.0, 1e-10, 0 }
+#define DT_ADAGRAD_OPTIONS_INIT { (int64_t)sizeof(dt_adagrad_options), 0.01, 0.0, 0.0, 0.0, 1e-10, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adagrad_options_init(
+    dt_adagrad_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of Adadelta.
  * Start from DT_ADADELTA_OPTIONS_INIT; NULL means the same. */
@@ -607,8 +744,11 @@ typedef struct dt_adadelta_options {
   double eps; /**< Added to a denominator. Default: 1e-06. */
   double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_adadelta_options;
-#define DT_ADADELTA_OPTIONS_INIT { (int64_t)sizeof(dt_adadelta_options), 1.0, 0.9, 1e-06, 0.0, 0 }
+#define DT_ADADELTA_OPTIONS_INIT { (int64_t)sizeof(dt_adadelta_options), 1.0, 0.9, 1e-06, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adadelta_options_init(
+    dt_adadelta_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of Adamax.
  * Start from DT_ADAMAX_OPTIONS_INIT; NULL means the same. */
@@ -620,8 +760,11 @@ typedef struct dt_adamax_options {
   double eps; /**< Added to a denominator. Default: 1e-08. */
   double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_adamax_options;
-#define DT_ADAMAX_OPTIONS_INIT { (int64_t)sizeof(dt_adamax_options), 0.002, 0.9, 0.999, 1e-08, 0.0, 0 }
+#define DT_ADAMAX_OPTIONS_INIT { (int64_t)sizeof(dt_adamax_options), 0.002, 0.9, 0.999, 1e-08, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_adamax_options_init(
+    dt_adamax_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of NAdam.
  * Start from DT_NADAM_OPTIONS_INIT; NULL means the same. */
@@ -637,6 +780,8 @@ typedef struct dt_nadam_options {
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
 } dt_nadam_options;
 #define DT_NADAM_OPTIONS_INIT { (int64_t)sizeof(dt_nadam_options), 0.002, 0.9, 0.999, 1e-08, 0.0, 0.004, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nadam_options_init(
+    dt_nadam_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of RAdam.
  * Start from DT_RADAM_OPTIONS_INIT; NULL means the same. */
@@ -651,6 +796,8 @@ typedef struct dt_radam_options {
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
 } dt_radam_options;
 #define DT_RADAM_OPTIONS_INIT { (int64_t)sizeof(dt_radam_options), 0.001, 0.9, 0.999, 1e-08, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_radam_options_init(
+    dt_radam_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of ASGD.
  * Start from DT_ASGD_OPTIONS_INIT; NULL means the same. */
@@ -662,8 +809,11 @@ typedef struct dt_asgd_options {
   double t0; /**< The step at which averaging begins. Default: 1000000.0. */
   double weight_decay; /**< Factor of the L2 penalty. Default: 0. */
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_asgd_options;
-#define DT_ASGD_OPTIONS_INIT { (int64_t)sizeof(dt_asgd_options), 0.01, 0.0001, 0.75, 1000000.0, 0.0, 0 }
+#define DT_ASGD_OPTIONS_INIT { (int64_t)sizeof(dt_asgd_options), 0.01, 0.0001, 0.75, 1000000.0, 0.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_asgd_options_init(
+    dt_asgd_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Settings of Rprop.
  * Start from DT_RPROP_OPTIONS_INIT; NULL means the same. */
@@ -675,44 +825,49 @@ typedef struct dt_rprop_options {
   double step_size_min; /**< The smallest step size. Default: 1e-06. */
   double step_size_max; /**< The largest step size. Default: 50.0. */
   int32_t maximize; /**< Go up the gradient instead of down. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
 } dt_rprop_options;
-#define DT_RPROP_OPTIONS_INIT { (int64_t)sizeof(dt_rprop_options), 0.01, 0.5, 1.2, 1e-06, 50.0, 0 }
+#define DT_RPROP_OPTIONS_INIT { (int64_t)sizeof(dt_rprop_options), 0.01, 0.5, 1.2, 1e-06, 50.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_rprop_options_init(
+    dt_rprop_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /* ---- the library */
 
 /** Copies all elements, row-major, into data of data_n bytes: exactly numel * element_size. */
-DT_API dt_status dt_tensor_read(dt_tensor *self, void *data, int64_t data_n) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_read(dt_tensor *input, void *data, int64_t data_n)
+    DT_NOEXCEPT;
 
 /** Overwrites all elements with data, row-major: exactly numel * element_size bytes. An in-place
  * change. */
-DT_API dt_status dt_tensor_write(dt_tensor *self, const void *data, int64_t data_n) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_write(dt_tensor *input, const void *data, int64_t data_n)
+    DT_NOEXCEPT;
 
 /** A new tensor with a copy of data, row-major: exactly numel * element_size bytes. device_type 0 is
  * the default device. */
-DT_API dt_status dt_from_data(const void *data, int64_t data_n, const int64_t *size, int64_t size_n,
-    dt_dtype dtype, dt_device_type device_type, int64_t device_index, dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_from_data(const void *data, int64_t data_n, const int64_t *size,
+    int64_t size_n, dt_dtype dtype, dt_device_type device_type, int64_t device_index, dt_tensor
+    **out) DT_NOEXCEPT;
 
-/** A tensor that looks at memory of the caller's. stride counts elements; stride_n -1 means row-
- * major. drop(user_data), if not NULL, runs once when no tensor looks at the memory any more, also
- * if the call fails. */
-DT_API dt_status dt_from_blob(void *data, int64_t data_n, const int64_t *size, int64_t size_n, const
-    int64_t *stride, int64_t stride_n, dt_dtype dtype, dt_device_type device_type, int64_t
-    device_index, void *user_data, void (*drop)(void *user_data), dt_tensor **out) DT_NOEXCEPT
-    DT_MUST_CHECK;
+/** A tensor that looks at memory of the caller's. stride counts elements; NULL means row-major.
+ * drop(user_data), if not NULL, runs once when no tensor looks at the memory any more, also if the
+ * call fails. */
+DT_MUST_CHECK DT_API dt_status dt_from_blob(void *data, int64_t data_n, const int64_t *size, int64_t
+    size_n, const int64_t *stride, int64_t stride_n, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, void *user_data, dt_drop drop, dt_tensor **out) DT_NOEXCEPT;
 
 /** A `DLManagedTensorVersioned *` that shares the tensor's memory. Its consumer calls its deleter
  * once. */
-DT_API dt_status dt_to_dlpack(dt_tensor *self, void **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_to_dlpack(dt_tensor *input, void **out) DT_NOEXCEPT;
 
 /** A tensor that shares the memory of a `DLManagedTensorVersioned`. It takes managed over if the
  * call succeeds and leaves it alone if it fails. */
-DT_API dt_status dt_from_dlpack(void *managed, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_from_dlpack(void *managed, dt_tensor **out) DT_NOEXCEPT;
 
 /** The API level of the library: at least DT_API_VERSION of every program it can serve. */
 DT_API int64_t dt_abi_version(void) DT_NOEXCEPT;
+
+/** The release of the library, as DT_VERSION is the header's: "0.1.0". */
+DT_API const char *dt_version(void) DT_NOEXCEPT;
 
 /** The code of the last call of this thread that failed; 0 if none has. */
 DT_API dt_status dt_error_code(void) DT_NOEXCEPT;
@@ -737,31 +892,34 @@ DT_API int64_t dt_live_handles(const char *kind) DT_NOEXCEPT;
  * node becomes the number of that node, 0 for a leaf: hooks and custom backwards live as long as
  * the node, or as the leaf. Unlike other functions it runs no drop, so no code of the user's, and
  * it keeps the last error. */
-DT_API int32_t dt_tensor_sole_owner(dt_tensor *self, int64_t *node) DT_NOEXCEPT;
+DT_API int32_t dt_tensor_sole_owner(dt_tensor *input, int64_t *node) DT_NOEXCEPT;
+
+/** Has the library take the memory of tensors on the CPU and of its own objects from the host, for
+ * the rest of the process, instead of from the system. Only before anything was made:
+ * DT_STATUS_RUNTIME_ERROR afterwards. allocate gives memory at a multiple of 64 bytes, or NULL if
+ * there is none; deallocate gets what allocate gave and how much was asked for. Both are called
+ * from any thread, must be safe for that, and must not call the library. What is freed is kept for
+ * reuse first: dt_empty_cache gives it back. Lists and texts of a few bytes still come from malloc. */
+DT_MUST_CHECK DT_API dt_status dt_set_allocator(dt_allocate allocate, dt_deallocate deallocate, void
+    *user_data) DT_NOEXCEPT;
 
 /** A new context with the defaults: grad mode on, float32, cpu, the process's default generators. */
-DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_context_new(dt_context **out) DT_NOEXCEPT;
 
 /** Makes next (NULL: the thread's own) the calling thread's context and gives back the one that was
  * in force (NULL: the thread's own, which never leaves its thread). A context can be in force on
  * one thread at a time: DT_STATUS_RUNTIME_ERROR if it is on another one. A binding whose tasks move
  * between threads makes a context for each and calls this when a task starts and stops. */
-DT_API dt_status dt_context_swap(dt_context *next, dt_context **out) DT_NOEXCEPT DT_MUST_CHECK;
-
-/** Sends log messages to fn, on whichever thread is inside a dt call; fn must return, as callbacks
- * must. NULL, the start, discards them: the library never prints. drop, if not NULL, gets user_data
- * when it is no longer needed, also if the call fails. */
-DT_API dt_status dt_set_log(void (*fn)(void *user_data, dt_log_level level, const char *message),
-    void *user_data, void (*drop)(void *user_data)) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_context_swap(dt_context *next, dt_context **out) DT_NOEXCEPT;
 
 /** Address and length of the bytes. They end in a 0 byte that is not counted, and live as long as
  * the handle. */
-DT_API dt_status dt_bytes_data(dt_bytes *self, const void **data, int64_t *data_n) DT_NOEXCEPT
-    DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_bytes_data(dt_bytes *self, const void **data, int64_t *data_n)
+    DT_NOEXCEPT;
 
 /** One string of a list. It lives as long as the list's handle. */
-DT_API dt_status dt_string_list_get(dt_string_list *self, int64_t index, const char **out)
-    DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_string_list_get(dt_string_list *self, int64_t index, const char
+    **out) DT_NOEXCEPT;
 
 /* ---- layers */
 
@@ -770,9 +928,9 @@ DT_API dt_status dt_string_list_get(dt_string_list *self, int64_t index, const c
  * @param out_features Size of the output's last dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_linear(
+DT_MUST_CHECK DT_API dt_status dt_nn_linear(
     int64_t in_features, int64_t out_features, const dt_nn_linear_options *options,
-    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_module **out) DT_NOEXCEPT;
 
 /** 2-d convolution of [batch, in_channels, height, width], or without the batch; functional.conv2d
  * has the formulas.
@@ -785,34 +943,34 @@ DT_API dt_status dt_nn_linear(
  * @throws ValueError: in_channels must be divisible by groups.
  * @throws ValueError: out_channels must be divisible by groups.
  * @throws ValueError: padding_mode must be 'zeros'. */
-DT_API dt_status dt_nn_conv2d(
+DT_MUST_CHECK DT_API dt_status dt_nn_conv2d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
-    const dt_nn_conv2d_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+    const dt_nn_conv2d_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** Maximum of each window of [batch, channels, height, width], or without the batch;
  * functional.max_pool2d has the output size.
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_max_pool2d(
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool2d_options *options,
-    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_module **out) DT_NOEXCEPT;
 
 /** Mean of each window of [batch, channels, height, width], or without the batch;
  * functional.avg_pool2d has the output size.
  * @param kernel_size Height and width of the window.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_avg_pool2d(
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
-    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_module **out) DT_NOEXCEPT;
 
 /** Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
  * functional.interpolate.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_upsample(
-    const dt_nn_upsample_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_upsample(
+    const dt_nn_upsample_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
  * channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
@@ -820,9 +978,8 @@ DT_API dt_status dt_nn_upsample(
  * @param num_features Size of dimension 1.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_batch_norm1d(
-    int64_t num_features, const dt_nn_batch_norm1d_options *options,
-    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm1d(
+    int64_t num_features, const dt_nn_batch_norm1d_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, height,
  * width] (arXiv 1502.03167). In training, mean and var are those of the batch, in evaluation the
@@ -830,140 +987,139 @@ DT_API dt_status dt_nn_batch_norm1d(
  * @param num_features Size of dimension 1.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_batch_norm2d(
-    int64_t num_features, const dt_nn_batch_norm2d_options *options,
-    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm2d(
+    int64_t num_features, const dt_nn_batch_norm2d_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
  * dimensions (arXiv 1607.06450).
  * @param normalized_shape The last dimensions, which are normalised together.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_layer_norm(
+DT_MUST_CHECK DT_API dt_status dt_nn_layer_norm(
     const int64_t *normalized_shape, int64_t normalized_shape_n,
-    const dt_nn_layer_norm_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+    const dt_nn_layer_norm_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: dropout probability has to be between 0 and 1. */
-DT_API dt_status dt_nn_dropout(
-    const dt_nn_dropout_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout(
+    const dt_nn_dropout_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
  * @param num_embeddings Number of rows.
  * @param embedding_dim Size of a row.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_embedding(
+DT_MUST_CHECK DT_API dt_status dt_nn_embedding(
     int64_t num_embeddings, int64_t embedding_dim, const dt_nn_embedding_options *options,
-    dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_module **out) DT_NOEXCEPT;
 
 /** Joins neighbouring dimensions into one.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_flatten(
-    const dt_nn_flatten_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_flatten(
+    const dt_nn_flatten_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** The input as it is.
  * @return The module. */
-DT_API dt_status dt_nn_identity(dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_identity(dt_module **out) DT_NOEXCEPT;
 
 /** max(0, input).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_relu(
-    const dt_nn_relu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_relu(
+    const dt_nn_relu_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** input where it is positive, negative_slope * input elsewhere.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_leaky_relu(
-    const dt_nn_leaky_relu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_leaky_relu(
+    const dt_nn_leaky_relu_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** input where it is positive, alpha * (exp(input) - 1) elsewhere.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_elu(
-    const dt_nn_elu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_elu(
+    const dt_nn_elu_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is above the
  * threshold.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_softplus(
-    const dt_nn_softplus_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_softplus(
+    const dt_nn_softplus_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** input times the normal distribution function of input (arXiv 1606.08415).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_gelu(
-    const dt_nn_gelu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_gelu(
+    const dt_nn_gelu_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** input * sigmoid(input).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_silu(
-    const dt_nn_silu_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_silu(
+    const dt_nn_silu_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** 1 / (1 + exp(-input)).
  * @return The module. */
-DT_API dt_status dt_nn_sigmoid(dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_sigmoid(dt_module **out) DT_NOEXCEPT;
 
 /** log(sigmoid(input)), without overflow.
  * @return The module. */
-DT_API dt_status dt_nn_log_sigmoid(dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_log_sigmoid(dt_module **out) DT_NOEXCEPT;
 
 /** The hyperbolic tangent.
  * @return The module. */
-DT_API dt_status dt_nn_tanh(dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_tanh(dt_module **out) DT_NOEXCEPT;
 
 /** exp(input) / sum(exp(input)) along a dimension.
  * @param dim The dimension.
  * @return The module. */
-DT_API dt_status dt_nn_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
 
 /** log(softmax(input)), without overflow.
  * @param dim The dimension.
  * @return The module. */
-DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
 
 /** (input - target) squared.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_mse_loss(
-    const dt_nn_mse_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_mse_loss(
+    const dt_nn_mse_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** |input - target|.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_l1_loss(
-    const dt_nn_l1_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_l1_loss(
+    const dt_nn_l1_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** -weight[target] * input[target], for log-probabilities [batch, classes, ...].
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_nll_loss(
-    const dt_nn_nll_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_nll_loss(
+    const dt_nn_nll_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are classes, or
  * probabilities of the same shape.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_cross_entropy_loss(
-    const dt_nn_cross_entropy_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_cross_entropy_loss(
+    const dt_nn_cross_entropy_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target in [0, 1].
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_bce_loss(
-    const dt_nn_bce_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_bce_loss(
+    const dt_nn_bce_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** BCELoss of sigmoid(input), without overflow.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
-DT_API dt_status dt_nn_bce_with_logits_loss(
-    const dt_nn_bce_with_logits_loss_options *options, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss(
+    const dt_nn_bce_with_logits_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /* ---- optim */
 
@@ -972,105 +1128,105 @@ DT_API dt_status dt_nn_bce_with_logits_loss(
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_sgd(
+DT_MUST_CHECK DT_API dt_status dt_optim_sgd(
     dt_tensor *const *params, int64_t params_n, const dt_sgd_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Adam (arXiv 1412.6980), as torch.optim.Adam.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_adam(
+DT_MUST_CHECK DT_API dt_status dt_optim_adam(
     dt_tensor *const *params, int64_t params_n, const dt_adam_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_adamw(
+DT_MUST_CHECK DT_API dt_status dt_optim_adamw(
     dt_tensor *const *params, int64_t params_n, const dt_adamw_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_rmsprop(
+DT_MUST_CHECK DT_API dt_status dt_optim_rmsprop(
     dt_tensor *const *params, int64_t params_n, const dt_rmsprop_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_adagrad(
+DT_MUST_CHECK DT_API dt_status dt_optim_adagrad(
     dt_tensor *const *params, int64_t params_n, const dt_adagrad_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_adadelta(
+DT_MUST_CHECK DT_API dt_status dt_optim_adadelta(
     dt_tensor *const *params, int64_t params_n, const dt_adadelta_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_adamax(
+DT_MUST_CHECK DT_API dt_status dt_optim_adamax(
     dt_tensor *const *params, int64_t params_n, const dt_adamax_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_nadam(
+DT_MUST_CHECK DT_API dt_status dt_optim_nadam(
     dt_tensor *const *params, int64_t params_n, const dt_nadam_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_radam(
+DT_MUST_CHECK DT_API dt_status dt_optim_radam(
     dt_tensor *const *params, int64_t params_n, const dt_radam_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as torch.optim.ASGD.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_asgd(
+DT_MUST_CHECK DT_API dt_status dt_optim_asgd(
     dt_tensor *const *params, int64_t params_n, const dt_asgd_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /** Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
  * @param params Leaf tensors: what is optimized.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: the list is empty, holds a tensor twice or one that is no leaf, or a setting
  *   is out of range. */
-DT_API dt_status dt_optim_rprop(
+DT_MUST_CHECK DT_API dt_status dt_optim_rprop(
     dt_tensor *const *params, int64_t params_n, const dt_rprop_options *opts,
-    dt_optimizer **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_optimizer **out) DT_NOEXCEPT;
 
 /* ---- autograd */
 
 /** Adds gradients with respect to the leaves to their .grad. If it fails, some of them may have been
  * added.
- * @param self The tensor.
+ * @param input The tensor.
  * @param gradient The gradient of this tensor; absent means 1, for a tensor of one element.
  *   PyTorch's default: absent.
  * @param retain_graph Keep what backward needs so that it can run again; absent means create_graph.
@@ -1079,9 +1235,9 @@ DT_API dt_status dt_optim_rprop(
  * @param inputs The leaves to find gradients of; absent means all. PyTorch's default: absent.
  * @throws RuntimeError: the tensor needs no gradient, has several elements and no gradient was
  *   given, the graph was freed, or a saved tensor was changed in place. */
-DT_API dt_status dt_backward(
-    dt_tensor *self, dt_tensor *gradient, const int32_t *retain_graph, int32_t create_graph,
-    dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_backward(
+    dt_tensor *input, dt_tensor *gradient, const int32_t *retain_graph, int32_t create_graph,
+    dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT;
 
 /** backward from several tensors at once.
  * @param tensors Where backward starts.
@@ -1091,10 +1247,10 @@ DT_API dt_status dt_backward(
  * @param create_graph Record backward itself, for gradients of gradients. PyTorch's default: false.
  * @param inputs The leaves to find gradients of; absent means all. PyTorch's default: absent.
  * @throws RuntimeError: as for backward. */
-DT_API dt_status dt_autograd_backward(
+DT_MUST_CHECK DT_API dt_status dt_autograd_backward(
     dt_tensor *const *tensors, int64_t tensors_n, dt_tensor *const *grad_tensors,
     int64_t grad_tensors_n, const int32_t *retain_graph, int32_t create_graph,
-    dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor *const *inputs, int64_t inputs_n) DT_NOEXCEPT;
 
 /** Gradients of outputs with respect to inputs.
  * @param outputs Where backward starts.
@@ -1108,22 +1264,22 @@ DT_API dt_status dt_autograd_backward(
  *   instead of an error. PyTorch's default: false.
  * @return One gradient per input; .grad is left alone.
  * @throws RuntimeError: as for backward, or an input is not used. */
-DT_API dt_status dt_autograd_grad(
+DT_MUST_CHECK DT_API dt_status dt_autograd_grad(
     dt_tensor *const *outputs, int64_t outputs_n, dt_tensor *const *inputs, int64_t inputs_n,
     dt_tensor *const *grad_outputs, int64_t grad_outputs_n, const int32_t *retain_graph,
-    int32_t create_graph, int32_t allow_unused, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t create_graph, int32_t allow_unused, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** Has backward call a function with the tensor's gradient.
- * @param self The tensor.
+ * @param input The tensor.
  * @param hook The function.
  * @throws RuntimeError: the tensor needs no gradient. */
-DT_API dt_status dt_tensor_register_hook(
-    dt_tensor *self, dt_tensor_hook hook, void *hook_data, void (*hook_drop)(void *user_data),
-    dt_hook **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_register_hook(
+    dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
+    dt_hook **out) DT_NOEXCEPT;
 
 /** Takes a hook off; a second time does nothing.
  * @param self The hook. */
-DT_API dt_status dt_hook_remove(dt_hook *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_hook_remove(dt_hook *self) DT_NOEXCEPT;
 
 /** Records an operation of the user's: the outputs get a node that calls backward.
  * @param name Its name in messages: "MyExpBackward"; absent: "CustomBackward".
@@ -1135,11 +1291,11 @@ DT_API dt_status dt_hook_remove(dt_hook *self) DT_NOEXCEPT DT_MUST_CHECK;
  *   One that is a view must be the first input and the only output. PyTorch's default: [].
  * @return The outputs as part of the graph.
  * @throws RuntimeError: a dirty tensor is no output, or may not be written in place. */
-DT_API dt_status dt_custom_function(
+DT_MUST_CHECK DT_API dt_status dt_custom_function(
     const char *name, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor *const *outputs,
     int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
-    void *backward_data, void (*backward_drop)(void *user_data), dt_tensor *const *dirty,
-    int64_t dirty_n, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+    void *backward_data, dt_drop backward_drop, dt_tensor *const *dirty, int64_t dirty_n,
+    dt_tensor_list **out) DT_NOEXCEPT;
 
 /* ---- creation */
 
@@ -1152,10 +1308,10 @@ DT_API dt_status dt_custom_function(
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_empty(
+DT_MUST_CHECK DT_API dt_status dt_empty(
     const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type device_type,
     int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with 0.
  * @param size The shape; an empty list makes a 0-d tensor.
@@ -1165,9 +1321,9 @@ DT_API dt_status dt_empty(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_zeros(
+DT_MUST_CHECK DT_API dt_status dt_zeros(
     const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with 1.
  * @param size The shape; an empty list makes a 0-d tensor.
@@ -1177,9 +1333,9 @@ DT_API dt_status dt_zeros(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_ones(
+DT_MUST_CHECK DT_API dt_status dt_ones(
     const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with one number.
  * @param size The shape; an empty list makes a 0-d tensor.
@@ -1190,10 +1346,10 @@ DT_API dt_status dt_ones(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_full(
+DT_MUST_CHECK DT_API dt_status dt_full(
     const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind, int64_t fill_value_i,
     double fill_value_f, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** The values start, start + step, ... before end, 1-d.
  * @param start The first value.
@@ -1205,11 +1361,11 @@ DT_API dt_status dt_full(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: step is 0, or its sign does not lead from start to end. */
-DT_API dt_status dt_arange(
+DT_MUST_CHECK DT_API dt_status dt_arange(
     dt_scalar_kind start_kind, int64_t start_i, double start_f, dt_scalar_kind end_kind,
     int64_t end_i, double end_f, dt_scalar_kind step_kind, int64_t step_i, double step_f,
     dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Evenly spaced values from start to end, both included, 1-d.
  * @param start The first value.
@@ -1221,10 +1377,10 @@ DT_API dt_status dt_arange(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: steps is negative. */
-DT_API dt_status dt_linspace(
+DT_MUST_CHECK DT_API dt_status dt_linspace(
     dt_scalar_kind start_kind, int64_t start_i, double start_f, dt_scalar_kind end_kind,
     int64_t end_i, double end_f, int64_t steps, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** A matrix with ones on the diagonal and zeros elsewhere.
  * @param n Number of rows.
@@ -1235,9 +1391,9 @@ DT_API dt_status dt_linspace(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative. */
-DT_API dt_status dt_eye(
+DT_MUST_CHECK DT_API dt_status dt_eye(
     int64_t n, const int64_t *m, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** A 0-d tensor with one number.
  * @param s The number.
@@ -1246,9 +1402,9 @@ DT_API dt_status dt_eye(
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_scalar_tensor(
+DT_MUST_CHECK DT_API dt_status dt_scalar_tensor(
     dt_scalar_kind s_kind, int64_t s_i, double s_f, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor of the input's shape with arbitrary contents.
  * @param input The input tensor.
@@ -1258,10 +1414,9 @@ DT_API dt_status dt_scalar_tensor(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_empty_like(
+DT_MUST_CHECK DT_API dt_status dt_empty_like(
     dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor of the input's shape filled with 0.
  * @param input The input tensor.
@@ -1271,10 +1426,9 @@ DT_API dt_status dt_empty_like(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_zeros_like(
+DT_MUST_CHECK DT_API dt_status dt_zeros_like(
     dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor of the input's shape filled with 1.
  * @param input The input tensor.
@@ -1284,10 +1438,9 @@ DT_API dt_status dt_zeros_like(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_ones_like(
+DT_MUST_CHECK DT_API dt_status dt_ones_like(
     dt_tensor *input, dt_dtype dtype, dt_device_type device_type, int64_t device_index,
-    int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t requires_grad, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor of the input's shape filled with one number.
  * @param input The input tensor.
@@ -1298,52 +1451,52 @@ DT_API dt_status dt_ones_like(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_full_like(
+DT_MUST_CHECK DT_API dt_status dt_full_like(
     dt_tensor *input, dt_scalar_kind fill_value_kind, int64_t fill_value_i, double fill_value_f,
     dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor with arbitrary contents, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
  *   default: absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_empty(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+DT_MUST_CHECK DT_API dt_status dt_new_empty(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with 0, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
  *   default: absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_zeros(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+DT_MUST_CHECK DT_API dt_status dt_new_zeros(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with 1, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
  *   default: absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_ones(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+DT_MUST_CHECK DT_API dt_status dt_new_ones(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor filled with one number, of this tensor's dtype and device.
- * @param self The tensor whose dtype and device are the defaults.
+ * @param input The tensor whose dtype and device are the defaults.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param fill_value The number to fill with.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
@@ -1351,10 +1504,10 @@ DT_API dt_status dt_new_ones(
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false. */
-DT_API dt_status dt_new_full(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
+DT_MUST_CHECK DT_API dt_status dt_new_full(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
     int64_t fill_value_i, double fill_value_f, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** A tensor with the given numbers.
  * @param data The elements, row-major.
@@ -1364,26 +1517,51 @@ DT_API dt_status dt_new_full(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: the shape does not have as many elements as data. */
-DT_API dt_status dt_from_numbers(
+DT_MUST_CHECK DT_API dt_status dt_from_numbers(
     const double *data, int64_t data_n, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** A bool tensor with the given truth values.
  * @param data The elements, row-major.
  * @param size The shape; absent means 1-d. PyTorch's default: absent.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
  * @throws RuntimeError: the shape does not have as many elements as data. */
-DT_API dt_status dt_from_bools(
+DT_MUST_CHECK DT_API dt_status dt_from_bools(
     const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n,
-    dt_device_type device_type, int64_t device_index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_device_type device_type, int64_t device_index, dt_tensor **out) DT_NOEXCEPT;
+
+/** Tensor of the given integers. torch.tensor of other languages.
+ * @param data The elements, row-major.
+ * @param size The shape; absent means 1-d. PyTorch's default: absent.
+ * @param dtype Element type; absent means int64. PyTorch's default: absent.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
+ * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: the shape does not have as many elements as data. */
+DT_MUST_CHECK DT_API dt_status dt_from_ints(
+    const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** A tensor's elements as integers. For many, dt_tensor_read is faster.
+ * @param input The tensor.
+ * @return All elements, row-major, rounded towards zero. */
+DT_MUST_CHECK DT_API dt_status dt_to_ints(
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
+
+/** A tensor's elements as real numbers. For many, dt_tensor_read is faster.
+ * @param input The tensor.
+ * @return All elements, row-major. */
+DT_MUST_CHECK DT_API dt_status dt_to_numbers(
+    dt_tensor *input, double *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
 
 /** A differentiable copy.
  * @param input The input tensor.
  * @param memory_format The order in memory; absent keeps the input's where it is dense. PyTorch's
  *   default: absent. */
-DT_API dt_status dt_clone(
-    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_clone(
+    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** The tensor with another dtype or device; itself if nothing changes and copy is false.
  * @param input The input tensor.
@@ -1394,76 +1572,94 @@ DT_API dt_status dt_clone(
  * @param copy Copy even if nothing changes. PyTorch's default: false.
  * @param memory_format The order in memory; absent keeps the input's where it is dense. PyTorch's
  *   default: absent. */
-DT_API dt_status dt_to(
+DT_MUST_CHECK DT_API dt_status dt_to(
     dt_tensor *input, dt_device_type device_type, int64_t device_index, dt_dtype dtype,
     int32_t non_blocking, int32_t copy, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** The tensor on the CPU; itself if it is there.
+ * @param input The tensor.
+ * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
+ *   default: absent. */
+DT_MUST_CHECK DT_API dt_status dt_cpu(
+    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
+
+/** The tensor on a CUDA device; itself if it is there.
+ * @param input The tensor.
+ * @param device A CUDA device; absent: the current one. PyTorch's default: absent.
+ * @param non_blocking Whether a copy from page-locked memory may still run when the call returns.
+ *   PyTorch's default: false.
+ * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
+ *   default: absent.
+ * @throws RuntimeError: the device is no CUDA device, or not available. */
+DT_MUST_CHECK DT_API dt_status dt_cuda(
+    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
+    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** The tensor if it lies densely in memory in that order, else a copy that does.
  * @param input The input tensor.
  * @param memory_format The order of dimensions in memory. PyTorch's default: contiguous. */
-DT_API dt_status dt_contiguous(
-    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_contiguous(
+    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** Copies src into the tensor.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param src What to copy; it broadcasts and is converted.
  * @param non_blocking Whether a copy between devices may still run when the call returns. PyTorch's
  *   default: false.
  * @throws RuntimeError: src does not broadcast to the tensor's shape. */
-DT_API dt_status dt_copy_(
-    dt_tensor *self, dt_tensor *src, int32_t non_blocking) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_copy_(
+    dt_tensor *input, dt_tensor *src, int32_t non_blocking) DT_NOEXCEPT;
 
 /** Fills the tensor with one number.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param value A number or a 0-d tensor.
  * @throws RuntimeError: the value is a tensor that is not 0-d. */
-DT_API dt_status dt_fill_(
-    dt_tensor *self, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
-    double value_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_fill_(
+    dt_tensor *input, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
+    double value_f) DT_NOEXCEPT;
 
 /** Fills the tensor with 0.
- * @param self The tensor that is written. Written. */
-DT_API dt_status dt_zero_(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_zero_(dt_tensor *input) DT_NOEXCEPT;
 
 /* ---- data */
 
 /** A dataset whose item i is row i of each tensor.
  * @param tensors Tensors with equally many rows.
  * @throws ValueError: the list is empty, or the tensors' first sizes differ. */
-DT_API dt_status dt_tensor_dataset(
-    dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_dataset_new(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) DT_NOEXCEPT;
 
 /** How many items there are.
  * @param self The dataset. */
-DT_API dt_status dt_dataset_len(dt_dataset *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_dataset_len(dt_dataset *self, int64_t *out) DT_NOEXCEPT;
 
 /** A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
  * @param dataset What is served.
  * @param opts Named arguments; NULL for the defaults.
  * @throws ValueError: a setting is out of range. */
-DT_API dt_status dt_data_loader_new(
-    dt_dataset *dataset, const dt_data_loader_options *opts,
-    dt_data_loader **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_data_loader_new(
+    dt_dataset *dataset, const dt_data_loader_options *opts, dt_data_loader **out) DT_NOEXCEPT;
 
 /** How many batches an epoch has.
  * @param self The loader. */
-DT_API dt_status dt_data_loader_len(dt_data_loader *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_data_loader_len(dt_data_loader *self, int64_t *out) DT_NOEXCEPT;
 
 /** Begins a new epoch, in a new order if the loader shuffles.
  * @param self The loader. */
-DT_API dt_status dt_data_loader_start(dt_data_loader *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_data_loader_start(dt_data_loader *self) DT_NOEXCEPT;
 
 /** The next batch. Begins an epoch if none has begun.
  * @param self The loader.
  * @return One tensor per field of the dataset; an empty list after the last batch. */
-DT_API dt_status dt_data_loader_next(
-    dt_data_loader *self, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_data_loader_next(
+    dt_data_loader *self, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
  * @param path The file, plain or gzip.
  * @throws OSError: the file cannot be read, or is no IDX file of its size. */
-DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT;
 
 /** Writes tensors in the safetensors format.
  * @param path The file. It is replaced whole: a reader sees the old one or the new one.
@@ -1474,19 +1670,18 @@ DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT DT_M
  * @throws ValueError: a name appears twice, or the lists differ in length.
  * @throws OSError: the file cannot be written.
  * @throws Cancelled: progress asked to stop. */
-DT_API dt_status dt_save_safetensors(
+DT_MUST_CHECK DT_API dt_status dt_save_safetensors(
     const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
     int64_t tensors_n, dt_progress progress, void *progress_data,
-    void (*progress_drop)(void *user_data)) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_drop progress_drop) DT_NOEXCEPT;
 
 /** Reads all tensors from memory in the safetensors format: weights that are part of a program, or
  * came over a network.
  * @param data What a safetensors file would hold.
  * @throws OSError: the data lies about its content.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks. */
-DT_API dt_status dt_load_safetensors_bytes(
-    const void *data, int64_t data_n, dt_string_list **names,
-    dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_load_safetensors_bytes(
+    const void *data, int64_t data_n, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT;
 
 /** Reads tensors of a safetensors file, in the order of the file or of the names in `only`.
  * @param path The file.
@@ -1498,233 +1693,217 @@ DT_API dt_status dt_load_safetensors_bytes(
  * @throws IndexError: the file has no tensor of a name.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks.
  * @throws Cancelled: progress asked to stop. */
-DT_API dt_status dt_load_safetensors(
+DT_MUST_CHECK DT_API dt_status dt_load_safetensors(
     const char *path, const char *const *only, int64_t only_n, dt_progress progress,
-    void *progress_data, void (*progress_drop)(void *user_data), dt_string_list **names,
-    dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+    void *progress_data, dt_drop progress_drop, dt_string_list **names,
+    dt_tensor_list **tensors) DT_NOEXCEPT;
 
 /** The names of the tensors in a safetensors file.
  * @param path The file.
  * @throws OSError: the file cannot be read, or lies about its content.
  * @throws NotImplementedError: a tensor has a dtype that the library lacks. */
-DT_API dt_status dt_safetensors_names(
-    const char *path, dt_string_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_safetensors_names(
+    const char *path, dt_string_list **out) DT_NOEXCEPT;
 
 /* ---- devices */
 
 /** How many CUDA devices there are. */
-DT_API dt_status dt_cuda_device_count(int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cuda_device_count(int64_t *out) DT_NOEXCEPT;
 
 /** Why CUDA is not available, in the words of what failed.
  * @return Empty if CUDA is available. */
-DT_API dt_status dt_cuda_reason(dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cuda_reason(dt_bytes **out) DT_NOEXCEPT;
 
 /** Which CUDA device is meant where none is numbered, in this context. */
-DT_API dt_status dt_cuda_current_device(int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cuda_current_device(int64_t *out) DT_NOEXCEPT;
 
 /** Sets the CUDA device that is meant where none is numbered, in this context.
  * @param index Its number.
  * @throws RuntimeError: there is no such device. */
-DT_API dt_status dt_cuda_set_device(int64_t index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cuda_set_device(int64_t index) DT_NOEXCEPT;
+
+/** The device that a text names.
+ * @param text "cpu", "cuda" or "cuda:1".
+ * @return The device; one without a number has the index -1, which stands for CUDA's current one.
+ * @throws RuntimeError: the text is no device. */
+DT_MUST_CHECK DT_API dt_status dt_device_from_text(
+    const char *text, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
 
 /** The maker's name of a device: "NVIDIA H200".
  * @param device The device. */
-DT_API dt_status dt_device_name(
-    dt_device_type device_type, int64_t device_index, dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_device_name(
+    dt_device_type device_type, int64_t device_index, dt_bytes **out) DT_NOEXCEPT;
 
 /** The compute capability of a CUDA device.
  * @param device A CUDA device.
  * @throws RuntimeError: it is none. */
-DT_API dt_status dt_device_capability(
-    dt_device_type device_type, int64_t device_index, int64_t *major,
-    int64_t *minor) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_device_capability(
+    dt_device_type device_type, int64_t device_index, int64_t *major, int64_t *minor) DT_NOEXCEPT;
 
 /** What a CUDA device is.
  * @param device A CUDA device.
  * @return Its maker's name, its compute capability, how many multiprocessors it has, and the bytes
  *   of its memory.
  * @throws RuntimeError: it is none. */
-DT_API dt_status dt_get_device_properties(
+DT_MUST_CHECK DT_API dt_status dt_get_device_properties(
     dt_device_type device_type, int64_t device_index, dt_bytes **name, int64_t *major,
-    int64_t *minor, int64_t *multi_processor_count,
-    int64_t *total_memory) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t *minor, int64_t *multi_processor_count, int64_t *total_memory) DT_NOEXCEPT;
 
 /** The memory of a CUDA device.
  * @param device A CUDA device.
  * @return Bytes that are free and that there are, as the driver sees them, and the most that
  *   tensors used and that the allocator held since the last reset.
  * @throws RuntimeError: it is no CUDA device. */
-DT_API dt_status dt_device_memory(
+DT_MUST_CHECK DT_API dt_status dt_device_memory(
     dt_device_type device_type, int64_t device_index, int64_t *free, int64_t *total,
-    int64_t *peak_allocated, int64_t *peak_reserved) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t *peak_allocated, int64_t *peak_reserved) DT_NOEXCEPT;
 
 /** Starts the peaks of memory_stats and device_memory anew.
  * @param device The device; absent: the default one. PyTorch's default: absent. */
-DT_API dt_status dt_reset_peak_memory(
-    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_reset_peak_memory(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /** Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole process.
  * @param matmul For matrix products (torch.backends.cuda.matmul.allow_tf32, off at first).
  * @param convolution For convolutions (torch.backends.cudnn.allow_tf32, on at first). */
-DT_API dt_status dt_set_tf32(int32_t matmul, int32_t convolution) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_tf32(int32_t matmul, int32_t convolution) DT_NOEXCEPT;
 
 /** What set_tf32 set. */
-DT_API dt_status dt_get_tf32(int32_t *matmul, int32_t *convolution) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_get_tf32(int32_t *matmul, int32_t *convolution) DT_NOEXCEPT;
 
 /** A copy in page-locked memory, from and to which GPUs copy without a detour.
- * @param self A tensor on the CPU.
+ * @param input A tensor on the CPU.
  * @throws RuntimeError: CUDA is not available, or the tensor is not on the CPU. */
-DT_API dt_status dt_tensor_pin_memory(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_pin_memory(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Whether the tensor lies in memory that pin_memory allocated.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_is_pinned(dt_tensor *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
-
-/** The tensor on the CPU; itself if it is there.
- * @param input The tensor.
- * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
- *   default: absent. */
-DT_API dt_status dt_cpu(
-    dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
-
-/** The tensor on a CUDA device; itself if it is there.
- * @param input The tensor.
- * @param device A CUDA device; absent: the current one. PyTorch's default: absent.
- * @param non_blocking Whether a copy from page-locked memory may still run when the call returns.
- *   PyTorch's default: false.
- * @param memory_format The order in memory; absent keeps the tensor's where it is dense. PyTorch's
- *   default: absent.
- * @throws RuntimeError: the device is no CUDA device, or not available. */
-DT_API dt_status dt_cuda(
-    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
-    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_is_pinned(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
 
 /** A new stream. Work goes to it after set_stream.
  * @param device The device; absent: the default one. PyTorch's default: absent.
  * @param priority Lower numbers go first; devices round to what they have. PyTorch's default: 0. */
-DT_API dt_status dt_stream_new(
+DT_MUST_CHECK DT_API dt_status dt_stream_new(
     dt_device_type device_type, int64_t device_index, int64_t priority,
-    dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_stream **out) DT_NOEXCEPT;
 
 /** A stream that another library made, to order work with it.
  * @param device The device.
  * @param native Its address as a number, a `cudaStream_t`; 0 is the device's main stream. It must
  *   live as long as it is used.
  * @throws RuntimeError: the device is not available. */
-DT_API dt_status dt_stream_external(
-    dt_device_type device_type, int64_t device_index, int64_t native,
-    dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_stream_external(
+    dt_device_type device_type, int64_t device_index, int64_t native, dt_stream **out) DT_NOEXCEPT;
 
 /** The stream that this context's work on a device goes to.
  * @param device The device; absent: the default one. PyTorch's default: absent. */
-DT_API dt_status dt_current_stream(
-    dt_device_type device_type, int64_t device_index, dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_current_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream **out) DT_NOEXCEPT;
 
 /** The device's main stream, which work goes to until set_stream says otherwise.
  * @param device The device; absent: the default one. PyTorch's default: absent. */
-DT_API dt_status dt_default_stream(
-    dt_device_type device_type, int64_t device_index, dt_stream **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_default_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream **out) DT_NOEXCEPT;
 
 /** The device that the stream belongs to.
  * @param self The stream. */
-DT_API dt_status dt_stream_device(
-    dt_stream *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_stream_device(
+    dt_stream *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
 
 /** The device's own name for the stream: the address of a `cudaStream_t`.
  * @param self The stream.
  * @return 0 for a main stream and on the CPU. */
-DT_API dt_status dt_stream_native(dt_stream *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_stream_native(dt_stream *self, int64_t *out) DT_NOEXCEPT;
 
 /** Sends what this context does on a device to a stream from now on.
  * @param device The device.
  * @param stream The stream; absent: the device's main one.
  * @throws RuntimeError: the stream belongs to another device. */
-DT_API dt_status dt_set_stream(
-    dt_device_type device_type, int64_t device_index, dt_stream *stream) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_stream(
+    dt_device_type device_type, int64_t device_index, dt_stream *stream) DT_NOEXCEPT;
 
 /** Waits until everything in the stream is done.
  * @param self The stream.
  * @throws IndexError: a kernel met an index out of range.
  * @throws RuntimeError: the device reported an error. */
-DT_API dt_status dt_stream_synchronize(dt_stream *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_stream_synchronize(dt_stream *self) DT_NOEXCEPT;
 
 /** Whether everything in the stream is done.
  * @param self The stream. */
-DT_API dt_status dt_stream_query(dt_stream *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_stream_query(dt_stream *self, int32_t *out) DT_NOEXCEPT;
 
 /** Says that a stream uses the tensor's memory, so that it is not given away before the stream is
  * done with it.
- * @param self The tensor.
+ * @param input The tensor.
  * @param stream A stream other than the one it was made on. */
-DT_API dt_status dt_tensor_record_stream(
-    dt_tensor *self, dt_stream *stream) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_record_stream(
+    dt_tensor *input, dt_stream *stream) DT_NOEXCEPT;
 
 /** A new event.
  * @param device The device; absent: the default one. PyTorch's default: absent.
  * @param timing Whether event_elapsed_time will be asked. PyTorch's default: false. */
-DT_API dt_status dt_event_new(
-    dt_device_type device_type, int64_t device_index, int32_t timing,
-    dt_event **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_event_new(
+    dt_device_type device_type, int64_t device_index, int32_t timing, dt_event **out) DT_NOEXCEPT;
 
 /** The device that the event belongs to.
  * @param self The event. */
-DT_API dt_status dt_event_device(
-    dt_event *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_event_device(
+    dt_event *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
 
 /** Puts the mark at the end of a stream.
  * @param self The event.
  * @param stream Absent: the current stream. PyTorch's default: absent. */
-DT_API dt_status dt_event_record(dt_event *self, dt_stream *stream) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_event_record(dt_event *self, dt_stream *stream) DT_NOEXCEPT;
 
 /** The device's current stream goes on when the mark has been reached.
  * @param self The event.
  * @param device Absent: the event's own. PyTorch's default: absent. */
-DT_API dt_status dt_event_wait(
-    dt_event *self, dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_event_wait(
+    dt_event *self, dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /** Waits until the mark has been reached.
  * @param self The event. */
-DT_API dt_status dt_event_synchronize(dt_event *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_event_synchronize(dt_event *self) DT_NOEXCEPT;
 
 /** Whether the mark has been reached.
  * @param self The event. */
-DT_API dt_status dt_event_query(dt_event *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_event_query(dt_event *self, int32_t *out) DT_NOEXCEPT;
 
 /** The time between two marks that have been reached.
  * @param self The earlier event, with timing.
  * @param end The later event, with timing.
  * @return Milliseconds. */
-DT_API dt_status dt_event_elapsed_time(
-    dt_event *self, dt_event *end, double *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_event_elapsed_time(
+    dt_event *self, dt_event *end, double *out) DT_NOEXCEPT;
 
 /** An empty graph for a CUDA device.
  * @param device The device; absent: the default one. PyTorch's default: absent. */
-DT_API dt_status dt_graph_new(
-    dt_device_type device_type, int64_t device_index, dt_graph **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_graph_new(
+    dt_device_type device_type, int64_t device_index, dt_graph **out) DT_NOEXCEPT;
 
 /** From here to graph_end, what this thread does on the device is recorded, not run. Reading a
  * tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
  * must have run before.
  * @param self An empty graph.
  * @throws RuntimeError: the device is no CUDA device, or this thread captures already. */
-DT_API dt_status dt_graph_begin(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_graph_begin(dt_graph *self) DT_NOEXCEPT;
 
 /** Ends the recording. Tensors made meanwhile get their values with each replay.
  * @param self The graph that is being captured. */
-DT_API dt_status dt_graph_end(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_graph_end(dt_graph *self) DT_NOEXCEPT;
 
 /** Ends the recording and throws it away; without one, does nothing.
  * @param self The graph that is being captured. */
-DT_API dt_status dt_graph_abandon(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_graph_abandon(dt_graph *self) DT_NOEXCEPT;
 
 /** Runs the recorded work on the current stream, on what its tensors hold now. Random numbers go on
  * where the generator is.
  * @param self A captured graph.
  * @throws RuntimeError: nothing has been captured. */
-DT_API dt_status dt_graph_replay(dt_graph *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_graph_replay(dt_graph *self) DT_NOEXCEPT;
 
 /** Whether this thread is capturing a graph. */
-DT_API dt_status dt_is_capturing(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_is_capturing(int32_t *out) DT_NOEXCEPT;
 
 /* ---- indexing */
 
@@ -1734,9 +1913,8 @@ DT_API dt_status dt_is_capturing(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
  * @param indices One int64, int32, uint8 or bool tensor per dimension; absent ones take the whole
  *   dimension.
  * @throws IndexError: an index is out of range, a mask does not fit, or there are too many indices. */
-DT_API dt_status dt_index(
-    dt_tensor *input, dt_tensor *const *indices, int64_t indices_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_index(
+    dt_tensor *input, dt_tensor *const *indices, int64_t indices_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** A copy of the input with input[indices] = values.
  * @param input The input tensor.
@@ -1747,30 +1925,30 @@ DT_API dt_status dt_index(
  *   false.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: values do not broadcast or have another dtype. */
-DT_API dt_status dt_index_put(
+DT_MUST_CHECK DT_API dt_status dt_index_put(
     dt_tensor *input, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
-    int32_t accumulate, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t accumulate, dt_tensor **out) DT_NOEXCEPT;
 
 /** Writes values at indices, in place.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param indices One int64, int32, uint8 or bool tensor per dimension; absent ones take the whole
  *   dimension.
- * @param values What to write; it broadcasts to the shape of self[indices].
+ * @param values What to write; it broadcasts to the shape of input[indices].
  * @param accumulate Add instead of replacing; repeated indices then add up. PyTorch's default:
  *   false.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: values do not broadcast or have another dtype. */
-DT_API dt_status dt_index_put_(
-    dt_tensor *self, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
-    int32_t accumulate) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_index_put_(
+    dt_tensor *input, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
+    int32_t accumulate) DT_NOEXCEPT;
 
 /** The slices along a dimension that the index names.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end.
  * @param index 1-d int64 or int32 indices.
  * @throws IndexError: an index is out of range. */
-DT_API dt_status dt_index_select(
-    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_index_select(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor **out) DT_NOEXCEPT;
 
 /** A copy of the input with alpha * source added to the slices that the index names.
  * @param input The input tensor.
@@ -1780,21 +1958,21 @@ DT_API dt_status dt_index_select(
  * @param alpha Factor of source. PyTorch's default: 1.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_index_add(
+DT_MUST_CHECK DT_API dt_status dt_index_add(
     dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
-    int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `index_add`.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param dim The dimension; negative ones count from the end.
  * @param index 1-d int64 or int32 indices.
  * @param source The slices to add.
  * @param alpha Factor of source. PyTorch's default: 1.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_index_add_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
-    int64_t alpha_i, double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_index_add_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
+    int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
 
 /** result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
  * @param input The input tensor.
@@ -1803,9 +1981,9 @@ DT_API dt_status dt_index_add_(
  * @param sparse_grad Must be false: there are no sparse tensors. PyTorch's default: false.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_gather(
+DT_MUST_CHECK DT_API dt_status dt_gather(
     dt_tensor *input, int64_t dim, dt_tensor *index, int32_t sparse_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so on.
  * @param input The input tensor.
@@ -1814,20 +1992,20 @@ DT_API dt_status dt_gather(
  * @param src What to write: a tensor at least as large as index, or a number.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter(
+DT_MUST_CHECK DT_API dt_status dt_scatter(
     dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
-    int64_t src_i, double src_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t src_i, double src_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `scatter`.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param dim The dimension; negative ones count from the end.
  * @param index int64 or int32 indices.
  * @param src What to write: a tensor at least as large as index, or a number.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
-    int64_t src_i, double src_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_scatter_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
+    int64_t src_i, double src_f) DT_NOEXCEPT;
 
 /** scatter that adds; repeated indices add up.
  * @param input The input tensor.
@@ -1836,63 +2014,87 @@ DT_API dt_status dt_scatter_(
  * @param src What to add: at least as large as index.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter_add(
-    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_scatter_add(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `scatter_add`.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param dim The dimension; negative ones count from the end.
  * @param index int64 or int32 indices.
  * @param src What to add: at least as large as index.
  * @throws IndexError: an index is out of range.
  * @throws RuntimeError: shapes or dtypes do not fit. */
-DT_API dt_status dt_scatter_add_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_scatter_add_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src) DT_NOEXCEPT;
 
 /** The elements where the mask holds, 1-d.
  * @param input The input tensor.
  * @param mask A bool tensor; both broadcast.
  * @throws RuntimeError: the mask is not a bool tensor. */
-DT_API dt_status dt_masked_select(
-    dt_tensor *input, dt_tensor *mask, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_masked_select(
+    dt_tensor *input, dt_tensor *mask, dt_tensor **out) DT_NOEXCEPT;
 
 /** The positions of nonzero elements: int64 [count, dimensions].
  * @param input The input tensor. */
-DT_API dt_status dt_nonzero(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nonzero(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
  * @param input An int64 tensor of classes.
  * @param num_classes How many; -1 means the largest class plus 1. PyTorch's default: -1.
  * @throws RuntimeError: a class is negative or not below num_classes, or the dtype is not int64. */
-DT_API dt_status dt_one_hot(
-    dt_tensor *input, int64_t num_classes, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_one_hot(
+    dt_tensor *input, int64_t num_classes, dt_tensor **out) DT_NOEXCEPT;
 
 /** The lower triangle of matrices; other elements become 0.
  * @param input The input tensor.
  * @param diagonal The last diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
-DT_API dt_status dt_tril(
-    dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tril(
+    dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `tril`.
  * @param input The tensor that is written. Written.
  * @param diagonal The last diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
-DT_API dt_status dt_tril_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tril_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT;
 
 /** The upper triangle of matrices; other elements become 0.
  * @param input The input tensor.
  * @param diagonal The first diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
-DT_API dt_status dt_triu(
-    dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_triu(
+    dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `triu`.
  * @param input The tensor that is written. Written.
  * @param diagonal The first diagonal to keep; 0 is the main one. PyTorch's default: 0.
  * @throws RuntimeError: the input has fewer than two dimensions. */
-DT_API dt_status dt_triu_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_triu_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT;
+
+/** input[index] of Python.
+ * @param input The input tensor.
+ * @param index As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+ * @param tensors Integer or bool tensors, for the places marked ?, in their order. PyTorch's
+ *   default: [].
+ * @return A view, unless there are tensors.
+ * @throws ValueError: the text is no index, or does not ask for all tensors.
+ * @throws IndexError: a place is out of range, or there are too many. */
+DT_MUST_CHECK DT_API dt_status dt_at(
+    dt_tensor *input, const char *index, dt_tensor *const *tensors, int64_t tensors_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** input[index] = value of Python.
+ * @param input The tensor that is written. Written.
+ * @param index As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+ * @param value What to write; it broadcasts.
+ * @param tensors Integer or bool tensors, for the places marked ?, in their order. PyTorch's
+ *   default: [].
+ * @throws ValueError: the text is no index, or does not ask for all tensors.
+ * @throws IndexError: a place is out of range, or there are too many.
+ * @throws RuntimeError: the value does not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_set_at(
+    dt_tensor *input, const char *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor *const *tensors, int64_t tensors_n) DT_NOEXCEPT;
 
 /* ---- linalg */
 
@@ -1900,35 +2102,35 @@ DT_API dt_status dt_triu_(dt_tensor *input, int64_t diagonal) DT_NOEXCEPT DT_MUS
  * @param input The first factor.
  * @param other The second factor.
  * @throws RuntimeError: shapes do not fit, dtypes differ, or a factor is 0-d. */
-DT_API dt_status dt_matmul(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_matmul(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** Product of two matrices: [n, k] and [k, m] make [n, m].
  * @param input The first factor.
  * @param mat2 The second factor.
  * @throws RuntimeError: a factor is not 2-d, or shapes do not fit. */
-DT_API dt_status dt_mm(
-    dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_mm(
+    dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT;
 
 /** Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
  * @param input The first factor.
  * @param mat2 The second factor.
  * @throws RuntimeError: a factor is not 3-d, or shapes do not fit. */
-DT_API dt_status dt_bmm(
-    dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_bmm(
+    dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT;
 
 /** Product of a matrix [n, k] and a vector [k]: [n].
  * @param input The first factor.
  * @param vec A vector [k].
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) DT_NOEXCEPT;
 
 /** Inner product of two vectors, 0-d.
  * @param input The first factor.
  * @param tensor A vector of the same length.
  * @throws RuntimeError: an argument is not 1-d, or lengths differ. */
-DT_API dt_status dt_dot(
-    dt_tensor *input, dt_tensor *tensor, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_dot(
+    dt_tensor *input, dt_tensor *tensor, dt_tensor **out) DT_NOEXCEPT;
 
 /** beta * input + alpha * (mat1 @ mat2).
  * @param input What is added; it broadcasts to [n, m].
@@ -1937,10 +2139,10 @@ DT_API dt_status dt_dot(
  * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
  * @param alpha Factor of the product. PyTorch's default: 1.
  * @throws RuntimeError: shapes do not fit, or dtypes differ. */
-DT_API dt_status dt_addmm(
+DT_MUST_CHECK DT_API dt_status dt_addmm(
     dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind beta_kind, int64_t beta_i,
     double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `addmm`.
  * @param input What is added and written, [n, m]. Written.
@@ -1949,10 +2151,9 @@ DT_API dt_status dt_addmm(
  * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
  * @param alpha Factor of the product. PyTorch's default: 1.
  * @throws RuntimeError: shapes do not fit, or dtypes differ. */
-DT_API dt_status dt_addmm_(
+DT_MUST_CHECK DT_API dt_status dt_addmm_(
     dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind beta_kind, int64_t beta_i,
-    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i,
-    double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
 
 /* ---- loss */
 
@@ -1964,9 +2165,9 @@ DT_API dt_status dt_addmm_(
  *   PyTorch's default: absent.
  * @throws RuntimeError: shapes do not broadcast.
  * @throws ValueError: the weight is not of the input's size. */
-DT_API dt_status dt_mse_loss(
+DT_MUST_CHECK DT_API dt_status dt_mse_loss(
     dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** |input - target|.
  * @param input The predictions.
@@ -1976,9 +2177,9 @@ DT_API dt_status dt_mse_loss(
  *   PyTorch's default: absent.
  * @throws RuntimeError: shapes do not broadcast.
  * @throws ValueError: the weight is not of the input's size. */
-DT_API dt_status dt_l1_loss(
+DT_MUST_CHECK DT_API dt_status dt_l1_loss(
     dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Negative log-likelihood: -weight[target] * input[target].
  * @param input Log-probabilities [batch, classes, ...] or [classes].
@@ -1989,9 +2190,9 @@ DT_API dt_status dt_l1_loss(
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
  * @throws IndexError: a target is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_nll_loss(
+DT_MUST_CHECK DT_API dt_status dt_nll_loss(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
-    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
 
 /** Negative log-likelihood of log_softmax(input) over dimension 1.
  * @param input Logits [batch, classes, ...] or [classes].
@@ -2004,9 +2205,9 @@ DT_API dt_status dt_nll_loss(
  *   default: 0.0.
  * @throws IndexError: a target is out of range.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_cross_entropy(
+DT_MUST_CHECK DT_API dt_status dt_cross_entropy(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
-    dt_reduction reduction, double label_smoothing, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_reduction reduction, double label_smoothing, dt_tensor **out) DT_NOEXCEPT;
 
 /** -(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
  * @param input Probabilities in [0, 1].
@@ -2015,9 +2216,9 @@ DT_API dt_status dt_cross_entropy(
  * @param reduction How the elements' losses are joined. PyTorch's default: mean.
  * @throws ValueError: shapes differ.
  * @throws RuntimeError: an input is outside of [0, 1]. */
-DT_API dt_status dt_binary_cross_entropy(
+DT_MUST_CHECK DT_API dt_status dt_binary_cross_entropy(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, dt_reduction reduction,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** binary_cross_entropy of sigmoid(input), without overflow.
  * @param input Logits.
@@ -2027,9 +2228,9 @@ DT_API dt_status dt_binary_cross_entropy(
  * @param pos_weight A factor for the positive part (it broadcasts), or absent. PyTorch's default:
  *   absent.
  * @throws ValueError: shapes differ. */
-DT_API dt_status dt_binary_cross_entropy_with_logits(
+DT_MUST_CHECK DT_API dt_status dt_binary_cross_entropy_with_logits(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, dt_reduction reduction,
-    dt_tensor *pos_weight, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor *pos_weight, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- modules */
 
@@ -2039,44 +2240,43 @@ DT_API dt_status dt_binary_cross_entropy_with_logits(
  * @param target What the input should have been; losses alone take it. PyTorch's default: absent.
  * @throws TypeError: there is a target and the module takes none, or the other way round.
  * @throws NotImplementedError: the module is a container. */
-DT_API dt_status dt_module_forward(
-    dt_module *self, dt_tensor *input, dt_tensor *target,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_forward(
+    dt_module *self, dt_tensor *input, dt_tensor *target, dt_tensor **out) DT_NOEXCEPT;
 
 /** The module's class: Linear.
  * @param self The module. */
-DT_API dt_status dt_module_kind(dt_module *self, dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_kind(dt_module *self, dt_bytes **out) DT_NOEXCEPT;
 
 /** Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
  * @param self The module.
  * @param mode Training mode, or evaluation mode. PyTorch's default: true. */
-DT_API dt_status dt_module_train(dt_module *self, int32_t mode) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_train(dt_module *self, int32_t mode) DT_NOEXCEPT;
 
 /** Whether the module is in training mode.
  * @param self The module. */
-DT_API dt_status dt_module_is_training(dt_module *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_is_training(dt_module *self, int32_t *out) DT_NOEXCEPT;
 
 /** The parameters of the module and of all below it; one that has several names (tied weights) is
  * listed once.
  * @param self The module. */
-DT_API dt_status dt_module_parameters(
-    dt_module *self, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_parameters(
+    dt_module *self, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** The parameters with their names: 0.weight. One that has several is listed once, under the first.
  * @param self The module. */
-DT_API dt_status dt_module_named_parameters(
-    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_named_parameters(
+    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT;
 
 /** The buffers with their names: state that is not trained.
  * @param self The module. */
-DT_API dt_status dt_module_named_buffers(
-    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_named_buffers(
+    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT;
 
 /** Parameters and buffers under PyTorch's state-dict names. The tensors are the module's own, not
  * copies.
  * @param self The module. */
-DT_API dt_status dt_module_state_dict(
-    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_state_dict(
+    dt_module *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT;
 
 /** Sets parameters and buffers.
  * @param self The module.
@@ -2085,15 +2285,15 @@ DT_API dt_status dt_module_state_dict(
  * @param strict Refuse missing and unexpected names. PyTorch's default: true.
  * @throws RuntimeError: a name is missing or unexpected, or a size differs. Nothing is changed
  *   then. */
-DT_API dt_status dt_module_load_state_dict(
+DT_MUST_CHECK DT_API dt_status dt_module_load_state_dict(
     dt_module *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
-    int64_t tensors_n, int32_t strict) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t tensors_n, int32_t strict) DT_NOEXCEPT;
 
 /** Writes parameters and buffers under their state-dict names.
  * @param self The module.
  * @param path The safetensors file. It is replaced whole: a reader sees the old one or the new one.
  * @throws OSError: the file cannot be written. */
-DT_API dt_status dt_module_save(dt_module *self, const char *path) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_save(dt_module *self, const char *path) DT_NOEXCEPT;
 
 /** Sets parameters and buffers from a file.
  * @param self The module.
@@ -2102,8 +2302,8 @@ DT_API dt_status dt_module_save(dt_module *self, const char *path) DT_NOEXCEPT D
  * @throws OSError: the file cannot be read, or lies about its content.
  * @throws RuntimeError: a name is missing or unexpected, or a size differs. Nothing is changed
  *   then. */
-DT_API dt_status dt_module_load(
-    dt_module *self, const char *path, int32_t strict) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_load(
+    dt_module *self, const char *path, int32_t strict) DT_NOEXCEPT;
 
 /** Moves or converts parameters and buffers. They stay the same tensors, so an optimizer keeps
  * working. No other thread may use them meanwhile.
@@ -2112,82 +2312,81 @@ DT_API dt_status dt_module_load(
  * @param dtype A floating point dtype for the floating point state; absent: unchanged. PyTorch's
  *   default: absent.
  * @throws TypeError: the dtype is not floating point. */
-DT_API dt_status dt_module_to(
-    dt_module *self, dt_device_type device_type, int64_t device_index,
-    dt_dtype dtype) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_to(
+    dt_module *self, dt_device_type device_type, int64_t device_index, dt_dtype dtype) DT_NOEXCEPT;
 
 /** Moves parameters and buffers to the CPU, as module_to does.
  * @param self The module. */
-DT_API dt_status dt_module_cpu(dt_module *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_cpu(dt_module *self) DT_NOEXCEPT;
 
 /** Moves parameters and buffers to a CUDA device, as module_to does.
  * @param self The module.
  * @param device A CUDA device; absent: the current one. PyTorch's default: absent.
  * @throws RuntimeError: the device is no CUDA device, or not available. */
-DT_API dt_status dt_module_cuda(
-    dt_module *self, dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_cuda(
+    dt_module *self, dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /** Forgets the gradients of all parameters.
  * @param self The module.
  * @param set_to_none Drop the gradients instead of filling them with zeros. PyTorch's default:
  *   true. */
-DT_API dt_status dt_module_zero_grad(
-    dt_module *self, int32_t set_to_none) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_zero_grad(
+    dt_module *self, int32_t set_to_none) DT_NOEXCEPT;
 
 /** Freezes or unfreezes all parameters.
  * @param self The module.
  * @param requires_grad Whether gradients are computed for the parameters. PyTorch's default: true. */
-DT_API dt_status dt_module_requires_grad_(
-    dt_module *self, int32_t requires_grad) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_requires_grad_(
+    dt_module *self, int32_t requires_grad) DT_NOEXCEPT;
 
 /** How many direct children there are.
  * @param self The module. */
-DT_API dt_status dt_module_children_len(dt_module *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_children_len(dt_module *self, int64_t *out) DT_NOEXCEPT;
 
 /** A direct child.
  * @param self The module.
  * @param index Which, from 0.
  * @throws IndexError: there is no such child. */
-DT_API dt_status dt_module_child(
-    dt_module *self, int64_t index, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_child(
+    dt_module *self, int64_t index, dt_module **out) DT_NOEXCEPT;
 
 /** An empty container for state and children. It has no forward: the program applies the children
  * itself.
  * @param kind Its class, for messages. */
-DT_API dt_status dt_module_new(const char *kind, dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_new(const char *kind, dt_module **out) DT_NOEXCEPT;
 
 /** Adds a parameter.
  * @param self The module.
  * @param name Its name, without dots.
  * @param param A leaf tensor; it requires grad from now on.
  * @throws ValueError: the name is taken, empty or has a dot, or the tensor is no leaf. */
-DT_API dt_status dt_module_register_parameter(
-    dt_module *self, const char *name, dt_tensor *param) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_register_parameter(
+    dt_module *self, const char *name, dt_tensor *param) DT_NOEXCEPT;
 
 /** Adds a buffer.
  * @param self The module.
  * @param name Its name, without dots.
  * @param buffer A tensor that is saved but not trained.
  * @throws ValueError: the name is taken, empty or has a dot. */
-DT_API dt_status dt_module_register_buffer(
-    dt_module *self, const char *name, dt_tensor *buffer) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_register_buffer(
+    dt_module *self, const char *name, dt_tensor *buffer) DT_NOEXCEPT;
 
 /** Adds a child.
  * @param self The module.
  * @param name Its name, without dots.
  * @param child The module.
  * @throws ValueError: the name is taken, empty or has a dot, or the child contains this module. */
-DT_API dt_status dt_module_register_module(
-    dt_module *self, const char *name, dt_module *child) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_register_module(
+    dt_module *self, const char *name, dt_module *child) DT_NOEXCEPT;
 
 /** A module that runs its children one after another. It begins empty. */
-DT_API dt_status dt_nn_sequential(dt_module **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_nn_sequential(dt_module **out) DT_NOEXCEPT;
 
 /** Adds a child to a Sequential, under the next number.
  * @param self The module.
  * @param child The module that runs last from now on.
  * @throws TypeError: the module is no Sequential. */
-DT_API dt_status dt_sequential_append(dt_module *self, dt_module *child) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_module_append(dt_module *self, dt_module *child) DT_NOEXCEPT;
 
 /* ---- nn */
 
@@ -2196,9 +2395,8 @@ DT_API dt_status dt_sequential_append(dt_module *self, dt_module *child) DT_NOEX
  * @param weight [out_features, in_features].
  * @param bias [out_features], or absent. PyTorch's default: absent.
  * @throws RuntimeError: shapes do not fit, or dtypes differ. */
-DT_API dt_status dt_linear(
-    dt_tensor *input, dt_tensor *weight, dt_tensor *bias,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_linear(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, dt_tensor **out) DT_NOEXCEPT;
 
 /** activation(linear(input, weight, bias)): [..., out_features]. The product's kernel applies the
  * activation, so that what is before it is never written to memory. nn.Sequential calls this for a
@@ -2209,9 +2407,9 @@ DT_API dt_status dt_linear(
  * @param bias [out_features], or absent.
  * @param activation What is applied to each element of linear's result.
  * @throws RuntimeError: shapes do not fit, or dtypes differ. */
-DT_API dt_status dt_linear_activation(
+DT_MUST_CHECK DT_API dt_status dt_linear_activation(
     dt_tensor *input, dt_tensor *weight, dt_tensor *bias, dt_activation activation,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
  * height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
@@ -2225,10 +2423,10 @@ DT_API dt_status dt_linear_activation(
  * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
  * @throws RuntimeError: shapes do not fit, or a window is larger than the padded input.
  * @throws ValueError: a stride or dilation is not positive. */
-DT_API dt_status dt_conv2d(
+DT_MUST_CHECK DT_API dt_status dt_conv2d(
     dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
     const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
-    int64_t groups, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t groups, dt_tensor **out) DT_NOEXCEPT;
 
 /** Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
  * @param input [batch, channels, ...] with 1 to 3 spatial dimensions.
@@ -2239,9 +2437,9 @@ DT_API dt_status dt_conv2d(
  * @throws ValueError: not exactly one of size and scale_factor is given, or it does not fit the
  *   dimensions.
  * @throws RuntimeError: a size is not positive. */
-DT_API dt_status dt_interpolate(
+DT_MUST_CHECK DT_API dt_status dt_interpolate(
     dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
-    int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) DT_NOEXCEPT;
 
 /** Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
  * 1) / stride + 1, rounded down, or up in ceil_mode.
@@ -2252,10 +2450,10 @@ DT_API dt_status dt_interpolate(
  * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1].
  * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
  * @throws RuntimeError: sizes do not fit. */
-DT_API dt_status dt_max_pool2d(
+DT_MUST_CHECK DT_API dt_status dt_max_pool2d(
     dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
     int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
-    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
 
 /** Maximum of each window, and where it is.
  * @param input [batch, channels, height, width], or without the batch.
@@ -2266,11 +2464,10 @@ DT_API dt_status dt_max_pool2d(
  * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
  * @return The maxima, and their positions in the flattened height x width (int64).
  * @throws RuntimeError: sizes do not fit. */
-DT_API dt_status dt_max_pool2d_with_indices(
+DT_MUST_CHECK DT_API dt_status dt_max_pool2d_with_indices(
     dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
     int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
-    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values,
-    dt_tensor **indices) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
 
 /** Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
  * down, or up in ceil_mode.
@@ -2283,11 +2480,10 @@ DT_API dt_status dt_max_pool2d_with_indices(
  * @param divisor_override The divisor to use instead of the window's size. PyTorch's default:
  *   absent.
  * @throws RuntimeError: sizes do not fit, or the divisor is 0. */
-DT_API dt_status dt_avg_pool2d(
+DT_MUST_CHECK DT_API dt_status dt_avg_pool2d(
     dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
     int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
-    int32_t count_include_pad, const int64_t *divisor_override,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t count_include_pad, const int64_t *divisor_override, dt_tensor **out) DT_NOEXCEPT;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
  * training, mean and var are those of the batch, var without correction; what is added to
@@ -2302,10 +2498,9 @@ DT_API dt_status dt_avg_pool2d(
  * @param eps Added to the variance. PyTorch's default: 1e-05.
  * @throws ValueError: a channel has only one value in training.
  * @throws RuntimeError: shapes do not fit, or running statistics are missing. */
-DT_API dt_status dt_batch_norm(
+DT_MUST_CHECK DT_API dt_status dt_batch_norm(
     dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
-    dt_tensor *bias, int32_t training, double momentum, double eps,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor *bias, int32_t training, double momentum, double eps, dt_tensor **out) DT_NOEXCEPT;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
  * last dimensions (arXiv 1607.06450).
@@ -2315,39 +2510,39 @@ DT_API dt_status dt_batch_norm(
  * @param bias Of the normalised shape, or absent. PyTorch's default: absent.
  * @param eps Added to the variance. PyTorch's default: 1e-05.
  * @throws RuntimeError: shapes do not fit. */
-DT_API dt_status dt_layer_norm(
+DT_MUST_CHECK DT_API dt_status dt_layer_norm(
     dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
-    dt_tensor *weight, dt_tensor *bias, double eps, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor *weight, dt_tensor *bias, double eps, dt_tensor **out) DT_NOEXCEPT;
 
 /** exp(input) / sum(exp(input)) along a dimension, without overflow.
  * @param input The input tensor.
  * @param dim The dimension that adds up to 1.
  * @param dtype The dtype to convert to first. PyTorch's default: absent. */
-DT_API dt_status dt_softmax(
-    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_softmax(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
 
 /** log(softmax(input)), without overflow.
  * @param input The input tensor.
  * @param dim The dimension that adds up to 1.
  * @param dtype The dtype to convert to first. PyTorch's default: absent. */
-DT_API dt_status dt_log_softmax(
-    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_log_softmax(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
 
 /** Sets elements to 0 at random and scales the others by 1 / (1 - p).
  * @param input The input tensor.
  * @param p The probability of 0. PyTorch's default: 0.5.
  * @param training The input is returned unchanged if false. PyTorch's default: true.
  * @throws ValueError: p is not in [0, 1]. */
-DT_API dt_status dt_dropout(
-    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_dropout(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `dropout`.
  * @param input The tensor that is written. Written.
  * @param p The probability of 0. PyTorch's default: 0.5.
  * @param training Nothing happens if false. PyTorch's default: true.
  * @throws ValueError: p is not in [0, 1]. */
-DT_API dt_status dt_dropout_(
-    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_dropout_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
 
 /** Rows of a table: weight[input], of shape [input..., size].
  * @param input int64 or int32 rows to look up.
@@ -2360,36 +2555,35 @@ DT_API dt_status dt_dropout_(
  *   default: false.
  * @param sparse Must be false: there are no sparse gradients. PyTorch's default: false.
  * @throws IndexError: a row is out of range. */
-DT_API dt_status dt_embedding(
+DT_MUST_CHECK DT_API dt_status dt_embedding(
     dt_tensor *input, dt_tensor *weight, const int64_t *padding_idx, const double *max_norm,
-    double norm_type, int32_t scale_grad_by_freq, int32_t sparse,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    double norm_type, int32_t scale_grad_by_freq, int32_t sparse, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- optim */
 
 /** Updates every parameter that has a gradient. After an error earlier groups are updated, later
  * ones are not.
  * @param self The optimizer. */
-DT_API dt_status dt_optimizer_step(dt_optimizer *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_step(dt_optimizer *self) DT_NOEXCEPT;
 
 /** Forgets the gradients of all parameters.
  * @param self The optimizer.
  * @param set_to_none Drop the gradients instead of filling them with zeros. PyTorch's default:
  *   true. */
-DT_API dt_status dt_optimizer_zero_grad(
-    dt_optimizer *self, int32_t set_to_none) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_zero_grad(
+    dt_optimizer *self, int32_t set_to_none) DT_NOEXCEPT;
 
 /** Adds a group of parameters. It takes the first group's settings; optimizer_set changes them.
  * @param self The optimizer.
  * @param params Leaf tensors: what is optimized.
  * @throws ValueError: a tensor is in a group already, or is no leaf. */
-DT_API dt_status dt_optimizer_add_param_group(
-    dt_optimizer *self, dt_tensor *const *params, int64_t params_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_add_param_group(
+    dt_optimizer *self, dt_tensor *const *params, int64_t params_n) DT_NOEXCEPT;
 
 /** How many parameter groups there are.
  * @param self The optimizer. */
-DT_API dt_status dt_optimizer_group_count(
-    dt_optimizer *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_group_count(
+    dt_optimizer *self, int64_t *out) DT_NOEXCEPT;
 
 /** A setting of a parameter group.
  * @param self The optimizer.
@@ -2398,8 +2592,8 @@ DT_API dt_status dt_optimizer_group_count(
  * @param group Number of the parameter group, from 0. PyTorch's default: 0.
  * @throws ValueError: the optimizer has no such setting.
  * @throws IndexError: there is no such group. */
-DT_API dt_status dt_optimizer_get(
-    dt_optimizer *self, const char *name, int64_t group, double *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_get(
+    dt_optimizer *self, const char *name, int64_t group, double *out) DT_NOEXCEPT;
 
 /** Changes a setting of a parameter group.
  * @param self The optimizer.
@@ -2409,13 +2603,13 @@ DT_API dt_status dt_optimizer_get(
  * @param group Number of the parameter group, from 0. PyTorch's default: 0.
  * @throws ValueError: the optimizer has no such setting.
  * @throws IndexError: there is no such group. */
-DT_API dt_status dt_optimizer_set(
-    dt_optimizer *self, const char *name, double value, int64_t group) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_set(
+    dt_optimizer *self, const char *name, double value, int64_t group) DT_NOEXCEPT;
 
 /** The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through all groups.
  * @param self The optimizer. */
-DT_API dt_status dt_optimizer_state_dict(
-    dt_optimizer *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optimizer_state_dict(
+    dt_optimizer *self, dt_string_list **names, dt_tensor_list **tensors) DT_NOEXCEPT;
 
 /** Replaces the state. Values are converted to the dtype and device of their parameter; a parameter
  * that is not named starts anew.
@@ -2424,43 +2618,40 @@ DT_API dt_status dt_optimizer_state_dict(
  * @param tensors Their values, which are copied.
  * @throws RuntimeError: a name or size is not this optimizer's, or a part of a parameter's state is
  *   missing; nothing is changed then. */
-DT_API dt_status dt_optimizer_load_state_dict(
+DT_MUST_CHECK DT_API dt_status dt_optimizer_load_state_dict(
     dt_optimizer *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
-    int64_t tensors_n) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t tensors_n) DT_NOEXCEPT;
 
 /** Multiplies the learning rate by gamma every step_size epochs.
  * @param optimizer Whose learning rates change.
  * @param step_size How many epochs a rate lasts.
  * @param gamma What it is multiplied by then. PyTorch's default: 0.1.
  * @throws ValueError: step_size is not positive. */
-DT_API dt_status dt_step_lr(
-    dt_optimizer *optimizer, int64_t step_size, double gamma,
-    dt_lr_scheduler **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optim_step_lr(
+    dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
 
 /** Lowers the learning rate along half a cosine (arXiv 1608.03983).
  * @param optimizer Whose learning rates change.
  * @param t_max Epochs from the first rate to the lowest.
  * @param eta_min The lowest rate. PyTorch's default: 0.0.
  * @throws ValueError: t_max is not positive. */
-DT_API dt_status dt_cosine_annealing_lr(
-    dt_optimizer *optimizer, int64_t t_max, double eta_min,
-    dt_lr_scheduler **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_optim_cosine_annealing_lr(
+    dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) DT_NOEXCEPT;
 
 /** Moves on to the next epoch's learning rates.
  * @param self The schedule. */
-DT_API dt_status dt_lr_scheduler_step(dt_lr_scheduler *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_lr_scheduler_step(dt_lr_scheduler *self) DT_NOEXCEPT;
 
 /** How many epochs have passed.
  * @param self The schedule. */
-DT_API dt_status dt_lr_scheduler_last_epoch(
-    dt_lr_scheduler *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_lr_scheduler_last_epoch(
+    dt_lr_scheduler *self, int64_t *out) DT_NOEXCEPT;
 
 /** The learning rates that the schedule has set last.
  * @param self The schedule.
  * @return One rate per parameter group. */
-DT_API dt_status dt_lr_scheduler_get_last_lr(
-    dt_lr_scheduler *self, double *out, int64_t out_capacity,
-    int64_t *out_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_lr_scheduler_get_last_lr(
+    dt_lr_scheduler *self, double *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
 
 /** Scales gradients so that their norm, taken over all of them, is at most max_norm.
  * @param params Whose gradients are scaled, in place.
@@ -2468,9 +2659,9 @@ DT_API dt_status dt_lr_scheduler_get_last_lr(
  * @param norm_type The order of the norm. PyTorch's default: 2.0.
  * @param error_if_nonfinite Refuse a norm that is infinite or NaN. PyTorch's default: false.
  * @return The norm before clipping, 0-d. */
-DT_API dt_status dt_clip_grad_norm_(
+DT_MUST_CHECK DT_API dt_status dt_clip_grad_norm_(
     dt_tensor *const *params, int64_t params_n, double max_norm, double norm_type,
-    int32_t error_if_nonfinite, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t error_if_nonfinite, dt_tensor **out) DT_NOEXCEPT;
 
 /** One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
  * whose optimizers keep their own state.
@@ -2485,257 +2676,256 @@ DT_API dt_status dt_clip_grad_norm_(
  * @param first These parameters have not stepped before. PyTorch's default: false.
  * @throws ValueError: there is no such optimizer.
  * @throws RuntimeError: lists differ in length, or tensors in size, dtype or strides. */
-DT_API dt_status dt_optimizer_update(
+DT_MUST_CHECK DT_API dt_status dt_optimizer_update(
     const char *optimizer, dt_tensor *const *params, int64_t params_n, dt_tensor *const *grads,
     int64_t grads_n, dt_tensor *const *states, int64_t states_n, dt_tensor *lr,
     dt_scalar_kind lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n,
-    int32_t first) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t first) DT_NOEXCEPT;
 
 /* ---- pointwise */
 
 /** Negative of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_neg(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_neg(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `neg`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_neg_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_neg_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Absolute value of each element. The gradient at 0 is 0.
  * @param input The input tensor. */
-DT_API dt_status dt_abs(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_abs(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `abs`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_abs_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_abs_(dt_tensor *input) DT_NOEXCEPT;
 
 /** -1, 0 or 1 by the sign of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_sign(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sign(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `sign`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_sign_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sign_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Largest integer not above each element.
  * @param input The input tensor. */
-DT_API dt_status dt_floor(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_floor(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `floor`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_floor_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_floor_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Smallest integer not below each element.
  * @param input The input tensor. */
-DT_API dt_status dt_ceil(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_ceil(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `ceil`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_ceil_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_ceil_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Nearest integer; halves go to the even neighbour.
  * @param input The input tensor. */
-DT_API dt_status dt_round(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_round(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `round`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_round_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_round_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Integer part of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_trunc(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_trunc(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `trunc`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_trunc_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_trunc_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Exponential of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_exp(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_exp(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `exp`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_exp_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_exp_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Natural logarithm of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_log(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_log(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `log`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_log_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_log_(dt_tensor *input) DT_NOEXCEPT;
 
 /** log(1 + input), accurate near 0.
  * @param input The input tensor. */
-DT_API dt_status dt_log1p(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_log1p(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `log1p`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_log1p_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_log1p_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Square root of each element; NaN for negative ones.
  * @param input The input tensor. */
-DT_API dt_status dt_sqrt(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sqrt(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `sqrt`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_sqrt_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sqrt_(dt_tensor *input) DT_NOEXCEPT;
 
 /** 1 / sqrt(input).
  * @param input The input tensor. */
-DT_API dt_status dt_rsqrt(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_rsqrt(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `rsqrt`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_rsqrt_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_rsqrt_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Square of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_square(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_square(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `square`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_square_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_square_(dt_tensor *input) DT_NOEXCEPT;
 
 /** 1 / input.
  * @param input The input tensor. */
-DT_API dt_status dt_reciprocal(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_reciprocal(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `reciprocal`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_reciprocal_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_reciprocal_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Sine of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_sin(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sin(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `sin`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_sin_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sin_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Cosine of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_cos(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cos(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `cos`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_cos_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cos_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Hyperbolic tangent of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_tanh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tanh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `tanh`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_tanh_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tanh_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Error function of each element.
  * @param input The input tensor. */
-DT_API dt_status dt_erf(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_erf(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `erf`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_erf_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_erf_(dt_tensor *input) DT_NOEXCEPT;
 
 /** 1 / (1 + exp(-input)).
  * @param input The input tensor. */
-DT_API dt_status dt_sigmoid(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sigmoid(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `sigmoid`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_sigmoid_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_sigmoid_(dt_tensor *input) DT_NOEXCEPT;
 
 /** max(0, input). The gradient at 0 is 0.
  * @param input The input tensor. */
-DT_API dt_status dt_relu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_relu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `relu`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_relu_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_relu_(dt_tensor *input) DT_NOEXCEPT;
 
 /** input where it is positive, negative_slope * input elsewhere.
  * @param input The input tensor.
  * @param negative_slope Slope for negative inputs. PyTorch's default: 0.01. */
-DT_API dt_status dt_leaky_relu(
+DT_MUST_CHECK DT_API dt_status dt_leaky_relu(
     dt_tensor *input, dt_scalar_kind negative_slope_kind, int64_t negative_slope_i,
-    double negative_slope_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    double negative_slope_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `leaky_relu`.
  * @param input The tensor that is written. Written.
  * @param negative_slope Slope for negative inputs. PyTorch's default: 0.01. */
-DT_API dt_status dt_leaky_relu_(
+DT_MUST_CHECK DT_API dt_status dt_leaky_relu_(
     dt_tensor *input, dt_scalar_kind negative_slope_kind, int64_t negative_slope_i,
-    double negative_slope_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double negative_slope_f) DT_NOEXCEPT;
 
 /** input where it is positive, alpha * (exp(input) - 1) elsewhere.
  * @param input The input tensor.
  * @param alpha The value that large negative inputs approach, negated. PyTorch's default: 1.0. */
-DT_API dt_status dt_elu(
+DT_MUST_CHECK DT_API dt_status dt_elu(
     dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `elu`.
  * @param input The tensor that is written. Written.
  * @param alpha The value that large negative inputs approach, negated. PyTorch's default: 1.0. */
-DT_API dt_status dt_elu_(
-    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i,
-    double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_elu_(
+    dt_tensor *input, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
 
 /** log(1 + exp(beta * input)) / beta, a smooth relu.
  * @param input The input tensor.
  * @param beta Sharpness of the bend. PyTorch's default: 1.0.
  * @param threshold The function is linear where input * beta is above this. PyTorch's default:
  *   20.0. */
-DT_API dt_status dt_softplus(
+DT_MUST_CHECK DT_API dt_status dt_softplus(
     dt_tensor *input, dt_scalar_kind beta_kind, int64_t beta_i, double beta_f,
     dt_scalar_kind threshold_kind, int64_t threshold_i, double threshold_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** log(sigmoid(input)), without overflow.
  * @param input The input tensor. */
-DT_API dt_status dt_logsigmoid(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logsigmoid(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** input * sigmoid(input), also called swish.
  * @param input The input tensor. */
-DT_API dt_status dt_silu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_silu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `silu`.
  * @param input The tensor that is written. Written. */
-DT_API dt_status dt_silu_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_silu_(dt_tensor *input) DT_NOEXCEPT;
 
 /** input * Phi(input), Phi being the normal distribution function.
  * @param input The input tensor.
  * @param approximate none: the error function; tanh: a faster formula. PyTorch's default: none. */
-DT_API dt_status dt_gelu(
-    dt_tensor *input, dt_approximate approximate, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_gelu(
+    dt_tensor *input, dt_approximate approximate, dt_tensor **out) DT_NOEXCEPT;
 
 /** Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
  * @param input The input tensor.
  * @param min Lower bound: a tensor or a number. */
-DT_API dt_status dt_clamp_min(
+DT_MUST_CHECK DT_API dt_status dt_clamp_min(
     dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `clamp_min`.
  * @param input The tensor that is written. Written.
  * @param min Lower bound: a tensor or a number. */
-DT_API dt_status dt_clamp_min_(
+DT_MUST_CHECK DT_API dt_status dt_clamp_min_(
     dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i,
-    double min_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double min_f) DT_NOEXCEPT;
 
 /** Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
  * @param input The input tensor.
  * @param max Upper bound: a tensor or a number. */
-DT_API dt_status dt_clamp_max(
+DT_MUST_CHECK DT_API dt_status dt_clamp_max(
     dt_tensor *input, dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `clamp_max`.
  * @param input The tensor that is written. Written.
  * @param max Upper bound: a tensor or a number. */
-DT_API dt_status dt_clamp_max_(
+DT_MUST_CHECK DT_API dt_status dt_clamp_max_(
     dt_tensor *input, dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i,
-    double max_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double max_f) DT_NOEXCEPT;
 
 /** Limits each element to [min, max]; where min > max the result is max. NaN stays NaN. The gradient
  * at the bounds is 1.
@@ -2743,90 +2933,87 @@ DT_API dt_status dt_clamp_max_(
  * @param min Lower bound: a tensor, a number or absent. PyTorch's default: absent.
  * @param max Upper bound: a tensor, a number or absent. PyTorch's default: absent.
  * @throws RuntimeError: both bounds are absent. */
-DT_API dt_status dt_clamp(
+DT_MUST_CHECK DT_API dt_status dt_clamp(
     dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
     dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `clamp`.
  * @param input The tensor that is written. Written.
  * @param min Lower bound: a tensor, a number or absent. PyTorch's default: absent.
  * @param max Upper bound: a tensor, a number or absent. PyTorch's default: absent.
  * @throws RuntimeError: both bounds are absent. */
-DT_API dt_status dt_clamp_(
+DT_MUST_CHECK DT_API dt_status dt_clamp_(
     dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
-    dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f) DT_NOEXCEPT;
 
 /** input + alpha * other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_add(
+DT_MUST_CHECK DT_API dt_status dt_add(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `add`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_add_(
+DT_MUST_CHECK DT_API dt_status dt_add_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
 
 /** input - alpha * other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_sub(
+DT_MUST_CHECK DT_API dt_status dt_sub(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `sub`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the second operand. PyTorch's default: 1. */
-DT_API dt_status dt_sub_(
+DT_MUST_CHECK DT_API dt_status dt_sub_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
 
 /** other - alpha * input.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @param alpha Factor of the first operand. PyTorch's default: 1. */
-DT_API dt_status dt_rsub(
+DT_MUST_CHECK DT_API dt_status dt_rsub(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** input * other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_mul(
+DT_MUST_CHECK DT_API dt_status dt_mul(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `mul`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_mul_(
+DT_MUST_CHECK DT_API dt_status dt_mul_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** input / other; integer tensors are divided as floating-point ones.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_true_divide(
+DT_MUST_CHECK DT_API dt_status dt_true_divide(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `true_divide`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_true_divide_(
+DT_MUST_CHECK DT_API dt_status dt_true_divide_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** input / other. True division gives floating-point results for integers too.
  * @param input The input tensor.
@@ -2834,9 +3021,9 @@ DT_API dt_status dt_true_divide_(
  * @param rounding_mode Absent for true division; trunc (towards 0) or floor for integer quotients.
  *   PyTorch's default: absent.
  * @throws RuntimeError: rounding_mode is unknown, or an integer is divided by 0. */
-DT_API dt_status dt_div(
+DT_MUST_CHECK DT_API dt_status dt_div(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_rounding_mode rounding_mode, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_rounding_mode rounding_mode, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `div`.
  * @param input The tensor that is written. Written.
@@ -2845,332 +3032,332 @@ DT_API dt_status dt_div(
  *   PyTorch's default: absent.
  * @throws RuntimeError: the result's dtype cannot be stored in the tensor, or an integer is divided
  *   by 0. */
-DT_API dt_status dt_div_(
+DT_MUST_CHECK DT_API dt_status dt_div_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_rounding_mode rounding_mode) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_rounding_mode rounding_mode) DT_NOEXCEPT;
 
 /** Quotient rounded down: div with rounding_mode = 'floor'.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_floor_divide(
+DT_MUST_CHECK DT_API dt_status dt_floor_divide(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `floor_divide`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_floor_divide_(
+DT_MUST_CHECK DT_API dt_status dt_floor_divide_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** input - other * floor(input / other): Python's %; the sign is the divisor's.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_remainder(
+DT_MUST_CHECK DT_API dt_status dt_remainder(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `remainder`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: an integer is divided by 0. */
-DT_API dt_status dt_remainder_(
+DT_MUST_CHECK DT_API dt_status dt_remainder_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** input to the power of exponent. The base's gradient is 0 where the exponent is 0.
  * @param input The base: a tensor or a number; one of the two operands is a tensor.
  * @param exponent The exponent: a tensor or a number.
  * @throws RuntimeError: an integer is raised to a negative integer power. */
-DT_API dt_status dt_pow(
+DT_MUST_CHECK DT_API dt_status dt_pow(
     dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f,
     dt_tensor *exponent, dt_scalar_kind exponent_kind, int64_t exponent_i, double exponent_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `pow`.
  * @param input The tensor that is written. Written.
  * @param exponent The exponent: a tensor or a number.
  * @throws RuntimeError: an integer is raised to a negative integer power. */
-DT_API dt_status dt_pow_(
+DT_MUST_CHECK DT_API dt_status dt_pow_(
     dt_tensor *input, dt_tensor *exponent, dt_scalar_kind exponent_kind, int64_t exponent_i,
-    double exponent_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double exponent_f) DT_NOEXCEPT;
 
 /** The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_maximum(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_maximum(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_minimum(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_minimum(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- pointwise_logic */
 
 /** Where input == other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_eq(
+DT_MUST_CHECK DT_API dt_status dt_eq(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `eq`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_eq_(
+DT_MUST_CHECK DT_API dt_status dt_eq_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Where input != other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_ne(
+DT_MUST_CHECK DT_API dt_status dt_ne(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `ne`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_ne_(
+DT_MUST_CHECK DT_API dt_status dt_ne_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Where input < other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_lt(
+DT_MUST_CHECK DT_API dt_status dt_lt(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `lt`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_lt_(
+DT_MUST_CHECK DT_API dt_status dt_lt_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Where input <= other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_le(
+DT_MUST_CHECK DT_API dt_status dt_le(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `le`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_le_(
+DT_MUST_CHECK DT_API dt_status dt_le_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Where input > other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_gt(
+DT_MUST_CHECK DT_API dt_status dt_gt(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `gt`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_gt_(
+DT_MUST_CHECK DT_API dt_status dt_gt_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Where input >= other.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number. */
-DT_API dt_status dt_ge(
+DT_MUST_CHECK DT_API dt_status dt_ge(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `ge`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_ge_(
+DT_MUST_CHECK DT_API dt_status dt_ge_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Where elements are NaN.
  * @param input The input tensor. */
-DT_API dt_status dt_isnan(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_isnan(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Where elements are infinite.
  * @param input The input tensor. */
-DT_API dt_status dt_isinf(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_isinf(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Where elements are neither infinite nor NaN.
  * @param input The input tensor. */
-DT_API dt_status dt_isfinite(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_isfinite(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Where elements are zero.
  * @param input The input tensor. */
-DT_API dt_status dt_logical_not(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_not(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `logical_not`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written. */
-DT_API dt_status dt_logical_not_(dt_tensor *input) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_not_(dt_tensor *input) DT_NOEXCEPT;
 
 /** Where both elements are nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
-DT_API dt_status dt_logical_and(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_and(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `logical_and`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand; it broadcasts with the first.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_logical_and_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_and_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
 
 /** Where an element is nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
-DT_API dt_status dt_logical_or(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_or(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `logical_or`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand; it broadcasts with the first.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_logical_or_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_or_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
 
 /** Where exactly one element is nonzero.
  * @param input The input tensor.
  * @param other The second operand; it broadcasts with the first. */
-DT_API dt_status dt_logical_xor(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_xor(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `logical_xor`.
  * @param input The tensor that is written, with ones and zeros of its dtype. Written.
  * @param other The second operand; it broadcasts with the first.
  * @throws RuntimeError: the operands broadcast to another shape. */
-DT_API dt_status dt_logical_xor_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_logical_xor_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
 
 /** Bitwise and of integers; logical and of bools.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_and(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_and(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `bitwise_and`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_and_(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_and_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Bitwise or of integers; logical or of bools.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_or(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_or(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `bitwise_or`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_or_(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_or_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Bitwise exclusive or of integers; logical exclusive or of bools.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_xor(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_xor(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `bitwise_xor`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point. */
-DT_API dt_status dt_bitwise_xor_(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_xor_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** input * 2^other of integers; 0 where other is negative or not less than the number of bits.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point, or both are bool. */
-DT_API dt_status dt_bitwise_left_shift(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_left_shift(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `bitwise_left_shift`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point, or both are bool. */
-DT_API dt_status dt_bitwise_left_shift_(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_left_shift_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less than the
  * number of bits.
  * @param input The input tensor.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point, or both are bool. */
-DT_API dt_status dt_bitwise_right_shift(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_right_shift(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `bitwise_right_shift`.
  * @param input The tensor that is written. Written.
  * @param other The second operand: a tensor that broadcasts with the first, or a number.
  * @throws NotImplementedError: an operand is floating-point, or both are bool. */
-DT_API dt_status dt_bitwise_right_shift_(
+DT_MUST_CHECK DT_API dt_status dt_bitwise_right_shift_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
-    double other_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double other_f) DT_NOEXCEPT;
 
 /** Bitwise complement of integers; logical not of bools.
  * @param input The input tensor.
  * @throws NotImplementedError: the operand is floating-point. */
-DT_API dt_status dt_bitwise_not(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_bitwise_not(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Elements of input where the condition holds, of other elsewhere; all three broadcast.
  * @param condition A bool tensor.
  * @param input Chosen where the condition holds: a tensor or a number.
  * @param other Chosen elsewhere: a tensor or a number.
  * @throws RuntimeError: the condition is not a bool tensor. */
-DT_API dt_status dt_where(
+DT_MUST_CHECK DT_API dt_status dt_where(
     dt_tensor *condition, dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i,
     double input_f, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** The input with value where the mask holds. The result has the input's dtype.
  * @param input The input tensor.
  * @param mask A bool tensor that broadcasts with the input.
  * @param value The number, or 0-d tensor, to write.
  * @throws RuntimeError: the mask is not a bool tensor, or the value is not 0-d. */
-DT_API dt_status dt_masked_fill(
+DT_MUST_CHECK DT_API dt_status dt_masked_fill(
     dt_tensor *input, dt_tensor *mask, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
-    double value_f, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    double value_f, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `masked_fill`.
  * @param input The tensor that is written. Written.
  * @param mask A bool tensor that broadcasts with the input.
  * @param value The number, or 0-d tensor, to write.
  * @throws RuntimeError: the mask is not a bool tensor, or the value is not 0-d. */
-DT_API dt_status dt_masked_fill_(
+DT_MUST_CHECK DT_API dt_status dt_masked_fill_(
     dt_tensor *input, dt_tensor *mask, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
-    double value_f) DT_NOEXCEPT DT_MUST_CHECK;
+    double value_f) DT_NOEXCEPT;
 
 /* ---- random */
 
@@ -3183,10 +3370,10 @@ DT_API dt_status dt_masked_fill_(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative, or the dtype is not floating-point. */
-DT_API dt_status dt_rand(
+DT_MUST_CHECK DT_API dt_status dt_rand(
     const int64_t *size, int64_t size_n, dt_generator *generator, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Normal numbers with mean 0 and variance 1.
  * @param size The shape; an empty list makes a 0-d tensor.
@@ -3197,10 +3384,10 @@ DT_API dt_status dt_rand(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: a size is negative, or the dtype is not floating-point. */
-DT_API dt_status dt_randn(
+DT_MUST_CHECK DT_API dt_status dt_randn(
     const int64_t *size, int64_t size_n, dt_generator *generator, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Uniform integers in [low, high).
  * @param low The smallest integer.
@@ -3212,10 +3399,10 @@ DT_API dt_status dt_randn(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
-DT_API dt_status dt_randint(
+DT_MUST_CHECK DT_API dt_status dt_randint(
     int64_t low, int64_t high, const int64_t *size, int64_t size_n, dt_generator *generator,
     dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** The integers from 0 to n - 1 in random order.
  * @param n How many.
@@ -3225,9 +3412,9 @@ DT_API dt_status dt_randint(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @throws RuntimeError: n is negative or does not fit the dtype. */
-DT_API dt_status dt_randperm(
+DT_MUST_CHECK DT_API dt_status dt_randperm(
     int64_t n, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
-    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
 
 /** Uniform numbers in [0, 1), in the input's shape.
  * @param input The tensor whose shape is taken.
@@ -3238,10 +3425,10 @@ DT_API dt_status dt_randperm(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_rand_like(
+DT_MUST_CHECK DT_API dt_status dt_rand_like(
     dt_tensor *input, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
     int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Normal numbers, in the input's shape.
  * @param input The tensor whose shape is taken.
@@ -3252,10 +3439,10 @@ DT_API dt_status dt_rand_like(
  * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent. */
-DT_API dt_status dt_randn_like(
+DT_MUST_CHECK DT_API dt_status dt_randn_like(
     dt_tensor *input, dt_generator *generator, dt_dtype dtype, dt_device_type device_type,
     int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Uniform integers in [low, high), in the input's shape.
  * @param input The tensor whose shape is taken.
@@ -3269,106 +3456,106 @@ DT_API dt_status dt_randn_like(
  *   false.
  * @param memory_format The order of dimensions in memory. PyTorch's default: absent.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
-DT_API dt_status dt_randint_like(
+DT_MUST_CHECK DT_API dt_status dt_randint_like(
     dt_tensor *input, int64_t low, int64_t high, dt_generator *generator, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
-    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_memory_format memory_format, dt_tensor **out) DT_NOEXCEPT;
 
 /** 1 with the probability that the input says, else 0.
  * @param input Probabilities in [0, 1].
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: a probability is outside of [0, 1]. */
-DT_API dt_status dt_bernoulli(
-    dt_tensor *input, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_bernoulli(
+    dt_tensor *input, dt_generator *generator, dt_tensor **out) DT_NOEXCEPT;
 
 /** Fills the tensor with uniform numbers in [low, high).
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param low The smallest value. PyTorch's default: 0.0.
  * @param high The values stay below it. PyTorch's default: 1.0.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: low is above high, or the dtype is not floating-point. */
-DT_API dt_status dt_uniform_(
-    dt_tensor *self, double low, double high, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_uniform_(
+    dt_tensor *input, double low, double high, dt_generator *generator) DT_NOEXCEPT;
 
 /** Fills the tensor with normal numbers.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param mean The mean. PyTorch's default: 0.0.
  * @param std The standard deviation. PyTorch's default: 1.0.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: std is negative, or the dtype is not floating-point. */
-DT_API dt_status dt_normal_(
-    dt_tensor *self, double mean, double std, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_normal_(
+    dt_tensor *input, double mean, double std, dt_generator *generator) DT_NOEXCEPT;
 
 /** Fills the tensor with 1 with probability p, else 0.
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param p The probability of 1. PyTorch's default: 0.5.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: p is outside of [0, 1]. */
-DT_API dt_status dt_bernoulli_(
-    dt_tensor *self, double p, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_bernoulli_(
+    dt_tensor *input, double p, dt_generator *generator) DT_NOEXCEPT;
 
 /** Fills the tensor with uniform integers in [low, high).
- * @param self The tensor that is written. Written.
+ * @param input The tensor that is written. Written.
  * @param low The smallest integer.
  * @param high The integers stay below it.
  * @param generator The source; absent means the default one. PyTorch's default: absent.
  * @throws RuntimeError: low is not below high, or a bound does not fit the dtype. */
-DT_API dt_status dt_random_(
-    dt_tensor *self, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_random_(
+    dt_tensor *input, int64_t low, int64_t high, dt_generator *generator) DT_NOEXCEPT;
 
 /** Seeds the default generators of all devices: the process's, or the context's own after
  * set_own_generators.
  * @param seed Any number. */
-DT_API dt_status dt_manual_seed(int64_t seed) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_manual_seed(int64_t seed) DT_NOEXCEPT;
 
 /** The generator that is used on a device when none is given: the process's, or the context's own
  * after set_own_generators.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */
-DT_API dt_status dt_default_generator(
-    dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_default_generator(
+    dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT;
 
 /** Gives this context (a thread's, unless another is swapped in) default generators of its own, one
  * for each device, with an unpredictable seed until manual_seed. Without, all threads draw from the
  * process's: what one of them gets depends on how many the others took.
  * @param mode Own ones, or the process's again. */
-DT_API dt_status dt_set_own_generators(int32_t mode) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_own_generators(int32_t mode) DT_NOEXCEPT;
 
 /** Whether this context has default generators of its own. */
-DT_API dt_status dt_has_own_generators(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_has_own_generators(int32_t *out) DT_NOEXCEPT;
 
 /** A new generator, seeded with a fixed number.
  * @param device Where; absent means the default device, or the input's. PyTorch's default: absent. */
-DT_API dt_status dt_generator_new(
-    dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_generator_new(
+    dt_device_type device_type, int64_t device_index, dt_generator **out) DT_NOEXCEPT;
 
 /** The device that the generator's numbers are drawn on.
  * @param self The generator. */
-DT_API dt_status dt_generator_device(
-    dt_generator *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_generator_device(
+    dt_generator *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
 
 /** Starts the generator's sequence for a seed.
  * @param self The generator.
  * @param seed Any number. */
-DT_API dt_status dt_generator_manual_seed(
-    dt_generator *self, int64_t seed) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_generator_manual_seed(
+    dt_generator *self, int64_t seed) DT_NOEXCEPT;
 
 /** The seed that was set last.
  * @param self The generator. */
-DT_API dt_status dt_generator_initial_seed(
-    dt_generator *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_generator_initial_seed(
+    dt_generator *self, int64_t *out) DT_NOEXCEPT;
 
 /** What set_state needs to draw the same numbers again.
  * @param self The generator.
  * @return An int64 tensor [2]: seed and offset. */
-DT_API dt_status dt_generator_get_state(
-    dt_generator *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_generator_get_state(
+    dt_generator *self, dt_tensor **out) DT_NOEXCEPT;
 
 /** Continues where get_state was called.
  * @param self The generator.
  * @param state What get_state gave.
  * @throws RuntimeError: the tensor is not such a state. */
-DT_API dt_status dt_generator_set_state(
-    dt_generator *self, dt_tensor *state) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_generator_set_state(
+    dt_generator *self, dt_tensor *state) DT_NOEXCEPT;
 
 /* ---- reduce */
 
@@ -3381,9 +3568,9 @@ DT_API dt_status dt_generator_set_state(
  *   absent.
  * @throws IndexError: a dimension is out of range.
  * @throws RuntimeError: a dimension appears twice. */
-DT_API dt_status dt_sum(
+DT_MUST_CHECK DT_API dt_status dt_sum(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Mean of elements.
  * @param input The input tensor.
@@ -3392,9 +3579,9 @@ DT_API dt_status dt_sum(
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first. PyTorch's default: absent.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_mean(
+DT_MUST_CHECK DT_API dt_status dt_mean(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Product of elements.
  * @param input The input tensor.
@@ -3402,14 +3589,14 @@ DT_API dt_status dt_mean(
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first; absent: integers add up in int64. PyTorch's default:
  *   absent. */
-DT_API dt_status dt_prod(
+DT_MUST_CHECK DT_API dt_status dt_prod(
     dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_dtype dtype,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Largest element; NaN if there is one. Equal elements share the gradient.
  * @param input The input tensor.
  * @throws RuntimeError: the input is empty. */
-DT_API dt_status dt_max(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_max(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Largest element along a dimension, and where it is.
  * @param input The input tensor.
@@ -3417,14 +3604,14 @@ DT_API dt_status dt_max(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_C
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @return The largest elements and the positions of the first of them (int64).
  * @throws IndexError: the dimension is out of range or empty. */
-DT_API dt_status dt_max_dim(
+DT_MUST_CHECK DT_API dt_status dt_max_dim(
     dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
-    dt_tensor **indices) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **indices) DT_NOEXCEPT;
 
 /** Smallest element; NaN if there is one. Equal elements share the gradient.
  * @param input The input tensor.
  * @throws RuntimeError: the input is empty. */
-DT_API dt_status dt_min(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_min(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Smallest element along a dimension, and where it is.
  * @param input The input tensor.
@@ -3432,9 +3619,9 @@ DT_API dt_status dt_min(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_C
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @return The smallest elements and the positions of the first of them (int64).
  * @throws IndexError: the dimension is out of range or empty. */
-DT_API dt_status dt_min_dim(
+DT_MUST_CHECK DT_API dt_status dt_min_dim(
     dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
-    dt_tensor **indices) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **indices) DT_NOEXCEPT;
 
 /** Largest element over dimensions. Equal elements share the gradient.
  * @param input The input tensor.
@@ -3442,9 +3629,9 @@ DT_API dt_status dt_min_dim(
  *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
-DT_API dt_status dt_amax(
+DT_MUST_CHECK DT_API dt_status dt_amax(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Smallest element over dimensions. Equal elements share the gradient.
  * @param input The input tensor.
@@ -3452,27 +3639,25 @@ DT_API dt_status dt_amax(
  *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: a dimension is out of range or empty. */
-DT_API dt_status dt_amin(
+DT_MUST_CHECK DT_API dt_status dt_amin(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Position of the first largest element (int64).
  * @param input The input tensor.
  * @param dim The dimension to reduce; absent means the flattened input. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: there is nothing to choose from. */
-DT_API dt_status dt_argmax(
-    dt_tensor *input, const int64_t *dim, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_argmax(
+    dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Position of the first smallest element (int64).
  * @param input The input tensor.
  * @param dim The dimension to reduce; absent means the flattened input. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws IndexError: there is nothing to choose from. */
-DT_API dt_status dt_argmin(
-    dt_tensor *input, const int64_t *dim, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_argmin(
+    dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
  * @param input The input tensor.
@@ -3482,10 +3667,9 @@ DT_API dt_status dt_argmin(
  *   means 1, for a sample. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_var(
+DT_MUST_CHECK DT_API dt_status dt_var(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
-    int64_t correction_i, double correction_f, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Standard deviation: the square root of var.
  * @param input The input tensor.
@@ -3495,10 +3679,9 @@ DT_API dt_status dt_var(
  *   means 1, for a sample. PyTorch's default: absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_std(
+DT_MUST_CHECK DT_API dt_status dt_std(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
-    int64_t correction_i, double correction_f, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p = 0
  * the number of nonzero elements.
@@ -3510,57 +3693,57 @@ DT_API dt_status dt_std(
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
  * @param dtype The dtype to convert to first. PyTorch's default: absent.
  * @throws RuntimeError: the dtype is not floating-point. */
-DT_API dt_status dt_norm(
+DT_MUST_CHECK DT_API dt_status dt_norm(
     dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, const int64_t *dim,
-    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
 
 /** Whether any element is nonzero. bool, but uint8 for a uint8 input.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
-DT_API dt_status dt_any(
+DT_MUST_CHECK DT_API dt_status dt_any(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Whether all elements are nonzero. bool, but uint8 for a uint8 input.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
  *   absent.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
-DT_API dt_status dt_all(
+DT_MUST_CHECK DT_API dt_status dt_all(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** log(sum(exp(input))), without overflow.
  * @param input The input tensor.
  * @param dim The dimensions to reduce; absent or an empty list means all.
  * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
-DT_API dt_status dt_logsumexp(
+DT_MUST_CHECK DT_API dt_status dt_logsumexp(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Running sum along a dimension: result[i] = input[0] + ... + input[i].
  * @param input The input tensor.
  * @param dim The dimension.
  * @param dtype The dtype to convert to first; absent: integers add up in int64. PyTorch's default:
  *   absent. */
-DT_API dt_status dt_cumsum(
-    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cumsum(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
 
 /** In-place version of `cumsum`.
  * @param input The tensor that is written. Written.
  * @param dim The dimension.
  * @param dtype The tensor's own, or absent. PyTorch's default: absent.
  * @throws RuntimeError: dtype is another than the tensor's. */
-DT_API dt_status dt_cumsum_(
-    dt_tensor *input, int64_t dim, dt_dtype dtype) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cumsum_(
+    dt_tensor *input, int64_t dim, dt_dtype dtype) DT_NOEXCEPT;
 
 /** Whether both have the same shape and elements.
  * @param input The input tensor.
  * @param other The tensor to compare with. */
-DT_API dt_status dt_equal(
-    dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_equal(
+    dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT;
 
 /** Where |input - other| <= atol + rtol * |other|.
  * @param input The input tensor.
@@ -3569,9 +3752,9 @@ DT_API dt_status dt_equal(
  * @param atol Absolute tolerance. PyTorch's default: 1e-08.
  * @param equal_nan Whether two NaN count as close. PyTorch's default: false.
  * @throws RuntimeError: dtypes differ, or a tolerance is negative. */
-DT_API dt_status dt_isclose(
+DT_MUST_CHECK DT_API dt_status dt_isclose(
     dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t equal_nan,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Whether all elements are close.
  * @param input The input tensor.
@@ -3580,265 +3763,259 @@ DT_API dt_status dt_isclose(
  * @param atol Absolute tolerance. PyTorch's default: 1e-08.
  * @param equal_nan Whether two NaN count as close. PyTorch's default: false.
  * @throws RuntimeError: dtypes differ, or a tolerance is negative. */
-DT_API dt_status dt_allclose(
+DT_MUST_CHECK DT_API dt_status dt_allclose(
     dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t equal_nan,
-    int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+    int32_t *out) DT_NOEXCEPT;
 
 /* ---- tensor */
 
 /** Makes another handle to a tensor, to be released on its own.
- * @param self The tensor.
+ * @param input The tensor.
  * @return A second handle to the same tensor. */
-DT_API dt_status dt_tensor_alias(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_alias(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Number of dimensions.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_dim(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_dim(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Size of one dimension.
- * @param self The tensor.
+ * @param input The tensor.
  * @param dim The dimension; negative ones count from the end.
  * @throws IndexError: the dimension is out of range. */
-DT_API dt_status dt_tensor_size(
-    dt_tensor *self, int64_t dim, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_size(
+    dt_tensor *input, int64_t dim, int64_t *out) DT_NOEXCEPT;
 
 /** Shape of the tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @return The sizes of all dimensions. */
-DT_API dt_status dt_tensor_shape(
-    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_shape(
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
 
 /** Strides of the tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @return Steps between neighbours along each dimension, in elements. */
-DT_API dt_status dt_tensor_stride(
-    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_stride(
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) DT_NOEXCEPT;
 
 /** Number of elements.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_numel(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_numel(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Position of the first element in the storage, in elements.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_storage_offset(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_storage_offset(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Bytes of one element.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_element_size(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_element_size(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** Element type.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_dtype(dt_tensor *self, dt_dtype *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_dtype(dt_tensor *input, dt_dtype *out) DT_NOEXCEPT;
 
 /** Where the memory is.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_device(
-    dt_tensor *self, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_device(
+    dt_tensor *input, dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
 
 /** Whether elements lie in memory densely in that order.
- * @param self The tensor.
+ * @param input The tensor.
  * @param memory_format The order to check for. PyTorch's default: contiguous. */
-DT_API dt_status dt_tensor_is_contiguous(
-    dt_tensor *self, dt_memory_format memory_format, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_is_contiguous(
+    dt_tensor *input, dt_memory_format memory_format, int32_t *out) DT_NOEXCEPT;
 
 /** Address of the first element.
- * @param self The tensor.
+ * @param input The tensor.
  * @return Valid as long as any tensor looks at the storage. */
-DT_API dt_status dt_tensor_data_ptr(dt_tensor *self, void **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_data_ptr(dt_tensor *input, void **out) DT_NOEXCEPT;
 
 /** Whether both look at the same memory in the same way.
- * @param self The tensor.
+ * @param input The tensor.
  * @param other Another tensor. */
-DT_API dt_status dt_tensor_is_set_to(
-    dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_is_set_to(
+    dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT;
 
 /** Whether two handles are of one tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @param other Another handle. */
-DT_API dt_status dt_tensor_is_same(
-    dt_tensor *self, dt_tensor *other, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_is_same(
+    dt_tensor *input, dt_tensor *other, int32_t *out) DT_NOEXCEPT;
 
 /** What a view is a view of: the tensor that a chain of views began with.
- * @param self The tensor.
+ * @param input The tensor.
  * @return The tensor, or NULL if this one is no view. */
-DT_API dt_status dt_tensor_base(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_base(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** How often the tensor, its views and what it was detached from were changed in place.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_version(dt_tensor *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_version(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
 /** The only element of a tensor as a number.
- * @param self The tensor.
+ * @param input The tensor.
  * @throws RuntimeError: the tensor has not exactly one element. */
-DT_API dt_status dt_tensor_item(
-    dt_tensor *self, dt_scalar_kind *out_kind, int64_t *out_i,
-    double *out_f) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_item(
+    dt_tensor *input, dt_scalar_kind *out_kind, int64_t *out_i, double *out_f) DT_NOEXCEPT;
 
 /** The tensor as text, as PyTorch prints it.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_to_string(dt_tensor *self, dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_to_string(dt_tensor *input, dt_bytes **out) DT_NOEXCEPT;
 
 /** Whether the tensor takes part in a graph: set by the user, or made from such a tensor.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_requires_grad(dt_tensor *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_requires_grad(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
 
 /** Says whether a leaf's gradient is wanted.
- * @param self The tensor. Written.
+ * @param input The tensor. Written.
  * @param requires_grad Whether backward shall find its gradient. PyTorch's default: true.
  * @throws RuntimeError: the dtype is not floating-point, or the tensor is not a leaf. */
-DT_API dt_status dt_requires_grad_(
-    dt_tensor *self, int32_t requires_grad) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_requires_grad_(
+    dt_tensor *input, int32_t requires_grad) DT_NOEXCEPT;
 
 /** Whether the tensor was not made by a recorded operation.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_is_leaf(dt_tensor *self, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_is_leaf(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
 
 /** The gradient that backward has added up.
- * @param self The tensor.
+ * @param input The tensor.
  * @return The gradient, or NULL if there is none yet. */
-DT_API dt_status dt_tensor_grad(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_grad(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Replaces the gradient.
- * @param self The tensor. Written.
+ * @param input The tensor. Written.
  * @param grad A tensor of the same shape, dtype and device, or absent to drop the gradient.
  *   PyTorch's default: absent.
  * @throws RuntimeError: shape, dtype or device differ. */
-DT_API dt_status dt_tensor_set_grad(dt_tensor *self, dt_tensor *grad) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_set_grad(dt_tensor *input, dt_tensor *grad) DT_NOEXCEPT;
 
 /** Makes backward keep the gradient of a tensor that is not a leaf.
- * @param self The tensor. Written. */
-DT_API dt_status dt_tensor_retain_grad(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. Written. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_retain_grad(dt_tensor *input) DT_NOEXCEPT;
 
 /** The name of the recorded operation that made the tensor.
- * @param self The tensor.
+ * @param input The tensor.
  * @return "MulBackward0", or nothing for a leaf. */
-DT_API dt_status dt_tensor_grad_fn_name(dt_tensor *self, dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_grad_fn_name(dt_tensor *input, dt_bytes **out) DT_NOEXCEPT;
 
 /** The same memory without the graph and with a version of its own: backward does not notice what is
  * changed through it.
- * @param self The tensor. */
-DT_API dt_status dt_tensor_data(dt_tensor *self, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_data(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and its
  * history. No other thread may use it meanwhile.
- * @param self The tensor. Written.
+ * @param input The tensor. Written.
  * @param data The tensor whose memory, shape and dtype it has from now on.
  * @throws RuntimeError: the tensor requires grad and data is not floating point. */
-DT_API dt_status dt_tensor_set_data(dt_tensor *self, dt_tensor *data) DT_NOEXCEPT DT_MUST_CHECK;
-
-/** The same memory without the graph.
- * @param input The tensor. */
-DT_API dt_status dt_detach(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
-
-/** Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made from
- * it before stays as it is.
- * @param self The tensor. Written. */
-DT_API dt_status dt_detach_(dt_tensor *self) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_set_data(dt_tensor *input, dt_tensor *data) DT_NOEXCEPT;
 
 /* ---- types */
 
 /** Version, compiler, instruction set in use, threads and optional parts of the library.
  * @return Lines of `name: value`. */
-DT_API dt_status dt_build_info(dt_bytes **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_build_info(dt_bytes **out) DT_NOEXCEPT;
 
 /** How many strings a list holds.
  * @param self The object. */
-DT_API dt_status dt_string_list_len(dt_string_list *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_string_list_len(dt_string_list *self, int64_t *out) DT_NOEXCEPT;
 
 /** A list of tensors, for callbacks that return several.
  * @param tensors The entries; NULL for absent ones. */
-DT_API dt_status dt_tensor_list_new(
-    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_list_new(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** How many tensors a list holds.
  * @param self The object. */
-DT_API dt_status dt_tensor_list_len(dt_tensor_list *self, int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_list_len(dt_tensor_list *self, int64_t *out) DT_NOEXCEPT;
 
 /** One tensor of a list.
  * @param self The object.
  * @param index Which, from 0.
  * @return A new handle, or NULL for an absent entry.
  * @throws IndexError: the index is out of range. */
-DT_API dt_status dt_tensor_list_get(
-    dt_tensor_list *self, int64_t index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_tensor_list_get(
+    dt_tensor_list *self, int64_t index, dt_tensor **out) DT_NOEXCEPT;
 
 /** Whether operations are recorded for backward. */
-DT_API dt_status dt_is_grad_enabled(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_is_grad_enabled(int32_t *out) DT_NOEXCEPT;
 
 /** Turns recording for backward on or off in this context.
  * @param mode Record or not. */
-DT_API dt_status dt_set_grad_enabled(int32_t mode) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_grad_enabled(int32_t mode) DT_NOEXCEPT;
 
 /** Whether backward checks gradients for NaN. */
-DT_API dt_status dt_is_anomaly_enabled(int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_is_anomaly_enabled(int32_t *out) DT_NOEXCEPT;
 
 /** Makes backward fail when a gradient is NaN, naming the operation that made it.
  * @param mode Check or not. */
-DT_API dt_status dt_set_detect_anomaly(int32_t mode) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_detect_anomaly(int32_t mode) DT_NOEXCEPT;
 
 /** The dtype of new floating-point tensors. */
-DT_API dt_status dt_get_default_dtype(dt_dtype *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_get_default_dtype(dt_dtype *out) DT_NOEXCEPT;
 
 /** Sets the dtype of new floating-point tensors in this context.
  * @param d float32 or float64.
  * @throws TypeError: the dtype is not floating-point. */
-DT_API dt_status dt_set_default_dtype(dt_dtype d) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_default_dtype(dt_dtype d) DT_NOEXCEPT;
 
 /** The device of new tensors. */
-DT_API dt_status dt_get_default_device(
-    dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_get_default_device(
+    dt_device_type *out_type, int64_t *out_index) DT_NOEXCEPT;
 
 /** Sets the device of new tensors in this context.
  * @param device The device. With the index -1, CUDA's current one, also after cuda_set_device.
  * @throws RuntimeError: the device is not available. */
-DT_API dt_status dt_set_default_device(
-    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_default_device(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /** Whether the device can be used.
  * @param device The device. */
-DT_API dt_status dt_device_is_available(
-    dt_device_type device_type, int64_t device_index, int32_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_device_is_available(
+    dt_device_type device_type, int64_t device_index, int32_t *out) DT_NOEXCEPT;
 
 /** How many threads an operation may use. */
-DT_API dt_status dt_get_num_threads(int64_t *out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_get_num_threads(int64_t *out) DT_NOEXCEPT;
 
 /** Sets how many threads an operation may use.
  * @param n At least 1; the calling thread is one of them.
  * @throws RuntimeError: n is not positive. */
-DT_API dt_status dt_set_num_threads(int64_t n) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_num_threads(int64_t n) DT_NOEXCEPT;
 
 /** What the caching allocator holds.
  * @param device Where; absent means the default device. PyTorch's default: absent.
  * @return Bytes in use by tensors, bytes held by the allocator, and the most that were ever in use. */
-DT_API dt_status dt_memory_stats(
+DT_MUST_CHECK DT_API dt_status dt_memory_stats(
     dt_device_type device_type, int64_t device_index, int64_t *allocated, int64_t *reserved,
-    int64_t *peak) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t *peak) DT_NOEXCEPT;
 
 /** Makes what is in use now the most that was ever in use.
  * @param device Where; absent means the default device. PyTorch's default: absent. */
-DT_API dt_status dt_reset_peak_memory_stats(
-    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_reset_peak_memory_stats(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
+
+/** Sends log messages to a function.
+ * @param log The function; absent, the start, discards messages: the library never prints. */
+DT_MUST_CHECK DT_API dt_status dt_set_log(
+    dt_log_hook log, void *log_data, dt_drop log_drop) DT_NOEXCEPT;
 
 /** Has this context call a function before an allocation fails, on the thread that allocates. Worker
  * threads of data loaders do not call it.
  * @param hook The function; it takes the place of the one before. */
-DT_API dt_status dt_set_memory_hook(
-    dt_memory_hook hook, void *hook_data,
-    void (*hook_drop)(void *user_data)) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_set_memory_hook(
+    dt_memory_hook hook, void *hook_data, dt_drop hook_drop) DT_NOEXCEPT;
 
 /** Lets allocations of this context fail at once again. */
-DT_API dt_status dt_remove_memory_hook(void) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_remove_memory_hook(void) DT_NOEXCEPT;
 
 /** Gives memory that no tensor uses back to the system.
  * @param device Where; absent means the default device. PyTorch's default: absent. */
-DT_API dt_status dt_empty_cache(
-    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_empty_cache(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /** Waits until the device has done everything it was asked to; errors of asynchronous work are
  * reported here.
  * @param device Where; absent means the default device. PyTorch's default: absent. */
-DT_API dt_status dt_synchronize(
-    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_synchronize(
+    dt_device_type device_type, int64_t device_index) DT_NOEXCEPT;
 
 /* ---- views */
 
@@ -3846,118 +4023,121 @@ DT_API dt_status dt_synchronize(
  * @param input The input tensor.
  * @param size The new shape; one size may be -1 and follows from the others.
  * @throws RuntimeError: the sizes do not fit, or the strides allow no view. */
-DT_API dt_status dt_view(
-    dt_tensor *input, const int64_t *size, int64_t size_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_view(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** The same memory without the graph.
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_detach(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made from
+ * it before stays as it is.
+ * @param input The tensor. Written. */
+DT_MUST_CHECK DT_API dt_status dt_detach_(dt_tensor *input) DT_NOEXCEPT;
 
 /** view with the shape of another tensor.
  * @param input The input tensor.
  * @param other The tensor whose shape is taken. */
-DT_API dt_status dt_view_as(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_view_as(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** The same elements in another shape: a view where possible, else a copy.
  * @param input The input tensor.
  * @param shape The new shape; one size may be -1 and follows from the others.
  * @throws RuntimeError: the sizes do not fit. */
-DT_API dt_status dt_reshape(
-    dt_tensor *input, const int64_t *shape, int64_t shape_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_reshape(
+    dt_tensor *input, const int64_t *shape, int64_t shape_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** reshape with the shape of another tensor.
  * @param input The input tensor.
  * @param other The tensor whose shape is taken. */
-DT_API dt_status dt_reshape_as(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_reshape_as(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** Joins neighbouring dimensions into one.
  * @param input The input tensor.
  * @param start_dim The first dimension to join. PyTorch's default: 0.
  * @param end_dim The last dimension to join. PyTorch's default: -1.
  * @throws RuntimeError: start_dim comes after end_dim. */
-DT_API dt_status dt_flatten(
-    dt_tensor *input, int64_t start_dim, int64_t end_dim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_flatten(
+    dt_tensor *input, int64_t start_dim, int64_t end_dim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Splits one dimension into several.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end.
  * @param sizes The sizes that take its place; one may be -1.
  * @throws RuntimeError: the sizes do not multiply to the dimension's size. */
-DT_API dt_status dt_unflatten(
+DT_MUST_CHECK DT_API dt_status dt_unflatten(
     dt_tensor *input, int64_t dim, const int64_t *sizes, int64_t sizes_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Swaps two dimensions.
  * @param input The input tensor.
  * @param dim0 One dimension.
  * @param dim1 The other. */
-DT_API dt_status dt_transpose(
-    dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_transpose(
+    dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor **out) DT_NOEXCEPT;
 
 /** Puts the dimensions in another order.
  * @param input The input tensor.
  * @param dims The order of the input's dimensions in the result.
  * @throws RuntimeError: dims is not an order of all dimensions. */
-DT_API dt_status dt_permute(
-    dt_tensor *input, const int64_t *dims, int64_t dims_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_permute(
+    dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** Moves dimensions; the others keep their order.
  * @param input The input tensor.
  * @param source The dimensions to move.
  * @param destination Where they go.
  * @throws RuntimeError: the lists differ in length or repeat a dimension. */
-DT_API dt_status dt_movedim(
+DT_MUST_CHECK DT_API dt_status dt_movedim(
     dt_tensor *input, const int64_t *source, int64_t source_n, const int64_t *destination,
-    int64_t destination_n, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    int64_t destination_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** The transpose of a matrix; a 0-d or 1-d tensor as it is.
  * @param input The input tensor.
  * @throws RuntimeError: the input has more than two dimensions. */
-DT_API dt_status dt_t(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_t(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Removes dimensions of size 1.
  * @param input The input tensor.
  * @param dim The dimensions to remove if their size is 1; absent means all. PyTorch's default:
  *   absent. */
-DT_API dt_status dt_squeeze(
-    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_squeeze(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** Inserts a dimension of size 1.
  * @param input The input tensor.
  * @param dim Where it goes. */
-DT_API dt_status dt_unsqueeze(
-    dt_tensor *input, int64_t dim, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_unsqueeze(
+    dt_tensor *input, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Repeats dimensions of size 1 without a copy; dimensions may be added in front.
  * @param input The input tensor.
  * @param size The new shape; -1 keeps a size.
  * @throws RuntimeError: a dimension that is not of size 1 would grow. */
-DT_API dt_status dt_expand(
-    dt_tensor *input, const int64_t *size, int64_t size_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_expand(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** expand to the shape of another tensor.
  * @param input The input tensor.
  * @param other The tensor whose shape is taken. */
-DT_API dt_status dt_expand_as(
-    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_expand_as(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** expand, as a function.
  * @param input The input tensor.
  * @param size The shape. */
-DT_API dt_status dt_broadcast_to(
-    dt_tensor *input, const int64_t *size, int64_t size_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_broadcast_to(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** One slice along a dimension, which is removed.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end.
  * @param index Which; negative ones count from the end.
  * @throws IndexError: the index is out of range. */
-DT_API dt_status dt_select(
-    dt_tensor *input, int64_t dim, int64_t index, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_select(
+    dt_tensor *input, int64_t dim, int64_t index, dt_tensor **out) DT_NOEXCEPT;
 
 /** A range along a dimension.
  * @param input The input tensor.
@@ -3965,9 +4145,8 @@ DT_API dt_status dt_select(
  * @param start The first index; negative ones count from the end.
  * @param length How many.
  * @throws RuntimeError: the range does not lie inside the dimension. */
-DT_API dt_status dt_narrow(
-    dt_tensor *input, int64_t dim, int64_t start, int64_t length,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_narrow(
+    dt_tensor *input, int64_t dim, int64_t start, int64_t length, dt_tensor **out) DT_NOEXCEPT;
 
 /** A strided range along a dimension: input[start:end:step].
  * @param input The input tensor.
@@ -3977,9 +4156,9 @@ DT_API dt_status dt_narrow(
  * @param end The range stops before it; absent means the size. PyTorch's default: absent.
  * @param step Distance of two indices. PyTorch's default: 1.
  * @throws RuntimeError: step is not positive. */
-DT_API dt_status dt_slice(
+DT_MUST_CHECK DT_API dt_status dt_slice(
     dt_tensor *input, int64_t dim, const int64_t *start, const int64_t *end, int64_t step,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Any view of the input's storage.
  * @param input The input tensor.
@@ -3988,9 +4167,9 @@ DT_API dt_status dt_slice(
  * @param storage_offset Position of the first element; absent keeps the input's. PyTorch's default:
  *   absent.
  * @throws RuntimeError: the view would leave the storage. */
-DT_API dt_status dt_as_strided(
+DT_MUST_CHECK DT_API dt_status dt_as_strided(
     dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n,
-    const int64_t *storage_offset, dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+    const int64_t *storage_offset, dt_tensor **out) DT_NOEXCEPT;
 
 /** A diagonal of two dimensions, as the last dimension.
  * @param input The input tensor.
@@ -3999,73 +4178,67 @@ DT_API dt_status dt_as_strided(
  * @param dim1 The first of the two dimensions. PyTorch's default: 0.
  * @param dim2 The second. PyTorch's default: 1.
  * @throws RuntimeError: both dimensions are the same. */
-DT_API dt_status dt_diagonal(
-    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_diagonal(
+    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) DT_NOEXCEPT;
 
 /** Splits a dimension into equal pieces; the last may be smaller.
  * @param input The input tensor.
  * @param chunks How many pieces; there may be fewer.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: chunks is not positive. */
-DT_API dt_status dt_chunk(
-    dt_tensor *input, int64_t chunks, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_chunk(
+    dt_tensor *input, int64_t chunks, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** Splits a dimension into pieces of one size.
  * @param input The input tensor.
  * @param split_size The size of each piece; the last may be smaller.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: split_size is negative. */
-DT_API dt_status dt_split(
-    dt_tensor *input, int64_t split_size, int64_t dim,
-    dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_split(
+    dt_tensor *input, int64_t split_size, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** Splits a dimension into pieces of given sizes.
  * @param input The input tensor.
  * @param split_sizes The size of each piece.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: the sizes do not add up to the dimension's size. */
-DT_API dt_status dt_split_with_sizes(
+DT_MUST_CHECK DT_API dt_status dt_split_with_sizes(
     dt_tensor *input, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim,
-    dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+    dt_tensor_list **out) DT_NOEXCEPT;
 
 /** All slices along a dimension.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0. */
-DT_API dt_status dt_unbind(
-    dt_tensor *input, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_unbind(
+    dt_tensor *input, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** Joins tensors along a dimension. Dtypes are promoted.
  * @param tensors The tensors.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
  * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
-DT_API dt_status dt_cat(
-    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_cat(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Joins tensors of one shape along a new dimension.
  * @param tensors The tensors.
  * @param dim Where the new dimension goes. PyTorch's default: 0.
  * @throws RuntimeError: the list is empty, or shapes differ. */
-DT_API dt_status dt_stack(
-    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_stack(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
 
 /** Copies the input several times along each dimension.
  * @param input The input tensor.
  * @param repeats How often, for each dimension; dimensions may be added in front.
  * @throws RuntimeError: there are fewer repeats than dimensions. */
-DT_API dt_status dt_repeat(
-    dt_tensor *input, const int64_t *repeats, int64_t repeats_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_repeat(
+    dt_tensor *input, const int64_t *repeats, int64_t repeats_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** Reverses the order of elements along dimensions.
  * @param input The input tensor.
  * @param dims The dimensions to reverse.
  * @throws RuntimeError: a dimension appears twice. */
-DT_API dt_status dt_flip(
-    dt_tensor *input, const int64_t *dims, int64_t dims_n,
-    dt_tensor **out) DT_NOEXCEPT DT_MUST_CHECK;
+DT_MUST_CHECK DT_API dt_status dt_flip(
+    dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
 
 #ifdef __cplusplus
 }

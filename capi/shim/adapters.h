@@ -25,6 +25,7 @@ void set_default_dtype(DType dtype);
 void set_default_device(Device device, int64_t index);
 bool device_is_available(Device device);
 void set_threads(int64_t n);
+void set_log(const LogHook& log);
 
 // ---- memory
 std::tuple<int64_t, int64_t, int64_t> memory_stats(Device device);

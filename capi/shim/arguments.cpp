@@ -49,7 +49,7 @@ std::vector<std::string> strings(const char* const* data, int64_t n, const char*
 
 std::optional<std::vector<std::string>> optional_strings(const char* const* data, int64_t n,
                                                          const char* name) {
-  if (n == DT_ABSENT) return std::nullopt;
+  if (!is_given(data, n)) return std::nullopt;
   return strings(data, n, name);
 }
 
@@ -93,17 +93,38 @@ std::optional<Operand> optional_operand(dt_tensor* tensor, dt_scalar_kind kind, 
   return operand(tensor, kind, i, f, name);
 }
 
+namespace {
+
+void check_struct_size(int64_t size, const char* name) {
+  DT_CHECK(size >= static_cast<int64_t>(sizeof size) && size <= 1 << 16, kValueError, name,
+           ".struct_size is ", size, "; start from the _INIT macro");
+}
+
+}  // namespace
+
 void read_struct(void* known, int64_t known_size, const void* given, const char* name) {
   if (!given) return;
   int64_t size;
   std::memcpy(&size, given, sizeof size);
-  DT_CHECK(size >= static_cast<int64_t>(sizeof size) && size <= 1 << 16, kValueError, name,
-           ".struct_size is ", size, "; start from the _INIT macro");
+  check_struct_size(size, name);
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (int64_t i = known_size; i < size; ++i) {
     DT_CHECK(bytes[i] == 0, kNotImplemented, name, " uses a field that this version does not know");
   }
   std::memcpy(known, given, static_cast<size_t>(std::min(size, known_size)));
+}
+
+void check_reserved(int32_t value, const char* name) {
+  DT_CHECK(value == 0, kValueError, name, " has ", value,
+           " in reserved space; start from the _INIT macro");
+}
+
+void start_struct(void* out, int64_t size, const void* initial, int64_t known_size) {
+  DT_CHECK(out, kTypeError, "options is NULL");
+  check_struct_size(size, "options");
+  std::memset(out, 0, static_cast<size_t>(size));
+  std::memcpy(out, initial, static_cast<size_t>(std::min(size, known_size)));
+  std::memcpy(out, &size, sizeof size);
 }
 
 }  // namespace dt::capi

@@ -31,6 +31,11 @@ inline std::optional<bool> optional_bool(const int32_t* p) {
 
 void check_list(const void* data, int64_t n, const char* name);
 
+// What is absent has neither a pointer nor a count.
+inline bool is_given(const void* data, int64_t n) {
+  return data || n != 0;
+}
+
 template <class T>
 Span<const T> list(const T* data, int64_t n, const char* name) {
   check_list(data, n, name);
@@ -38,7 +43,7 @@ Span<const T> list(const T* data, int64_t n, const char* name) {
 }
 template <class T>
 std::optional<Span<const T>> optional_list(const T* data, int64_t n, const char* name) {
-  if (n == DT_ABSENT) return std::nullopt;
+  if (!is_given(data, n)) return std::nullopt;
   return list(data, n, name);
 }
 // Truth values: whatever is not 0 is true.
@@ -61,7 +66,8 @@ std::optional<std::vector<std::string>> optional_strings(const char* const* data
 
 // ---- enums and devices
 
-// The largest number of an enum; all from 1 on exist (types.gen.h).
+// The largest number of an enum, and a bit for each one below it that is only reserved
+// (types.gen.h).
 template <class E>
 struct EnumLimit;
 
@@ -69,7 +75,8 @@ struct EnumLimit;
 
 template <class E>
 E enum_value(int32_t value, const char* name) {
-  if (value < 1 || value > EnumLimit<E>::last) fail_enum(value, EnumLimit<E>::last, name);
+  const bool known = value >= 1 && value <= EnumLimit<E>::last;
+  if (!known || (EnumLimit<E>::gaps >> value & 1)) fail_enum(value, EnumLimit<E>::last, name);
   return static_cast<E>(value);
 }
 template <class E>
@@ -97,7 +104,7 @@ class TensorArray {
 class OptionalTensorArray {
  public:
   OptionalTensorArray(dt_tensor* const* handles, int64_t n, const char* name)
-      : array_(handles, n == DT_ABSENT ? 0 : n, name), absent_(n == DT_ABSENT) {}
+      : array_(handles, n, name), absent_(!is_given(handles, n)) {}
   std::optional<TensorList> list() const {
     return absent_ ? std::nullopt : std::optional<TensorList>(array_);
   }
@@ -117,5 +124,8 @@ std::optional<Operand> optional_operand(dt_tensor* tensor, dt_scalar_kind kind, 
 // Copies what the caller's struct has into `known`, which holds the defaults: an older caller's
 // struct is shorter, a newer one's longer, and what we do not know must be zero.
 void read_struct(void* known, int64_t known_size, const void* given, const char* name);
+void check_reserved(int32_t value, const char* name);
+// The caller's struct with the defaults; what we do not know becomes zero.
+void start_struct(void* out, int64_t size, const void* initial, int64_t known_size);
 
 }  // namespace dt::capi

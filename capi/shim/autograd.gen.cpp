@@ -9,16 +9,16 @@
 using namespace dt;
 using namespace dt::capi;
 
-dt_status dt_backward(
-    dt_tensor *self, dt_tensor *gradient, const int32_t *retain_graph, int32_t create_graph,
+dt_status dt_tensor_backward(
+    dt_tensor *input, dt_tensor *gradient, const int32_t *retain_graph, int32_t create_graph,
     dt_tensor *const *inputs, int64_t inputs_n) noexcept {
-  return guard("backward", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+  return guard("tensor_backward", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const OptionalPin<dt_tensor> gradient_pin(gradient, "gradient"); auto& gradient_ = *gradient_pin;
     const auto retain_graph_ = optional_bool(retain_graph);
     const bool create_graph_ = create_graph != 0;
     const OptionalTensorArray inputs_array(inputs, inputs_n, "inputs"); const auto inputs_ = inputs_array.list();
-    backward(self_, gradient_, retain_graph_, create_graph_, inputs_);
+    backward(input_, gradient_, retain_graph_, create_graph_, inputs_);
   });
 }
 
@@ -54,15 +54,15 @@ dt_status dt_autograd_grad(
 }
 
 dt_status dt_tensor_register_hook(
-    dt_tensor *self, dt_tensor_hook hook, void *hook_data, void (*hook_drop)(void *user_data),
+    dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
     dt_hook **out) noexcept {
   clear_all(out);
   return guard("tensor_register_hook", [&] {
     const UserData hook_owner(hook_data, hook_drop);
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto hook_ = wrap(hook, hook_owner, "hook");
     need(out, "out");
-    put(out, register_hook(self_, hook_));
+    put(out, register_hook(input_, hook_));
   });
 }
 
@@ -76,8 +76,8 @@ dt_status dt_hook_remove(dt_hook *self) noexcept {
 dt_status dt_custom_function(
     const char *name, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor *const *outputs,
     int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
-    void *backward_data, void (*backward_drop)(void *user_data), dt_tensor *const *dirty,
-    int64_t dirty_n, dt_tensor_list **out) noexcept {
+    void *backward_data, dt_drop backward_drop, dt_tensor *const *dirty, int64_t dirty_n,
+    dt_tensor_list **out) noexcept {
   clear_all(out);
   return guard("custom_function", [&] {
     const UserData backward_owner(backward_data, backward_drop);

@@ -4,6 +4,8 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "capi/shim/devices.h"
+#include "capi/shim/lists.h"
 #include "core/ops/creation.gen.h"
 
 using namespace dt;
@@ -196,67 +198,67 @@ dt_status dt_full_like(
 }
 
 dt_status dt_new_empty(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
     dt_tensor **out) noexcept {
   clear_all(out);
   return guard("new_empty", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto size_ = list(size, size_n, "size");
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     const Device device_ = optional_device(device_type, device_index, "device");
     const bool requires_grad_ = requires_grad != 0;
     need(out, "out");
-    put(out, dt::new_empty(self_, size_, dtype_, device_, requires_grad_));
+    put(out, dt::new_empty(input_, size_, dtype_, device_, requires_grad_));
   });
 }
 
 dt_status dt_new_zeros(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
     dt_tensor **out) noexcept {
   clear_all(out);
   return guard("new_zeros", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto size_ = list(size, size_n, "size");
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     const Device device_ = optional_device(device_type, device_index, "device");
     const bool requires_grad_ = requires_grad != 0;
     need(out, "out");
-    put(out, dt::new_zeros(self_, size_, dtype_, device_, requires_grad_));
+    put(out, dt::new_zeros(input_, size_, dtype_, device_, requires_grad_));
   });
 }
 
 dt_status dt_new_ones(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_dtype dtype,
     dt_device_type device_type, int64_t device_index, int32_t requires_grad,
     dt_tensor **out) noexcept {
   clear_all(out);
   return guard("new_ones", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto size_ = list(size, size_n, "size");
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     const Device device_ = optional_device(device_type, device_index, "device");
     const bool requires_grad_ = requires_grad != 0;
     need(out, "out");
-    put(out, dt::new_ones(self_, size_, dtype_, device_, requires_grad_));
+    put(out, dt::new_ones(input_, size_, dtype_, device_, requires_grad_));
   });
 }
 
 dt_status dt_new_full(
-    dt_tensor *self, const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_scalar_kind fill_value_kind,
     int64_t fill_value_i, double fill_value_f, dt_dtype dtype, dt_device_type device_type,
     int64_t device_index, int32_t requires_grad, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("new_full", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto size_ = list(size, size_n, "size");
     const Scalar fill_value_ = scalar(fill_value_kind, fill_value_i, fill_value_f, "fill_value");
     const DType dtype_ = optional_enum<DType>(dtype, "dtype");
     const Device device_ = optional_device(device_type, device_index, "device");
     const bool requires_grad_ = requires_grad != 0;
     need(out, "out");
-    put(out, dt::new_full(self_, size_, fill_value_, dtype_, device_, requires_grad_));
+    put(out, dt::new_full(input_, size_, fill_value_, dtype_, device_, requires_grad_));
   });
 }
 
@@ -289,6 +291,42 @@ dt_status dt_from_bools(
   });
 }
 
+dt_status dt_from_ints(
+    const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("from_ints", [&] {
+    const auto data_ = list(data, data_n, "data");
+    const auto size_ = optional_list(size, size_n, "size");
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool requires_grad_ = requires_grad != 0;
+    need(out, "out");
+    put(out, from_ints(data_, size_, dtype_, device_, requires_grad_));
+  });
+}
+
+dt_status dt_to_ints(
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) noexcept {
+  clear_all(out_n);
+  return guard("to_ints", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out_n, "out_n");
+    put(out, out_capacity, out_n, to_ints(input_));
+  });
+}
+
+dt_status dt_to_numbers(
+    dt_tensor *input, double *out, int64_t out_capacity, int64_t *out_n) noexcept {
+  clear_all(out_n);
+  return guard("to_numbers", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out_n, "out_n");
+    put(out, out_capacity, out_n, to_numbers(input_));
+  });
+}
+
 dt_status dt_clone(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("clone", [&] {
@@ -315,6 +353,30 @@ dt_status dt_to(
   });
 }
 
+dt_status dt_cpu(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cpu", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
+    need(out, "out");
+    put(out, to(input_, kCpu, DType::kDefault, false, false, memory_format_));
+  });
+}
+
+dt_status dt_cuda(
+    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
+    dt_memory_format memory_format, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cuda", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool non_blocking_ = non_blocking != 0;
+    const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
+    need(out, "out");
+    put(out, to(input_, cuda_or_current(device_), DType::kDefault, non_blocking_, false, memory_format_));
+  });
+}
+
 dt_status dt_contiguous(
     dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) noexcept {
   clear_all(out);
@@ -326,28 +388,28 @@ dt_status dt_contiguous(
   });
 }
 
-dt_status dt_copy_(dt_tensor *self, dt_tensor *src, int32_t non_blocking) noexcept {
+dt_status dt_copy_(dt_tensor *input, dt_tensor *src, int32_t non_blocking) noexcept {
   return guard("copy_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> src_pin(src, "src"); auto& src_ = *src_pin;
     const bool non_blocking_ = non_blocking != 0;
-    dt::copy_(self_, src_, non_blocking_);
+    dt::copy_(input_, src_, non_blocking_);
   });
 }
 
 dt_status dt_fill_(
-    dt_tensor *self, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
+    dt_tensor *input, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
     double value_f) noexcept {
   return guard("fill_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Operand value_ = operand(value, value_kind, value_i, value_f, "value");
-    dt::fill_(self_, value_);
+    dt::fill_(input_, value_);
   });
 }
 
-dt_status dt_zero_(dt_tensor *self) noexcept {
+dt_status dt_zero_(dt_tensor *input) noexcept {
   return guard("zero_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    dt::zero_(self_);
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    dt::zero_(input_);
   });
 }

@@ -11,10 +11,9 @@
 using namespace dt;
 using namespace dt::capi;
 
-dt_status dt_tensor_dataset(
-    dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) noexcept {
+dt_status dt_dataset_new(dt_tensor *const *tensors, int64_t tensors_n, dt_dataset **out) noexcept {
   clear_all(out);
-  return guard("tensor_dataset", [&] {
+  return guard("dataset_new", [&] {
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     need(out, "out");
     put(out, make_tensor_dataset(tensors_));
@@ -77,8 +76,7 @@ dt_status dt_read_idx(const char *path, dt_tensor **out) noexcept {
 
 dt_status dt_save_safetensors(
     const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
-    int64_t tensors_n, dt_progress progress, void *progress_data,
-    void (*progress_drop)(void *user_data)) noexcept {
+    int64_t tensors_n, dt_progress progress, void *progress_data, dt_drop progress_drop) noexcept {
   return guard("save_safetensors", [&] {
     const UserData progress_owner(progress_data, progress_drop);
     const std::string path_ = string(path, "path");
@@ -106,7 +104,7 @@ dt_status dt_load_safetensors_bytes(
 
 dt_status dt_load_safetensors(
     const char *path, const char *const *only, int64_t only_n, dt_progress progress,
-    void *progress_data, void (*progress_drop)(void *user_data), dt_string_list **names,
+    void *progress_data, dt_drop progress_drop, dt_string_list **names,
     dt_tensor_list **tensors) noexcept {
   clear_all(names, tensors);
   return guard("load_safetensors", [&] {

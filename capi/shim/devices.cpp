@@ -23,6 +23,21 @@ void release_pinned(void* block) {
 
 }  // namespace
 
+Device device_from_text(const std::string& text) {
+  DT_CHECK(!text.empty(), kRuntimeError, "Device string must not be empty");
+  const size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  DT_CHECK(name == "cpu" || name == "cuda", kRuntimeError,
+           "Expected one of cpu, cuda device type at start of device string: ", name);
+  const DeviceType type = name == "cpu" ? DeviceType::kCpu : DeviceType::kCuda;
+  if (colon == std::string::npos) return {type, type == DeviceType::kCuda ? -1 : 0};
+  const std::string number = text.substr(colon + 1);
+  const bool is_number =
+      !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+  DT_CHECK(is_number && number.size() < 5, kRuntimeError, "Invalid device string: '", text, "'");
+  return {type, std::stoi(number)};
+}
+
 int64_t cuda_device_count() {
   const Accelerator* a = find_accelerator();
   return a ? a->devices : 0;

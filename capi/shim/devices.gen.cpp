@@ -40,6 +40,17 @@ dt_status dt_cuda_set_device(int64_t index) noexcept {
   });
 }
 
+dt_status dt_device_from_text(
+    const char *text, dt_device_type *out_type, int64_t *out_index) noexcept {
+  clear_all(out_type, out_index);
+  return guard("device_from_text", [&] {
+    const std::string text_ = string(text, "text");
+    need(out_type, "out_type");
+    need(out_index, "out_index");
+    put(out_type, out_index, device_from_text(text_));
+  });
+}
+
 dt_status dt_device_name(
     dt_device_type device_type, int64_t device_index, dt_bytes **out) noexcept {
   clear_all(out);
@@ -128,45 +139,21 @@ dt_status dt_get_tf32(int32_t *matmul, int32_t *convolution) noexcept {
   });
 }
 
-dt_status dt_tensor_pin_memory(dt_tensor *self, dt_tensor **out) noexcept {
+dt_status dt_tensor_pin_memory(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("tensor_pin_memory", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, pin_memory(self_));
+    put(out, pin_memory(input_));
   });
 }
 
-dt_status dt_tensor_is_pinned(dt_tensor *self, int32_t *out) noexcept {
+dt_status dt_tensor_is_pinned(dt_tensor *input, int32_t *out) noexcept {
   clear_all(out);
   return guard("tensor_is_pinned", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    need(out, "out");
-    put(out, is_pinned(self_));
-  });
-}
-
-dt_status dt_cpu(dt_tensor *input, dt_memory_format memory_format, dt_tensor **out) noexcept {
-  clear_all(out);
-  return guard("cpu", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
-    const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
     need(out, "out");
-    put(out, to(input_, kCpu, DType::kDefault, false, false, memory_format_));
-  });
-}
-
-dt_status dt_cuda(
-    dt_tensor *input, dt_device_type device_type, int64_t device_index, int32_t non_blocking,
-    dt_memory_format memory_format, dt_tensor **out) noexcept {
-  clear_all(out);
-  return guard("cuda", [&] {
-    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
-    const Device device_ = optional_device(device_type, device_index, "device");
-    const bool non_blocking_ = non_blocking != 0;
-    const MemoryFormat memory_format_ = optional_enum<MemoryFormat>(memory_format, "memory_format");
-    need(out, "out");
-    put(out, to(input_, cuda_or_current(device_), DType::kDefault, non_blocking_, false, memory_format_));
+    put(out, is_pinned(input_));
   });
 }
 
@@ -256,11 +243,11 @@ dt_status dt_stream_query(dt_stream *self, int32_t *out) noexcept {
   });
 }
 
-dt_status dt_tensor_record_stream(dt_tensor *self, dt_stream *stream) noexcept {
+dt_status dt_tensor_record_stream(dt_tensor *input, dt_stream *stream) noexcept {
   return guard("tensor_record_stream", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_stream> stream_pin(stream, "stream"); auto& stream_ = *stream_pin;
-    record_stream(self_, stream_);
+    record_stream(input_, stream_);
   });
 }
 

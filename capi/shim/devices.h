@@ -10,6 +10,8 @@
 
 namespace dt::capi {
 
+// "cpu", "cuda:1"; "cuda" has the index -1, the current one.
+Device device_from_text(const std::string& text);
 int64_t cuda_device_count();
 std::string cuda_reason();
 void set_cuda_device(int64_t index);

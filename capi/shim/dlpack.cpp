@@ -99,10 +99,10 @@ dt::Tensor import_tensor(dlpack::ManagedTensor* m, DroppedLater** owner) {
 
 }  // namespace
 
-dt_status dt_to_dlpack(dt_tensor* self, void** out) noexcept {
+dt_status dt_to_dlpack(dt_tensor* input, void** out) noexcept {
   clear_all(out);
   return guard("to_dlpack", [&] {
-    const Pin<dt_tensor> pin(self, "self");
+    const Pin<dt_tensor> pin(input, "input");
     need(out, "out");
     *out = export_tensor(*pin);
   });

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "capi/shim/subscript.h"
 #include "core/ops/indexing.gen.h"
 
 using namespace dt;
@@ -35,14 +36,14 @@ dt_status dt_index_put(
 }
 
 dt_status dt_index_put_(
-    dt_tensor *self, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
+    dt_tensor *input, dt_tensor *const *indices, int64_t indices_n, dt_tensor *values,
     int32_t accumulate) noexcept {
   return guard("index_put_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const TensorArray indices_array(indices, indices_n, "indices", kMayBeAbsent); const TensorList indices_ = indices_array;
     const Pin<dt_tensor> values_pin(values, "values"); auto& values_ = *values_pin;
     const bool accumulate_ = accumulate != 0;
-    dt::index_put_(self_, indices_, values_, accumulate_);
+    dt::index_put_(input_, indices_, values_, accumulate_);
   });
 }
 
@@ -74,15 +75,15 @@ dt_status dt_index_add(
 }
 
 dt_status dt_index_add_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, dt_scalar_kind alpha_kind,
     int64_t alpha_i, double alpha_f) noexcept {
   return guard("index_add_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto dim_ = dim;
     const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
     const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
-    dt::index_add_(self_, dim_, index_, source_, alpha_);
+    dt::index_add_(input_, dim_, index_, source_, alpha_);
   });
 }
 
@@ -115,14 +116,14 @@ dt_status dt_scatter(
 }
 
 dt_status dt_scatter_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, dt_scalar_kind src_kind,
     int64_t src_i, double src_f) noexcept {
   return guard("scatter_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto dim_ = dim;
     const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
     const Operand src_ = operand(src, src_kind, src_i, src_f, "src");
-    dt::scatter_(self_, dim_, index_, src_);
+    dt::scatter_(input_, dim_, index_, src_);
   });
 }
 
@@ -139,13 +140,14 @@ dt_status dt_scatter_add(
   });
 }
 
-dt_status dt_scatter_add_(dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src) noexcept {
+dt_status dt_scatter_add_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src) noexcept {
   return guard("scatter_add_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto dim_ = dim;
     const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
     const Pin<dt_tensor> src_pin(src, "src"); auto& src_ = *src_pin;
-    dt::scatter_add_(self_, dim_, index_, src_);
+    dt::scatter_add_(input_, dim_, index_, src_);
   });
 }
 
@@ -211,5 +213,30 @@ dt_status dt_triu_(dt_tensor *input, int64_t diagonal) noexcept {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto diagonal_ = diagonal;
     dt::triu_(input_, diagonal_);
+  });
+}
+
+dt_status dt_at(
+    dt_tensor *input, const char *index, dt_tensor *const *tensors, int64_t tensors_n,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("at", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const std::string index_ = string(index, "index");
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    need(out, "out");
+    put(out, at(input_, index_, tensors_));
+  });
+}
+
+dt_status dt_set_at(
+    dt_tensor *input, const char *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor *const *tensors, int64_t tensors_n) noexcept {
+  return guard("set_at", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const std::string index_ = string(index, "index");
+    const Operand value_ = operand(value, value_kind, value_i, value_f, "value");
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    set_at(input_, index_, value_, tensors_);
   });
 }

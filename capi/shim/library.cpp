@@ -1,14 +1,17 @@
 // Functions of the library as a whole: version, handles alive, contexts, log, and what is in text
 // results.
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <optional>
 
+#include "capi/shim/adapters.h"
 #include "capi/shim/arguments.h"
 #include "capi/shim/callbacks.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/results.h"
 #include "core/autograd/accumulate.h"
+#include "core/runtime/allocator.h"
 #include "core/runtime/context.h"
 #include "core/runtime/log.h"
 
@@ -17,6 +20,10 @@ using namespace dt::capi;
 
 int64_t dt_abi_version(void) noexcept {
   return DT_API_VERSION;
+}
+
+const char* dt_version(void) noexcept {
+  return DT_VERSION;
 }
 
 int64_t dt_live_handles(const char* kind) noexcept {
@@ -28,10 +35,10 @@ int64_t dt_live_handles(const char* kind) noexcept {
 }
 
 // A Pin throws for a handle that is not good, and the last unpin may queue drops but runs none.
-int32_t dt_tensor_sole_owner(dt_tensor* self, int64_t* node) noexcept {
+int32_t dt_tensor_sole_owner(dt_tensor* input, int64_t* node) noexcept {
   clear_all(node);
   try {
-    const Pin<dt_tensor> pin(self, "self");
+    const Pin<dt_tensor> pin(input, "input");
     const Ref<TensorImpl>& tensor = (*pin).ref();
     std::lock_guard<SpinLock> lock(tensor->autograd.lock);
     const Node* made_by = tensor->autograd.node;
@@ -41,6 +48,15 @@ int32_t dt_tensor_sole_owner(dt_tensor* self, int64_t* node) noexcept {
   } catch (...) {
     return 0;
   }
+}
+
+dt_status dt_set_allocator(dt_allocate allocate, dt_deallocate deallocate,
+                           void* user_data) noexcept {
+  return guard("set_allocator", [&] {
+    DT_CHECK(allocate && deallocate, kValueError,
+             "set_allocator(): allocate and deallocate must be functions, got NULL");
+    cpu_set_source({allocate, deallocate, user_data});
+  });
 }
 
 // ---- contexts
@@ -68,33 +84,19 @@ dt_status dt_context_swap(dt_context* next, dt_context** out) noexcept {
 
 // ---- log
 
-namespace {
-
-struct LogTarget {
-  void (*fn)(void*, dt_log_level, const char*);
-  UserData data;
-};
-
-void pass_on(void* target, LogLevel level, const char* message) {
-  const KeepError keep;
-  const auto* t = static_cast<LogTarget*>(target);
-  t->fn(t->data.get(), static_cast<dt_log_level>(level), message);
-}
-
-}  // namespace
-
-dt_status dt_set_log(void (*fn)(void* user_data, dt_log_level level, const char* message),
-                     void* user_data, void (*drop)(void* user_data)) noexcept {
-  return guard("set_log", [&] {
-    UserData data(user_data, drop);
-    if (!fn) {
-      set_log_sink(nullptr, nullptr, nullptr);
-      return;
+void dt::capi::set_log(const LogHook& log) {
+  if (!log) return set_log_sink(nullptr, nullptr, nullptr);
+  auto target = std::make_unique<LogHook>(log);
+  const auto pass_on = [](void* target, LogLevel level, const char* message) {
+    const KeepError keep;
+    try {
+      (*static_cast<const LogHook*>(target))(level, message);
+    } catch (...) {
+      return;  // nobody asked for this message: there is no call that could fail
     }
-    auto target = std::make_unique<LogTarget>(LogTarget{fn, std::move(data)});
-    set_log_sink(pass_on, target.get(), [](void* t) { delete static_cast<LogTarget*>(t); });
-    target.release();
-  });
+  };
+  set_log_sink(pass_on, target.get(), [](void* t) { delete static_cast<LogHook*>(t); });
+  target.release();
 }
 
 // ---- text results

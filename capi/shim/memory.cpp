@@ -51,9 +51,9 @@ void drop_user_data(void* block) {
 
 }  // namespace
 
-dt_status dt_tensor_read(dt_tensor* self, void* data, int64_t data_n) noexcept {
+dt_status dt_tensor_read(dt_tensor* input, void* data, int64_t data_n) noexcept {
   return guard("tensor_read", [&] {
-    const Pin<dt_tensor> pin(self, "self");
+    const Pin<dt_tensor> pin(input, "input");
     check_bytes(data, data_n, bytes_of(*pin));
     const GradMode off(false);
     const Tensor dense = on_host(contiguous(*pin));
@@ -61,9 +61,9 @@ dt_status dt_tensor_read(dt_tensor* self, void* data, int64_t data_n) noexcept {
   });
 }
 
-dt_status dt_tensor_write(dt_tensor* self, const void* data, int64_t data_n) noexcept {
+dt_status dt_tensor_write(dt_tensor* input, const void* data, int64_t data_n) noexcept {
   return guard("tensor_write", [&] {
-    const Pin<dt_tensor> pin(self, "self");
+    const Pin<dt_tensor> pin(input, "input");
     const Tensor& x = *pin;
     check_bytes(data, data_n, bytes_of(x));
     const Tensor source = make_empty(x.sizes(), x.dtype(), kCpu);

@@ -237,8 +237,8 @@ dt_status dt_nn_sequential(dt_module **out) noexcept {
   });
 }
 
-dt_status dt_sequential_append(dt_module *self, dt_module *child) noexcept {
-  return guard("sequential_append", [&] {
+dt_status dt_module_append(dt_module *self, dt_module *child) noexcept {
+  return guard("module_append", [&] {
     const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
     const Pin<dt_module> child_pin(child, "child"); auto& child_ = *child_pin;
     sequential_append(self_, child_);

@@ -226,10 +226,10 @@ dt_status dt_optimizer_load_state_dict(
   });
 }
 
-dt_status dt_step_lr(
+dt_status dt_optim_step_lr(
     dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) noexcept {
   clear_all(out);
-  return guard("step_lr", [&] {
+  return guard("optim_step_lr", [&] {
     const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
     const auto step_size_ = step_size;
     const auto gamma_ = gamma;
@@ -238,10 +238,10 @@ dt_status dt_step_lr(
   });
 }
 
-dt_status dt_cosine_annealing_lr(
+dt_status dt_optim_cosine_annealing_lr(
     dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) noexcept {
   clear_all(out);
-  return guard("cosine_annealing_lr", [&] {
+  return guard("optim_cosine_annealing_lr", [&] {
     const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
     const auto t_max_ = t_max;
     const auto eta_min_ = eta_min;

@@ -138,42 +138,43 @@ dt_status dt_bernoulli(dt_tensor *input, dt_generator *generator, dt_tensor **ou
   });
 }
 
-dt_status dt_uniform_(dt_tensor *self, double low, double high, dt_generator *generator) noexcept {
+dt_status dt_uniform_(dt_tensor *input, double low, double high, dt_generator *generator) noexcept {
   return guard("uniform_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto low_ = low;
     const auto high_ = high;
     const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
-    dt::uniform_(self_, low_, high_, generator_);
+    dt::uniform_(input_, low_, high_, generator_);
   });
 }
 
-dt_status dt_normal_(dt_tensor *self, double mean, double std, dt_generator *generator) noexcept {
+dt_status dt_normal_(dt_tensor *input, double mean, double std, dt_generator *generator) noexcept {
   return guard("normal_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto mean_ = mean;
     const auto std_ = std;
     const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
-    dt::normal_(self_, mean_, std_, generator_);
+    dt::normal_(input_, mean_, std_, generator_);
   });
 }
 
-dt_status dt_bernoulli_(dt_tensor *self, double p, dt_generator *generator) noexcept {
+dt_status dt_bernoulli_(dt_tensor *input, double p, dt_generator *generator) noexcept {
   return guard("bernoulli_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto p_ = p;
     const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
-    dt::bernoulli_(self_, p_, generator_);
+    dt::bernoulli_(input_, p_, generator_);
   });
 }
 
-dt_status dt_random_(dt_tensor *self, int64_t low, int64_t high, dt_generator *generator) noexcept {
+dt_status dt_random_(
+    dt_tensor *input, int64_t low, int64_t high, dt_generator *generator) noexcept {
   return guard("random_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto low_ = low;
     const auto high_ = high;
     const OptionalPin<dt_generator> generator_pin(generator, "generator"); auto& generator_ = *generator_pin;
-    dt::random_(self_, low_, high_, generator_);
+    dt::random_(input_, low_, high_, generator_);
   });
 }
 

@@ -8,267 +8,252 @@
 using namespace dt;
 using namespace dt::capi;
 
-dt_status dt_tensor_alias(dt_tensor *self, dt_tensor **out) noexcept {
+dt_status dt_tensor_alias(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("tensor_alias", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, self_);
+    put(out, input_);
   });
 }
 
-dt_status dt_tensor_dim(dt_tensor *self, int64_t *out) noexcept {
+dt_status dt_tensor_dim(dt_tensor *input, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_dim", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, int64_t(self_.ndim()));
+    put(out, int64_t(input_.ndim()));
   });
 }
 
-dt_status dt_tensor_size(dt_tensor *self, int64_t dim, int64_t *out) noexcept {
+dt_status dt_tensor_size(dt_tensor *input, int64_t dim, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_size", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const auto dim_ = dim;
     need(out, "out");
-    put(out, self_.size(dim_));
+    put(out, input_.size(dim_));
   });
 }
 
 dt_status dt_tensor_shape(
-    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) noexcept {
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) noexcept {
   clear_all(out_n);
   return guard("tensor_shape", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out_n, "out_n");
-    put(out, out_capacity, out_n, self_.sizes());
+    put(out, out_capacity, out_n, input_.sizes());
   });
 }
 
 dt_status dt_tensor_stride(
-    dt_tensor *self, int64_t *out, int64_t out_capacity, int64_t *out_n) noexcept {
+    dt_tensor *input, int64_t *out, int64_t out_capacity, int64_t *out_n) noexcept {
   clear_all(out_n);
   return guard("tensor_stride", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out_n, "out_n");
-    put(out, out_capacity, out_n, self_.strides());
+    put(out, out_capacity, out_n, input_.strides());
   });
 }
 
-dt_status dt_tensor_numel(dt_tensor *self, int64_t *out) noexcept {
+dt_status dt_tensor_numel(dt_tensor *input, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_numel", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, self_.numel());
+    put(out, input_.numel());
   });
 }
 
-dt_status dt_tensor_storage_offset(dt_tensor *self, int64_t *out) noexcept {
+dt_status dt_tensor_storage_offset(dt_tensor *input, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_storage_offset", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, self_.offset());
+    put(out, input_.offset());
   });
 }
 
-dt_status dt_tensor_element_size(dt_tensor *self, int64_t *out) noexcept {
+dt_status dt_tensor_element_size(dt_tensor *input, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_element_size", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, self_.item_bytes());
+    put(out, input_.item_bytes());
   });
 }
 
-dt_status dt_tensor_dtype(dt_tensor *self, dt_dtype *out) noexcept {
+dt_status dt_tensor_dtype(dt_tensor *input, dt_dtype *out) noexcept {
   clear_all(out);
   return guard("tensor_dtype", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, self_.dtype());
+    put(out, input_.dtype());
   });
 }
 
-dt_status dt_tensor_device(dt_tensor *self, dt_device_type *out_type, int64_t *out_index) noexcept {
+dt_status dt_tensor_device(
+    dt_tensor *input, dt_device_type *out_type, int64_t *out_index) noexcept {
   clear_all(out_type, out_index);
   return guard("tensor_device", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out_type, "out_type");
     need(out_index, "out_index");
-    put(out_type, out_index, self_.device());
+    put(out_type, out_index, input_.device());
   });
 }
 
 dt_status dt_tensor_is_contiguous(
-    dt_tensor *self, dt_memory_format memory_format, int32_t *out) noexcept {
+    dt_tensor *input, dt_memory_format memory_format, int32_t *out) noexcept {
   clear_all(out);
   return guard("tensor_is_contiguous", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const MemoryFormat memory_format_ = enum_value<MemoryFormat>(memory_format, "memory_format");
     need(out, "out");
-    put(out, self_.is_contiguous(memory_format_));
+    put(out, input_.is_contiguous(memory_format_));
   });
 }
 
-dt_status dt_tensor_data_ptr(dt_tensor *self, void **out) noexcept {
+dt_status dt_tensor_data_ptr(dt_tensor *input, void **out) noexcept {
   clear_all(out);
   return guard("tensor_data_ptr", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, self_.data());
+    put(out, input_.data());
   });
 }
 
-dt_status dt_tensor_is_set_to(dt_tensor *self, dt_tensor *other, int32_t *out) noexcept {
+dt_status dt_tensor_is_set_to(dt_tensor *input, dt_tensor *other, int32_t *out) noexcept {
   clear_all(out);
   return guard("tensor_is_set_to", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, is_set_to(self_, other_));
+    put(out, is_set_to(input_, other_));
   });
 }
 
-dt_status dt_tensor_is_same(dt_tensor *self, dt_tensor *other, int32_t *out) noexcept {
+dt_status dt_tensor_is_same(dt_tensor *input, dt_tensor *other, int32_t *out) noexcept {
   clear_all(out);
   return guard("tensor_is_same", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, self_.is_same(other_));
+    put(out, input_.is_same(other_));
   });
 }
 
-dt_status dt_tensor_base(dt_tensor *self, dt_tensor **out) noexcept {
+dt_status dt_tensor_base(dt_tensor *input, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("tensor_base", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put_optional(out, base(self_));
+    put_optional(out, base(input_));
   });
 }
 
-dt_status dt_tensor_version(dt_tensor *self, int64_t *out) noexcept {
+dt_status dt_tensor_version(dt_tensor *input, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_version", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, int64_t(self_.version()));
+    put(out, int64_t(input_.version()));
   });
 }
 
 dt_status dt_tensor_item(
-    dt_tensor *self, dt_scalar_kind *out_kind, int64_t *out_i, double *out_f) noexcept {
+    dt_tensor *input, dt_scalar_kind *out_kind, int64_t *out_i, double *out_f) noexcept {
   clear_all(out_kind, out_i, out_f);
   return guard("tensor_item", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out_kind, "out_kind");
     need(out_i, "out_i");
     need(out_f, "out_f");
-    put(out_kind, out_i, out_f, item(self_));
+    put(out_kind, out_i, out_f, item(input_));
   });
 }
 
-dt_status dt_tensor_to_string(dt_tensor *self, dt_bytes **out) noexcept {
+dt_status dt_tensor_to_string(dt_tensor *input, dt_bytes **out) noexcept {
   clear_all(out);
   return guard("tensor_to_string", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    need(out, "out");
-    put(out, to_string(self_));
-  });
-}
-
-dt_status dt_tensor_requires_grad(dt_tensor *self, int32_t *out) noexcept {
-  clear_all(out);
-  return guard("tensor_requires_grad", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    need(out, "out");
-    put(out, self_.requires_grad());
-  });
-}
-
-dt_status dt_requires_grad_(dt_tensor *self, int32_t requires_grad) noexcept {
-  return guard("requires_grad_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    const bool requires_grad_ = requires_grad != 0;
-    self_.set_requires_grad(requires_grad_);
-  });
-}
-
-dt_status dt_tensor_is_leaf(dt_tensor *self, int32_t *out) noexcept {
-  clear_all(out);
-  return guard("tensor_is_leaf", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    need(out, "out");
-    put(out, self_.is_leaf());
-  });
-}
-
-dt_status dt_tensor_grad(dt_tensor *self, dt_tensor **out) noexcept {
-  clear_all(out);
-  return guard("tensor_grad", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    need(out, "out");
-    put_optional(out, self_.grad());
-  });
-}
-
-dt_status dt_tensor_set_grad(dt_tensor *self, dt_tensor *grad) noexcept {
-  return guard("tensor_set_grad", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    const OptionalPin<dt_tensor> grad_pin(grad, "grad"); auto& grad_ = *grad_pin;
-    self_.set_grad(grad_);
-  });
-}
-
-dt_status dt_tensor_retain_grad(dt_tensor *self) noexcept {
-  return guard("tensor_retain_grad", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    self_.retain_grad();
-  });
-}
-
-dt_status dt_tensor_grad_fn_name(dt_tensor *self, dt_bytes **out) noexcept {
-  clear_all(out);
-  return guard("tensor_grad_fn_name", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    need(out, "out");
-    put(out, grad_fn_name(self_));
-  });
-}
-
-dt_status dt_tensor_data(dt_tensor *self, dt_tensor **out) noexcept {
-  clear_all(out);
-  return guard("tensor_data", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    need(out, "out");
-    put(out, self_.detach_version());
-  });
-}
-
-dt_status dt_tensor_set_data(dt_tensor *self, dt_tensor *data) noexcept {
-  return guard("tensor_set_data", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    const Pin<dt_tensor> data_pin(data, "data"); auto& data_ = *data_pin;
-    self_.set_data(data_);
-  });
-}
-
-dt_status dt_detach(dt_tensor *input, dt_tensor **out) noexcept {
-  clear_all(out);
-  return guard("detach", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, input_.detach());
+    put(out, to_string(input_));
   });
 }
 
-dt_status dt_detach_(dt_tensor *self) noexcept {
-  return guard("detach_", [&] {
-    const Pin<dt_tensor> self_pin(self, "self"); auto& self_ = *self_pin;
-    self_.detach_();
+dt_status dt_tensor_requires_grad(dt_tensor *input, int32_t *out) noexcept {
+  clear_all(out);
+  return guard("tensor_requires_grad", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, input_.requires_grad());
+  });
+}
+
+dt_status dt_tensor_requires_grad_(dt_tensor *input, int32_t requires_grad) noexcept {
+  return guard("tensor_requires_grad_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const bool requires_grad_ = requires_grad != 0;
+    input_.set_requires_grad(requires_grad_);
+  });
+}
+
+dt_status dt_tensor_is_leaf(dt_tensor *input, int32_t *out) noexcept {
+  clear_all(out);
+  return guard("tensor_is_leaf", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, input_.is_leaf());
+  });
+}
+
+dt_status dt_tensor_grad(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("tensor_grad", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put_optional(out, input_.grad());
+  });
+}
+
+dt_status dt_tensor_set_grad(dt_tensor *input, dt_tensor *grad) noexcept {
+  return guard("tensor_set_grad", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const OptionalPin<dt_tensor> grad_pin(grad, "grad"); auto& grad_ = *grad_pin;
+    input_.set_grad(grad_);
+  });
+}
+
+dt_status dt_tensor_retain_grad(dt_tensor *input) noexcept {
+  return guard("tensor_retain_grad", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    input_.retain_grad();
+  });
+}
+
+dt_status dt_tensor_grad_fn_name(dt_tensor *input, dt_bytes **out) noexcept {
+  clear_all(out);
+  return guard("tensor_grad_fn_name", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, grad_fn_name(input_));
+  });
+}
+
+dt_status dt_tensor_data(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("tensor_data", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, input_.detach_version());
+  });
+}
+
+dt_status dt_tensor_set_data(dt_tensor *input, dt_tensor *data) noexcept {
+  return guard("tensor_set_data", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> data_pin(data, "data"); auto& data_ = *data_pin;
+    input_.set_data(data_);
   });
 }

@@ -3,6 +3,8 @@
 // The schema's enums, options and callbacks as the shims read them.
 #pragma once
 
+#include <cstddef>
+
 #include "capi/shim/arguments.h"
 #include "capi/shim/callbacks.h"
 #include "capi/shim/results.h"
@@ -11,18 +13,26 @@
 
 namespace dt::capi {
 
-template <> struct EnumLimit<Code> { static constexpr int32_t last = 11; };
-template <> struct EnumLimit<DType> { static constexpr int32_t last = 6; };
-template <> struct EnumLimit<DeviceType> { static constexpr int32_t last = 2; };
-template <> struct EnumLimit<MemoryFormat> { static constexpr int32_t last = 3; };
-template <> struct EnumLimit<ScalarKind> { static constexpr int32_t last = 3; };
-template <> struct EnumLimit<Reduction> { static constexpr int32_t last = 3; };
-template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; };
-template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; };
-template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; };
-template <> struct EnumLimit<Interpolation> { static constexpr int32_t last = 2; };
-template <> struct EnumLimit<LogLevel> { static constexpr int32_t last = 3; };
+template <> struct EnumLimit<Code> { static constexpr int32_t last = 11; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<DType> { static constexpr int32_t last = 6; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<DeviceType> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<MemoryFormat> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<ScalarKind> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<Reduction> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<Interpolation> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<LogLevel> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 
+static_assert(sizeof(dt_data_loader_options) == 48);
+static_assert(offsetof(dt_data_loader_options, struct_size) == 0);
+static_assert(offsetof(dt_data_loader_options, batch_size) == 8);
+static_assert(offsetof(dt_data_loader_options, shuffle) == 16);
+static_assert(offsetof(dt_data_loader_options, drop_last) == 20);
+static_assert(offsetof(dt_data_loader_options, num_workers) == 24);
+static_assert(offsetof(dt_data_loader_options, prefetch_factor) == 32);
+static_assert(offsetof(dt_data_loader_options, generator) == 40);
 inline DataLoaderOptions read(const dt_data_loader_options* given, const char* name) {
   dt_data_loader_options c = DT_DATA_LOADER_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -36,67 +46,140 @@ inline DataLoaderOptions read(const dt_data_loader_options* given, const char* n
   return o;
 }
 
+static_assert(sizeof(dt_nn_linear_options) == 32);
+static_assert(offsetof(dt_nn_linear_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_linear_options, bias) == 8);
+static_assert(offsetof(dt_nn_linear_options, device_type) == 12);
+static_assert(offsetof(dt_nn_linear_options, device_index) == 16);
+static_assert(offsetof(dt_nn_linear_options, dtype) == 24);
+static_assert(offsetof(dt_nn_linear_options, reserved1) == 28);
 inline NnLinearOptions read(const dt_nn_linear_options* given, const char* name) {
   dt_nn_linear_options c = DT_NN_LINEAR_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnLinearOptions o;
   o.bias = c.bias != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
-  o.dtype = optional_enum<DType>(c.dtype, "dtype");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 
+static_assert(sizeof(dt_nn_conv2d_options) == 104);
+static_assert(offsetof(dt_nn_conv2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_conv2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_conv2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_conv2d_options, padding) == 24);
+static_assert(offsetof(dt_nn_conv2d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_conv2d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_conv2d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_conv2d_options, groups) == 56);
+static_assert(offsetof(dt_nn_conv2d_options, bias) == 64);
+static_assert(offsetof(dt_nn_conv2d_options, reserved1) == 68);
+static_assert(offsetof(dt_nn_conv2d_options, padding_mode) == 72);
+static_assert(offsetof(dt_nn_conv2d_options, device_type) == 80);
+static_assert(offsetof(dt_nn_conv2d_options, reserved2) == 84);
+static_assert(offsetof(dt_nn_conv2d_options, device_index) == 88);
+static_assert(offsetof(dt_nn_conv2d_options, dtype) == 96);
+static_assert(offsetof(dt_nn_conv2d_options, reserved3) == 100);
 inline NnConv2dOptions read(const dt_nn_conv2d_options* given, const char* name) {
   dt_nn_conv2d_options c = DT_NN_CONV2D_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
   NnConv2dOptions o;
-  if (c.stride_n != DT_ABSENT) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (c.padding_n != DT_ABSENT) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  if (c.dilation_n != DT_ABSENT) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
   o.groups = c.groups;
   o.bias = c.bias != 0;
-  o.padding_mode = string(c.padding_mode, "padding_mode");
+  if (c.padding_mode) o.padding_mode = c.padding_mode;
   o.device = optional_device(c.device_type, c.device_index, "device");
-  o.dtype = optional_enum<DType>(c.dtype, "dtype");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 
+static_assert(sizeof(dt_nn_max_pool2d_options) == 64);
+static_assert(offsetof(dt_nn_max_pool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_pool2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_pool2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_pool2d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_pool2d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_max_pool2d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_max_pool2d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_max_pool2d_options, ceil_mode) == 56);
+static_assert(offsetof(dt_nn_max_pool2d_options, reserved1) == 60);
 inline NnMaxPool2dOptions read(const dt_nn_max_pool2d_options* given, const char* name) {
   dt_nn_max_pool2d_options c = DT_NN_MAX_POOL2D_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnMaxPool2dOptions o;
-  if (c.stride_n != DT_ABSENT) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (c.padding_n != DT_ABSENT) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  if (c.dilation_n != DT_ABSENT) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
   o.ceil_mode = c.ceil_mode != 0;
   return o;
 }
 
+static_assert(sizeof(dt_nn_avg_pool2d_options) == 56);
+static_assert(offsetof(dt_nn_avg_pool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_avg_pool2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_avg_pool2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_avg_pool2d_options, padding) == 24);
+static_assert(offsetof(dt_nn_avg_pool2d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_avg_pool2d_options, ceil_mode) == 40);
+static_assert(offsetof(dt_nn_avg_pool2d_options, count_include_pad) == 44);
+static_assert(offsetof(dt_nn_avg_pool2d_options, divisor_override) == 48);
 inline NnAvgPool2dOptions read(const dt_nn_avg_pool2d_options* given, const char* name) {
   dt_nn_avg_pool2d_options c = DT_NN_AVG_POOL2D_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
   NnAvgPool2dOptions o;
-  if (c.stride_n != DT_ABSENT) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (c.padding_n != DT_ABSENT) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
   o.ceil_mode = c.ceil_mode != 0;
   o.count_include_pad = c.count_include_pad != 0;
   if (c.divisor_override) o.divisor_override = *c.divisor_override;
   return o;
 }
 
+static_assert(sizeof(dt_nn_upsample_options) == 48);
+static_assert(offsetof(dt_nn_upsample_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_upsample_options, size) == 8);
+static_assert(offsetof(dt_nn_upsample_options, size_n) == 16);
+static_assert(offsetof(dt_nn_upsample_options, scale_factor) == 24);
+static_assert(offsetof(dt_nn_upsample_options, scale_factor_n) == 32);
+static_assert(offsetof(dt_nn_upsample_options, mode) == 40);
+static_assert(offsetof(dt_nn_upsample_options, reserved1) == 44);
 inline NnUpsampleOptions read(const dt_nn_upsample_options* given, const char* name) {
   dt_nn_upsample_options c = DT_NN_UPSAMPLE_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnUpsampleOptions o;
-  if (c.size_n != DT_ABSENT) o.size = list(c.size, c.size_n, "size").to_vector();
-  if (c.scale_factor_n != DT_ABSENT) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
-  o.mode = enum_value<Interpolation>(c.mode, "mode");
+  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
+  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
+  if (c.mode) o.mode = enum_value<Interpolation>(c.mode, "mode");
   return o;
 }
 
+static_assert(sizeof(dt_nn_batch_norm1d_options) == 72);
+static_assert(offsetof(dt_nn_batch_norm1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_batch_norm1d_options, eps) == 8);
+static_assert(offsetof(dt_nn_batch_norm1d_options, momentum_kind) == 16);
+static_assert(offsetof(dt_nn_batch_norm1d_options, reserved1) == 20);
+static_assert(offsetof(dt_nn_batch_norm1d_options, momentum_i) == 24);
+static_assert(offsetof(dt_nn_batch_norm1d_options, momentum_f) == 32);
+static_assert(offsetof(dt_nn_batch_norm1d_options, affine) == 40);
+static_assert(offsetof(dt_nn_batch_norm1d_options, track_running_stats) == 44);
+static_assert(offsetof(dt_nn_batch_norm1d_options, bias) == 48);
+static_assert(offsetof(dt_nn_batch_norm1d_options, device_type) == 52);
+static_assert(offsetof(dt_nn_batch_norm1d_options, device_index) == 56);
+static_assert(offsetof(dt_nn_batch_norm1d_options, dtype) == 64);
+static_assert(offsetof(dt_nn_batch_norm1d_options, reserved2) == 68);
 inline NnBatchNorm1dOptions read(const dt_nn_batch_norm1d_options* given, const char* name) {
   dt_nn_batch_norm1d_options c = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
   NnBatchNorm1dOptions o;
   o.eps = c.eps;
   o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
@@ -104,13 +187,29 @@ inline NnBatchNorm1dOptions read(const dt_nn_batch_norm1d_options* given, const 
   o.track_running_stats = c.track_running_stats != 0;
   o.bias = c.bias != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
-  o.dtype = optional_enum<DType>(c.dtype, "dtype");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 
+static_assert(sizeof(dt_nn_batch_norm2d_options) == 72);
+static_assert(offsetof(dt_nn_batch_norm2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_batch_norm2d_options, eps) == 8);
+static_assert(offsetof(dt_nn_batch_norm2d_options, momentum_kind) == 16);
+static_assert(offsetof(dt_nn_batch_norm2d_options, reserved1) == 20);
+static_assert(offsetof(dt_nn_batch_norm2d_options, momentum_i) == 24);
+static_assert(offsetof(dt_nn_batch_norm2d_options, momentum_f) == 32);
+static_assert(offsetof(dt_nn_batch_norm2d_options, affine) == 40);
+static_assert(offsetof(dt_nn_batch_norm2d_options, track_running_stats) == 44);
+static_assert(offsetof(dt_nn_batch_norm2d_options, bias) == 48);
+static_assert(offsetof(dt_nn_batch_norm2d_options, device_type) == 52);
+static_assert(offsetof(dt_nn_batch_norm2d_options, device_index) == 56);
+static_assert(offsetof(dt_nn_batch_norm2d_options, dtype) == 64);
+static_assert(offsetof(dt_nn_batch_norm2d_options, reserved2) == 68);
 inline NnBatchNorm2dOptions read(const dt_nn_batch_norm2d_options* given, const char* name) {
   dt_nn_batch_norm2d_options c = DT_NN_BATCH_NORM2D_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
   NnBatchNorm2dOptions o;
   o.eps = c.eps;
   o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
@@ -118,34 +217,66 @@ inline NnBatchNorm2dOptions read(const dt_nn_batch_norm2d_options* given, const 
   o.track_running_stats = c.track_running_stats != 0;
   o.bias = c.bias != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
-  o.dtype = optional_enum<DType>(c.dtype, "dtype");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 
+static_assert(sizeof(dt_nn_layer_norm_options) == 48);
+static_assert(offsetof(dt_nn_layer_norm_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_layer_norm_options, eps) == 8);
+static_assert(offsetof(dt_nn_layer_norm_options, elementwise_affine) == 16);
+static_assert(offsetof(dt_nn_layer_norm_options, bias) == 20);
+static_assert(offsetof(dt_nn_layer_norm_options, device_type) == 24);
+static_assert(offsetof(dt_nn_layer_norm_options, reserved1) == 28);
+static_assert(offsetof(dt_nn_layer_norm_options, device_index) == 32);
+static_assert(offsetof(dt_nn_layer_norm_options, dtype) == 40);
+static_assert(offsetof(dt_nn_layer_norm_options, reserved2) == 44);
 inline NnLayerNormOptions read(const dt_nn_layer_norm_options* given, const char* name) {
   dt_nn_layer_norm_options c = DT_NN_LAYER_NORM_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
   NnLayerNormOptions o;
   o.eps = c.eps;
   o.elementwise_affine = c.elementwise_affine != 0;
   o.bias = c.bias != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
-  o.dtype = optional_enum<DType>(c.dtype, "dtype");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 
+static_assert(sizeof(dt_nn_dropout_options) == 24);
+static_assert(offsetof(dt_nn_dropout_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_dropout_options, p) == 8);
+static_assert(offsetof(dt_nn_dropout_options, inplace) == 16);
+static_assert(offsetof(dt_nn_dropout_options, reserved1) == 20);
 inline NnDropoutOptions read(const dt_nn_dropout_options* given, const char* name) {
   dt_nn_dropout_options c = DT_NN_DROPOUT_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnDropoutOptions o;
   o.p = c.p;
   o.inplace = c.inplace != 0;
   return o;
 }
 
+static_assert(sizeof(dt_nn_embedding_options) == 64);
+static_assert(offsetof(dt_nn_embedding_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_embedding_options, padding_idx) == 8);
+static_assert(offsetof(dt_nn_embedding_options, max_norm) == 16);
+static_assert(offsetof(dt_nn_embedding_options, norm_type) == 24);
+static_assert(offsetof(dt_nn_embedding_options, scale_grad_by_freq) == 32);
+static_assert(offsetof(dt_nn_embedding_options, sparse) == 36);
+static_assert(offsetof(dt_nn_embedding_options, device_type) == 40);
+static_assert(offsetof(dt_nn_embedding_options, reserved1) == 44);
+static_assert(offsetof(dt_nn_embedding_options, device_index) == 48);
+static_assert(offsetof(dt_nn_embedding_options, dtype) == 56);
+static_assert(offsetof(dt_nn_embedding_options, reserved2) == 60);
 inline NnEmbeddingOptions read(const dt_nn_embedding_options* given, const char* name) {
   dt_nn_embedding_options c = DT_NN_EMBEDDING_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
   NnEmbeddingOptions o;
   if (c.padding_idx) o.padding_idx = *c.padding_idx;
   if (c.max_norm) o.max_norm = *c.max_norm;
@@ -153,10 +284,14 @@ inline NnEmbeddingOptions read(const dt_nn_embedding_options* given, const char*
   o.scale_grad_by_freq = c.scale_grad_by_freq != 0;
   o.sparse = c.sparse != 0;
   o.device = optional_device(c.device_type, c.device_index, "device");
-  o.dtype = optional_enum<DType>(c.dtype, "dtype");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 
+static_assert(sizeof(dt_nn_flatten_options) == 24);
+static_assert(offsetof(dt_nn_flatten_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_flatten_options, start_dim) == 8);
+static_assert(offsetof(dt_nn_flatten_options, end_dim) == 16);
 inline NnFlattenOptions read(const dt_nn_flatten_options* given, const char* name) {
   dt_nn_flatten_options c = DT_NN_FLATTEN_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -166,32 +301,53 @@ inline NnFlattenOptions read(const dt_nn_flatten_options* given, const char* nam
   return o;
 }
 
+static_assert(sizeof(dt_nn_relu_options) == 16);
+static_assert(offsetof(dt_nn_relu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_relu_options, inplace) == 8);
+static_assert(offsetof(dt_nn_relu_options, reserved1) == 12);
 inline NnReluOptions read(const dt_nn_relu_options* given, const char* name) {
   dt_nn_relu_options c = DT_NN_RELU_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnReluOptions o;
   o.inplace = c.inplace != 0;
   return o;
 }
 
+static_assert(sizeof(dt_nn_leaky_relu_options) == 24);
+static_assert(offsetof(dt_nn_leaky_relu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_leaky_relu_options, negative_slope) == 8);
+static_assert(offsetof(dt_nn_leaky_relu_options, inplace) == 16);
+static_assert(offsetof(dt_nn_leaky_relu_options, reserved1) == 20);
 inline NnLeakyReluOptions read(const dt_nn_leaky_relu_options* given, const char* name) {
   dt_nn_leaky_relu_options c = DT_NN_LEAKY_RELU_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnLeakyReluOptions o;
   o.negative_slope = c.negative_slope;
   o.inplace = c.inplace != 0;
   return o;
 }
 
+static_assert(sizeof(dt_nn_elu_options) == 24);
+static_assert(offsetof(dt_nn_elu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_elu_options, alpha) == 8);
+static_assert(offsetof(dt_nn_elu_options, inplace) == 16);
+static_assert(offsetof(dt_nn_elu_options, reserved1) == 20);
 inline NnEluOptions read(const dt_nn_elu_options* given, const char* name) {
   dt_nn_elu_options c = DT_NN_ELU_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnEluOptions o;
   o.alpha = c.alpha;
   o.inplace = c.inplace != 0;
   return o;
 }
 
+static_assert(sizeof(dt_nn_softplus_options) == 24);
+static_assert(offsetof(dt_nn_softplus_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_softplus_options, beta) == 8);
+static_assert(offsetof(dt_nn_softplus_options, threshold) == 16);
 inline NnSoftplusOptions read(const dt_nn_softplus_options* given, const char* name) {
   dt_nn_softplus_options c = DT_NN_SOFTPLUS_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -201,78 +357,134 @@ inline NnSoftplusOptions read(const dt_nn_softplus_options* given, const char* n
   return o;
 }
 
+static_assert(sizeof(dt_nn_gelu_options) == 16);
+static_assert(offsetof(dt_nn_gelu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_gelu_options, approximate) == 8);
+static_assert(offsetof(dt_nn_gelu_options, reserved1) == 12);
 inline NnGeluOptions read(const dt_nn_gelu_options* given, const char* name) {
   dt_nn_gelu_options c = DT_NN_GELU_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnGeluOptions o;
-  o.approximate = enum_value<Approximate>(c.approximate, "approximate");
+  if (c.approximate) o.approximate = enum_value<Approximate>(c.approximate, "approximate");
   return o;
 }
 
+static_assert(sizeof(dt_nn_silu_options) == 16);
+static_assert(offsetof(dt_nn_silu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_silu_options, inplace) == 8);
+static_assert(offsetof(dt_nn_silu_options, reserved1) == 12);
 inline NnSiluOptions read(const dt_nn_silu_options* given, const char* name) {
   dt_nn_silu_options c = DT_NN_SILU_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnSiluOptions o;
   o.inplace = c.inplace != 0;
   return o;
 }
 
+static_assert(sizeof(dt_nn_mse_loss_options) == 16);
+static_assert(offsetof(dt_nn_mse_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_mse_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_mse_loss_options, reserved1) == 12);
 inline NnMseLossOptions read(const dt_nn_mse_loss_options* given, const char* name) {
   dt_nn_mse_loss_options c = DT_NN_MSE_LOSS_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnMseLossOptions o;
-  o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   return o;
 }
 
+static_assert(sizeof(dt_nn_l1_loss_options) == 16);
+static_assert(offsetof(dt_nn_l1_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_l1_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_l1_loss_options, reserved1) == 12);
 inline NnL1LossOptions read(const dt_nn_l1_loss_options* given, const char* name) {
   dt_nn_l1_loss_options c = DT_NN_L1_LOSS_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnL1LossOptions o;
-  o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   return o;
 }
 
+static_assert(sizeof(dt_nn_nll_loss_options) == 32);
+static_assert(offsetof(dt_nn_nll_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_nll_loss_options, weight) == 8);
+static_assert(offsetof(dt_nn_nll_loss_options, ignore_index) == 16);
+static_assert(offsetof(dt_nn_nll_loss_options, reduction) == 24);
+static_assert(offsetof(dt_nn_nll_loss_options, reserved1) == 28);
 inline NnNllLossOptions read(const dt_nn_nll_loss_options* given, const char* name) {
   dt_nn_nll_loss_options c = DT_NN_NLL_LOSS_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnNllLossOptions o;
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   o.ignore_index = c.ignore_index;
-  o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   return o;
 }
 
+static_assert(sizeof(dt_nn_cross_entropy_loss_options) == 40);
+static_assert(offsetof(dt_nn_cross_entropy_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_cross_entropy_loss_options, weight) == 8);
+static_assert(offsetof(dt_nn_cross_entropy_loss_options, ignore_index) == 16);
+static_assert(offsetof(dt_nn_cross_entropy_loss_options, reduction) == 24);
+static_assert(offsetof(dt_nn_cross_entropy_loss_options, reserved1) == 28);
+static_assert(offsetof(dt_nn_cross_entropy_loss_options, label_smoothing) == 32);
 inline NnCrossEntropyLossOptions read(const dt_nn_cross_entropy_loss_options* given, const char* name) {
   dt_nn_cross_entropy_loss_options c = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnCrossEntropyLossOptions o;
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   o.ignore_index = c.ignore_index;
-  o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   o.label_smoothing = c.label_smoothing;
   return o;
 }
 
+static_assert(sizeof(dt_nn_bce_loss_options) == 24);
+static_assert(offsetof(dt_nn_bce_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_bce_loss_options, weight) == 8);
+static_assert(offsetof(dt_nn_bce_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_bce_loss_options, reserved1) == 20);
 inline NnBceLossOptions read(const dt_nn_bce_loss_options* given, const char* name) {
   dt_nn_bce_loss_options c = DT_NN_BCE_LOSS_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnBceLossOptions o;
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
-  o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   return o;
 }
 
+static_assert(sizeof(dt_nn_bce_with_logits_loss_options) == 32);
+static_assert(offsetof(dt_nn_bce_with_logits_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_bce_with_logits_loss_options, weight) == 8);
+static_assert(offsetof(dt_nn_bce_with_logits_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_bce_with_logits_loss_options, reserved1) == 20);
+static_assert(offsetof(dt_nn_bce_with_logits_loss_options, pos_weight) == 24);
 inline NnBceWithLogitsLossOptions read(const dt_nn_bce_with_logits_loss_options* given, const char* name) {
   dt_nn_bce_with_logits_loss_options c = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   NnBceWithLogitsLossOptions o;
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
-  o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   if (c.pos_weight) o.pos_weight = *Pin<dt_tensor>(c.pos_weight, "pos_weight");
   return o;
 }
 
+static_assert(sizeof(dt_sgd_options) == 48);
+static_assert(offsetof(dt_sgd_options, struct_size) == 0);
+static_assert(offsetof(dt_sgd_options, lr) == 8);
+static_assert(offsetof(dt_sgd_options, momentum) == 16);
+static_assert(offsetof(dt_sgd_options, dampening) == 24);
+static_assert(offsetof(dt_sgd_options, weight_decay) == 32);
+static_assert(offsetof(dt_sgd_options, nesterov) == 40);
+static_assert(offsetof(dt_sgd_options, maximize) == 44);
 inline SgdOptions read(const dt_sgd_options* given, const char* name) {
   dt_sgd_options c = DT_SGD_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -286,9 +498,21 @@ inline SgdOptions read(const dt_sgd_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_adam_options) == 64);
+static_assert(offsetof(dt_adam_options, struct_size) == 0);
+static_assert(offsetof(dt_adam_options, lr) == 8);
+static_assert(offsetof(dt_adam_options, beta1) == 16);
+static_assert(offsetof(dt_adam_options, beta2) == 24);
+static_assert(offsetof(dt_adam_options, eps) == 32);
+static_assert(offsetof(dt_adam_options, weight_decay) == 40);
+static_assert(offsetof(dt_adam_options, amsgrad) == 48);
+static_assert(offsetof(dt_adam_options, maximize) == 52);
+static_assert(offsetof(dt_adam_options, decoupled_weight_decay) == 56);
+static_assert(offsetof(dt_adam_options, reserved1) == 60);
 inline AdamOptions read(const dt_adam_options* given, const char* name) {
   dt_adam_options c = DT_ADAM_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   AdamOptions o;
   o.lr = c.lr;
   o.beta1 = c.beta1;
@@ -301,6 +525,15 @@ inline AdamOptions read(const dt_adam_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_adamw_options) == 56);
+static_assert(offsetof(dt_adamw_options, struct_size) == 0);
+static_assert(offsetof(dt_adamw_options, lr) == 8);
+static_assert(offsetof(dt_adamw_options, beta1) == 16);
+static_assert(offsetof(dt_adamw_options, beta2) == 24);
+static_assert(offsetof(dt_adamw_options, eps) == 32);
+static_assert(offsetof(dt_adamw_options, weight_decay) == 40);
+static_assert(offsetof(dt_adamw_options, amsgrad) == 48);
+static_assert(offsetof(dt_adamw_options, maximize) == 52);
 inline AdamwOptions read(const dt_adamw_options* given, const char* name) {
   dt_adamw_options c = DT_ADAMW_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -315,6 +548,15 @@ inline AdamwOptions read(const dt_adamw_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_rmsprop_options) == 56);
+static_assert(offsetof(dt_rmsprop_options, struct_size) == 0);
+static_assert(offsetof(dt_rmsprop_options, lr) == 8);
+static_assert(offsetof(dt_rmsprop_options, alpha) == 16);
+static_assert(offsetof(dt_rmsprop_options, eps) == 24);
+static_assert(offsetof(dt_rmsprop_options, weight_decay) == 32);
+static_assert(offsetof(dt_rmsprop_options, momentum) == 40);
+static_assert(offsetof(dt_rmsprop_options, centered) == 48);
+static_assert(offsetof(dt_rmsprop_options, maximize) == 52);
 inline RmspropOptions read(const dt_rmsprop_options* given, const char* name) {
   dt_rmsprop_options c = DT_RMSPROP_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -329,9 +571,19 @@ inline RmspropOptions read(const dt_rmsprop_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_adagrad_options) == 56);
+static_assert(offsetof(dt_adagrad_options, struct_size) == 0);
+static_assert(offsetof(dt_adagrad_options, lr) == 8);
+static_assert(offsetof(dt_adagrad_options, lr_decay) == 16);
+static_assert(offsetof(dt_adagrad_options, weight_decay) == 24);
+static_assert(offsetof(dt_adagrad_options, initial_accumulator_value) == 32);
+static_assert(offsetof(dt_adagrad_options, eps) == 40);
+static_assert(offsetof(dt_adagrad_options, maximize) == 48);
+static_assert(offsetof(dt_adagrad_options, reserved1) == 52);
 inline AdagradOptions read(const dt_adagrad_options* given, const char* name) {
   dt_adagrad_options c = DT_ADAGRAD_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   AdagradOptions o;
   o.lr = c.lr;
   o.lr_decay = c.lr_decay;
@@ -342,9 +594,18 @@ inline AdagradOptions read(const dt_adagrad_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_adadelta_options) == 48);
+static_assert(offsetof(dt_adadelta_options, struct_size) == 0);
+static_assert(offsetof(dt_adadelta_options, lr) == 8);
+static_assert(offsetof(dt_adadelta_options, rho) == 16);
+static_assert(offsetof(dt_adadelta_options, eps) == 24);
+static_assert(offsetof(dt_adadelta_options, weight_decay) == 32);
+static_assert(offsetof(dt_adadelta_options, maximize) == 40);
+static_assert(offsetof(dt_adadelta_options, reserved1) == 44);
 inline AdadeltaOptions read(const dt_adadelta_options* given, const char* name) {
   dt_adadelta_options c = DT_ADADELTA_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   AdadeltaOptions o;
   o.lr = c.lr;
   o.rho = c.rho;
@@ -354,9 +615,19 @@ inline AdadeltaOptions read(const dt_adadelta_options* given, const char* name) 
   return o;
 }
 
+static_assert(sizeof(dt_adamax_options) == 56);
+static_assert(offsetof(dt_adamax_options, struct_size) == 0);
+static_assert(offsetof(dt_adamax_options, lr) == 8);
+static_assert(offsetof(dt_adamax_options, beta1) == 16);
+static_assert(offsetof(dt_adamax_options, beta2) == 24);
+static_assert(offsetof(dt_adamax_options, eps) == 32);
+static_assert(offsetof(dt_adamax_options, weight_decay) == 40);
+static_assert(offsetof(dt_adamax_options, maximize) == 48);
+static_assert(offsetof(dt_adamax_options, reserved1) == 52);
 inline AdamaxOptions read(const dt_adamax_options* given, const char* name) {
   dt_adamax_options c = DT_ADAMAX_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   AdamaxOptions o;
   o.lr = c.lr;
   o.beta1 = c.beta1;
@@ -367,6 +638,16 @@ inline AdamaxOptions read(const dt_adamax_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_nadam_options) == 64);
+static_assert(offsetof(dt_nadam_options, struct_size) == 0);
+static_assert(offsetof(dt_nadam_options, lr) == 8);
+static_assert(offsetof(dt_nadam_options, beta1) == 16);
+static_assert(offsetof(dt_nadam_options, beta2) == 24);
+static_assert(offsetof(dt_nadam_options, eps) == 32);
+static_assert(offsetof(dt_nadam_options, weight_decay) == 40);
+static_assert(offsetof(dt_nadam_options, momentum_decay) == 48);
+static_assert(offsetof(dt_nadam_options, decoupled_weight_decay) == 56);
+static_assert(offsetof(dt_nadam_options, maximize) == 60);
 inline NadamOptions read(const dt_nadam_options* given, const char* name) {
   dt_nadam_options c = DT_NADAM_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -382,6 +663,15 @@ inline NadamOptions read(const dt_nadam_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_radam_options) == 56);
+static_assert(offsetof(dt_radam_options, struct_size) == 0);
+static_assert(offsetof(dt_radam_options, lr) == 8);
+static_assert(offsetof(dt_radam_options, beta1) == 16);
+static_assert(offsetof(dt_radam_options, beta2) == 24);
+static_assert(offsetof(dt_radam_options, eps) == 32);
+static_assert(offsetof(dt_radam_options, weight_decay) == 40);
+static_assert(offsetof(dt_radam_options, decoupled_weight_decay) == 48);
+static_assert(offsetof(dt_radam_options, maximize) == 52);
 inline RadamOptions read(const dt_radam_options* given, const char* name) {
   dt_radam_options c = DT_RADAM_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
@@ -396,9 +686,19 @@ inline RadamOptions read(const dt_radam_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_asgd_options) == 56);
+static_assert(offsetof(dt_asgd_options, struct_size) == 0);
+static_assert(offsetof(dt_asgd_options, lr) == 8);
+static_assert(offsetof(dt_asgd_options, lambd) == 16);
+static_assert(offsetof(dt_asgd_options, alpha) == 24);
+static_assert(offsetof(dt_asgd_options, t0) == 32);
+static_assert(offsetof(dt_asgd_options, weight_decay) == 40);
+static_assert(offsetof(dt_asgd_options, maximize) == 48);
+static_assert(offsetof(dt_asgd_options, reserved1) == 52);
 inline AsgdOptions read(const dt_asgd_options* given, const char* name) {
   dt_asgd_options c = DT_ASGD_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   AsgdOptions o;
   o.lr = c.lr;
   o.lambd = c.lambd;
@@ -409,9 +709,19 @@ inline AsgdOptions read(const dt_asgd_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_rprop_options) == 56);
+static_assert(offsetof(dt_rprop_options, struct_size) == 0);
+static_assert(offsetof(dt_rprop_options, lr) == 8);
+static_assert(offsetof(dt_rprop_options, etaminus) == 16);
+static_assert(offsetof(dt_rprop_options, etaplus) == 24);
+static_assert(offsetof(dt_rprop_options, step_size_min) == 32);
+static_assert(offsetof(dt_rprop_options, step_size_max) == 40);
+static_assert(offsetof(dt_rprop_options, maximize) == 48);
+static_assert(offsetof(dt_rprop_options, reserved1) == 52);
 inline RpropOptions read(const dt_rprop_options* given, const char* name) {
   dt_rprop_options c = DT_RPROP_OPTIONS_INIT;
   read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
   RpropOptions o;
   o.lr = c.lr;
   o.etaminus = c.etaminus;
@@ -440,6 +750,13 @@ inline CustomBackward wrap(dt_custom_backward fn, UserData data, const char* nam
     Given<dt_tensor_list> out("out");
     check_callback([&] { return fn(data.get(), grads_.data(), grads.size(), saved_.data(), saved.size(), out.slot()); });
     return out.take();
+  };
+}
+
+inline LogHook wrap(dt_log_hook fn, UserData data, const char* name) {
+  DT_CHECK(fn, kTypeError, name, " is NULL");
+  return [fn, data](LogLevel level, const std::string& message) -> void {
+    check_callback([&] { return fn(data.get(), static_cast<int32_t>(level), message.c_str()); });
   };
 }
 

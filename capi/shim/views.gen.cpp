@@ -19,6 +19,22 @@ dt_status dt_view(dt_tensor *input, const int64_t *size, int64_t size_n, dt_tens
   });
 }
 
+dt_status dt_detach(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("detach", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, input_.detach());
+  });
+}
+
+dt_status dt_detach_(dt_tensor *input) noexcept {
+  return guard("detach_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    input_.detach_();
+  });
+}
+
 dt_status dt_view_as(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("view_as", [&] {

@@ -16,7 +16,10 @@ void AccumulateGrad::look_at(const Tensor& leaf) {
 }
 
 void AccumulateGrad::backward(BackwardCall& call) {
-  if (frozen_.load(std::memory_order_relaxed)) return;
+  const Leaf leaf = leaf_.load(std::memory_order_relaxed);
+  DT_CHECK(leaf != Leaf::kInterior, kRuntimeError,
+           "leaf variable has been moved into the graph interior");
+  if (leaf == Leaf::kFrozen) return;
   call.grad();  // a seed gets its memory
   slot_->accumulate(std::move(call.grads[0]), strides_, call.create_graph);
 }

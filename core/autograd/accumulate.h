@@ -14,14 +14,20 @@ class AccumulateGrad final : public Node {
   void backward(BackwardCall& call) override;
   void release_saved() override {}
 
-  // After the leaf got other data (x.data = y), or was frozen or thawed.
+  // What became of the leaf since it was used.
+  enum class Leaf : uint8_t {
+    kTrained,
+    kFrozen,    // requires no grad any more
+    kInterior,  // was written by an op that is recorded: no leaf
+  };
+  void set_leaf(Leaf leaf) { leaf_.store(leaf, std::memory_order_relaxed); }
+  // After the leaf got other data (x.data = y).
   void look_at(const Tensor& leaf);
-  void set_frozen(bool frozen) { frozen_.store(frozen, std::memory_order_relaxed); }
 
  private:
   const Ref<GradSlot> slot_;
-  Dims strides_;                     // of the gradient's memory
-  std::atomic<bool> frozen_{false};  // requires no grad any more, since it was used
+  Dims strides_;  // of the gradient's memory
+  std::atomic<Leaf> leaf_{Leaf::kTrained};
 };
 
 // The accumulator of a leaf, made if need be.

@@ -18,8 +18,11 @@ void backward_by_composition(BackwardCall& call, const std::vector<Saved>& input
     const Tensor x = s.get(call.node);
     aliases.push_back(x.defined() ? alias(x) : x);
   }
+  const auto wants = [&](size_t i) {  // not those of leaves that left the graph
+    return call.wants(static_cast<int>(i)) && aliases[i].requires_grad();
+  };
   for (size_t i = 0; i < aliases.size(); ++i) {
-    if (call.wants(static_cast<int>(i))) wanted.push_back(aliases[i]);
+    if (wants(i)) wanted.push_back(aliases[i]);
   }
   const Tensor y = composition(aliases);
   if (!y.requires_grad()) return;  // it depends on no element of the inputs: the gradients are zero
@@ -27,9 +30,8 @@ void backward_by_composition(BackwardCall& call, const std::vector<Saved>& input
       run_grad({y}, wanted, {call.grad()}, {true, call.create_graph}, true);
   size_t next = 0;
   for (size_t i = 0; i < aliases.size(); ++i) {
-    if (!call.wants(static_cast<int>(i))) continue;
-    const Tensor& grad = grads[next++];
-    call.results[i] = grad.defined() && !grad.requires_grad() ? call.flat_in_inputs(grad) : grad;
+    if (!wants(i)) continue;
+    call.results[i] = call.in_graph(grads[next++]);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "core/autograd/node.h"
 
+#include "core/autograd/accumulate.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
 #include "core/runtime/thread.h"
@@ -58,6 +59,7 @@ void set_history(const Tensor& y, const Ref<Node>& node, int output_index) {
   a.node = next.detach();
   a.output_index = output_index;
   a.requires_grad = false;
+  if (a.accumulator) a.accumulator->set_leaf(AccumulateGrad::Leaf::kInterior);
   a.lock.unlock();
   move_retain_hook(y);
 }
@@ -89,6 +91,10 @@ Tensor alias(const Tensor& x) {
 Tensor BackwardCall::flat_in_inputs(const Tensor& gradient) const {
   if (!create_graph) return gradient;
   return flat(gradient, node->edges.size(), [this](int i) { return node->edges[i]; });
+}
+
+Tensor BackwardCall::in_graph(const Tensor& gradient) const {
+  return gradient.defined() && !gradient.requires_grad() ? flat_in_inputs(gradient) : gradient;
 }
 
 Tensor BackwardCall::flat_in_result(const Tensor& gradient) const {

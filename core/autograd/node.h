@@ -95,6 +95,8 @@ struct BackwardCall {
   // A gradient that was found from the op's inputs, or from its result, and is constant in them:
   // differentiating it gives zeros, as in PyTorch, where without this it would be an error.
   Tensor flat_in_inputs(const Tensor& gradient) const;
+  // The gradient as it is if it has a place in the graph.
+  Tensor in_graph(const Tensor& gradient) const;
   Tensor flat_in_result(const Tensor& gradient) const;
 };
 

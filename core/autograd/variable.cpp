@@ -112,7 +112,8 @@ const Tensor& Tensor::set_requires_grad(bool value) const {
            "computed variable in a "
            "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   a.requires_grad = value && !a.node;
-  if (a.accumulator) a.accumulator->set_frozen(!value);
+  using Leaf = AccumulateGrad::Leaf;
+  if (a.accumulator && !a.node) a.accumulator->set_leaf(value ? Leaf::kTrained : Leaf::kFrozen);
   return *this;
 }
 
@@ -158,7 +159,7 @@ const Tensor& Tensor::detach_() const {
   a.node = nullptr;
   a.output_index = 0;
   a.requires_grad = false;
-  if (a.accumulator) a.accumulator->set_frozen(true);
+  if (a.accumulator) a.accumulator->set_leaf(AccumulateGrad::Leaf::kFrozen);
   return *this;
 }
 

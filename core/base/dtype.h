@@ -80,6 +80,11 @@ constexpr bool is_mask(DType t) {
   return t == kMaskDType || t == kByteDType;
 }
 
+// Indices may be int32 or int64; kernels take int64.
+constexpr bool is_index(DType t) {
+  return t == kIndexDType || t == kDTypeOf<int32_t>;
+}
+
 // ---- promotion
 
 // Whether a dtype has room for all numbers of another one of its category.

@@ -51,4 +51,12 @@ enum class Interpolation : int32_t {
   kNearestExact = 2,  // The nearest one, for an element's place is its middle.
 };
 
+// How serious a log message is.
+enum class LogLevel : int32_t {
+  kDefault = 0,
+  kTrace = 1,  // What was asked for by DT_TRACE=1: every kernel call.
+  kInfo = 2,  // News.
+  kWarning = 3,  // Something that may be wrong.
+};
+
 }  // namespace dt

@@ -36,9 +36,9 @@ inline bool fits(const Scalar& number, DType t) {
       const double v = number.to_double();
       return !std::isfinite(v) || std::abs(v) <= std::numeric_limits<T>::max();
     } else if (number.is_floating()) {
-      const double v = std::trunc(number.to_double());
-      return v >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
-             v < static_cast<double>(std::numeric_limits<T>::max()) + 1;
+      const double v = number.to_double();
+      const auto max = static_cast<double>(std::numeric_limits<T>::max());
+      return v >= static_cast<double>(std::numeric_limits<T>::lowest()) && v <= max && v < max + 1;
     } else {
       const int64_t v = number.to_int64();
       const int64_t lowest = std::is_signed_v<T> ? int64_t{std::numeric_limits<T>::lowest()}
@@ -67,13 +67,9 @@ inline void check_apart(const Tensor& written, const Tensor& read) {
   check_overlap(overlap == Overlap::kSome || overlap == Overlap::kSame);
 }
 
-inline bool is_index_dtype(const Tensor& index) {
-  return index.dtype() == kIndexDType || index.dtype() == kDTypeOf<int32_t>;
-}
-
-// Indices may be int32 or int64; kernels take int64.
 inline Tensor index_operand(const Tensor& index, const char* op) {
-  DT_CHECK(is_index_dtype(index), kRuntimeError, op, "(): Expected dtype int32/int64 for index");
+  DT_CHECK(index.numel() == 0 || is_index(index.dtype()), kRuntimeError, op,
+           "(): Expected dtype int32/int64 for index");
   return to_dtype(index, kIndexDType);
 }
 

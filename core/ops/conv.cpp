@@ -94,13 +94,9 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const
 void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_sizes,
                          const ConvGeometry& c) {
   const Tensor& g = b.grad();
-  if (!b.wants(2)) {
-    if (b.wants(1)) b.results[1] = weight_gradient(g, x, weight_sizes, c);
-    return;
-  }
-  if (!b.wants(1) || b.create_graph) {
-    if (b.wants(1)) b.results[1] = weight_gradient(g, x, weight_sizes, c);
-    b.results[2] = b.flat_in_inputs(sum(g, {{0, 2, 3}}));
+  if (!b.wants(1) || !b.wants(2) || b.create_graph) {
+    if (b.wants(1)) b.results[1] = b.in_graph(weight_gradient(g, x, weight_sizes, c));
+    if (b.wants(2)) b.results[2] = b.flat_in_inputs(sum(g, {{0, 2, 3}}));
     return;
   }
   b.results[1] = make_empty(weight_sizes, g.dtype(), g.device());
@@ -123,7 +119,7 @@ Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor&
                 [sx = save_if(wants_weight, x), sw = save_if(wants_x, weight), x_sizes = x.sizes(),
                  w_sizes = weight.sizes(), c](BackwardCall& b) {
                   if (b.wants(0))
-                    b.results[0] = input_gradient(b.grad(), sw.get(b.node), x_sizes, c);
+                    b.results[0] = b.in_graph(input_gradient(b.grad(), sw.get(b.node), x_sizes, c));
                   if (b.wants(1) || b.wants(2)) parameter_gradients(b, sx.get(b.node), w_sizes, c);
                 });
 }

@@ -91,6 +91,10 @@ Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
   DT_CHECK(broadcast_sizes(self.sizes(), src.sizes()) == self.sizes(), kRuntimeError,
            "The size of tensor a ", self.sizes(), " must match the size of tensor b ", src.sizes());
+  if (src.is_same(self) && !needs_graph(self)) {
+    self.bump_version();
+    return self;
+  }
   const bool overlaps = src.storage().get() == self.storage().get() && src.numel() > 0 &&
                         !(src.offset() == self.offset() && src.sizes() == self.sizes() &&
                           same_walk(src.sizes(), src.strides(), self.strides()));

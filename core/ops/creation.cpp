@@ -74,6 +74,8 @@ struct Like {
 
 Tensor empty(IntList size, DType dtype, Device device, bool requires_grad,
              MemoryFormat memory_format) {
+  DT_CHECK(memory_format != MemoryFormat::kPreserve, kRuntimeError,
+           "unsupported memory format Preserve");
   dtype = dtype_or_default(dtype);
   device = device_or_default(device);
   if (memory_format != MemoryFormat::kChannelsLast)
@@ -199,9 +201,11 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
                 bool requires_grad) {
   DT_CHECK(steps >= 0, kRuntimeError, "number of steps must be non-negative");
   dtype = dtype_or_default(dtype);
-  DT_CHECK(!is_bool(dtype), kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
+  if (steps == 1) return full({1}, start, dtype, device, requires_grad);
   const Tensor y = make_empty({steps}, dtype, device_or_default(device));
-  if (steps > 0) {
+  if (steps > 1) {
+    DT_CHECK(!is_bool(dtype), kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
+    for (const Scalar& x : {start, end}) check_fits(x, dtype);
     LinspaceCall call;
     call.y = y;
     call.start = start.to_double();

@@ -78,22 +78,22 @@ Tensor full_like(
 
 // A tensor with arbitrary contents, of this tensor's dtype and device.
 Tensor new_empty(
-    const Tensor& self, IntList size, DType dtype = DType::kDefault, Device device = {},
+    const Tensor& input, IntList size, DType dtype = DType::kDefault, Device device = {},
     bool requires_grad = false);
 
 // A tensor filled with 0, of this tensor's dtype and device.
 Tensor new_zeros(
-    const Tensor& self, IntList size, DType dtype = DType::kDefault, Device device = {},
+    const Tensor& input, IntList size, DType dtype = DType::kDefault, Device device = {},
     bool requires_grad = false);
 
 // A tensor filled with 1, of this tensor's dtype and device.
 Tensor new_ones(
-    const Tensor& self, IntList size, DType dtype = DType::kDefault, Device device = {},
+    const Tensor& input, IntList size, DType dtype = DType::kDefault, Device device = {},
     bool requires_grad = false);
 
 // A tensor filled with one number, of this tensor's dtype and device.
 Tensor new_full(
-    const Tensor& self, IntList size, const Scalar& fill_value, DType dtype = DType::kDefault,
+    const Tensor& input, IntList size, const Scalar& fill_value, DType dtype = DType::kDefault,
     Device device = {}, bool requires_grad = false);
 
 // A tensor with the given numbers.
@@ -118,12 +118,12 @@ Tensor to(
 Tensor contiguous(const Tensor& input, MemoryFormat memory_format = MemoryFormat::kContiguous);
 
 // Copies src into the tensor.
-const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking = false);
+const Tensor& copy_(const Tensor& input, const Tensor& src, bool non_blocking = false);
 
 // Fills the tensor with one number.
-const Tensor& fill_(const Tensor& self, const Operand& value);
+const Tensor& fill_(const Tensor& input, const Operand& value);
 
 // Fills the tensor with 0.
-const Tensor& zero_(const Tensor& self);
+const Tensor& zero_(const Tensor& input);
 
 }  // namespace dt

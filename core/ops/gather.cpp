@@ -17,7 +17,7 @@ namespace {
 
 void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {
   DT_CHECK(
-      is_index_dtype(index), kRuntimeError,
+      is_index(index.dtype()), kRuntimeError,
       "index_add_(): Expected dtype int32/int64 for index but got: ", type_word(index.dtype()));
   DT_CHECK(index.ndim() <= 1, kIndexError,
            "index_add_(): Index is supposed to be a vector, but got dim: ", index.ndim(),
@@ -46,7 +46,7 @@ void check_index_add(const Tensor& self, int dim, const Tensor& index, const Ten
 Tensor gather_nothing(const Tensor& input, const Dims& sizes) {
   const Tensor y = make_empty(sizes, input.dtype(), input.device());
   return record("GatherBackward0", y, {input}, [sizes = input.sizes()](BackwardCall& b) {
-    b.results[0] = zeros(sizes, b.grad().dtype(), b.grad().device());
+    b.results[0] = b.flat_in_inputs(zeros(sizes, b.grad().dtype(), b.grad().device()));
   });
 }
 
@@ -114,6 +114,11 @@ void write_scatter(const Tensor& self, int dim, const Tensor& index, const Opera
   run(op::scatter, call);
 }
 
+// The index serves the gradient of src, and that of self where self is overwritten.
+bool keeps_index(const Operand& src, bool accumulate) {
+  return !accumulate || needs_graph(src.tensor());
+}
+
 // The record of what is added to self where nothing of it is kept.
 void pass_gradient(BackwardCall& b) {
   b.results[0] = b.grad();
@@ -123,8 +128,7 @@ void pass_gradient(BackwardCall& b) {
 void scatter_in_place(const char* node_name, const Tensor& self, int dim, const Tensor& index,
                       const Operand& src, bool accumulate) {
   const auto write = [&] { write_scatter(self, dim, index, src, accumulate); };
-  const bool keeps_index = !accumulate || needs_graph(src.tensor());
-  if (!keeps_index) return inplace(node_name, self, {self}, write, pass_gradient);
+  if (!keeps_index(src, accumulate)) return inplace(node_name, self, {self}, write, pass_gradient);
   inplace(node_name, self, {self, src.tensor()}, write,
           [dim, accumulate, saved = Saved::input(index)](BackwardCall& b) {
             const Tensor positions = saved.get(b.node);
@@ -136,14 +140,18 @@ void scatter_in_place(const char* node_name, const Tensor& self, int dim, const 
 
 // An index without elements says nothing of shapes, and writes nothing; still it is a write.
 void scatter_nothing(const char* node_name, const Tensor& self, const Tensor& index,
-                     const Operand& src) {
+                     const Operand& src, bool accumulate) {
+  if (!keeps_index(src, accumulate))
+    return inplace(
+        node_name, self, {self}, [] {}, pass_gradient);
   const Dims sizes = src.is_number() ? Dims() : src.tensor().sizes();
   inplace(
       node_name, self, {self, src.tensor()}, [] {},
       [sizes, saved = Saved::input(index)](BackwardCall& b) {
         saved.get(b.node);
         if (b.wants(0)) b.results[0] = b.grad();
-        if (b.wants(1)) b.results[1] = zeros(sizes, b.grad().dtype(), b.grad().device());
+        if (b.wants(1))
+          b.results[1] = b.flat_in_inputs(zeros(sizes, b.grad().dtype(), b.grad().device()));
       });
 }
 
@@ -155,7 +163,7 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
            "(): Expected self.dtype to be equal to src.dtype");
   const Tensor positions = at_least_1d(index_operand(index, name));
   if (positions.numel() == 0) {
-    scatter_nothing(node_name, self, index, src);
+    scatter_nothing(node_name, self, index, src, accumulate);
     return self;
   }
   check_scatter(self, d, index, source);
@@ -174,7 +182,7 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   const int d = wrap_dim(dim, input.ndim());
   DT_CHECK(index.ndim() <= 1, kIndexError, "index_select(): Index is supposed to be a vector");
-  DT_CHECK(is_index_dtype(index), kRuntimeError,
+  DT_CHECK(is_index(index.dtype()), kRuntimeError,
            "index_select(): Expected dtype int32 or int64 for index");
   if (input.ndim() == 0) {
     DT_CHECK(index.numel() == 1, kRuntimeError,

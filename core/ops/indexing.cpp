@@ -58,7 +58,7 @@ Selection select_positions(const Tensor& input, TensorList indices) {
   Selection s{input, {}};
   for (const Tensor& given : indices) {
     if (given.defined()) {
-      DT_CHECK(is_index_dtype(given) || is_mask(given), kIndexError,
+      DT_CHECK(is_index(given.dtype()) || is_mask(given), kIndexError,
                "tensors used as indices must be long, int, byte or bool tensors");
     }
     const Tensor index = beside(given, input);

@@ -28,7 +28,7 @@ Tensor index_put(
 
 // Writes values at indices, in place.
 const Tensor& index_put_(
-    const Tensor& self, TensorList indices, const Tensor& values, bool accumulate = false);
+    const Tensor& input, TensorList indices, const Tensor& values, bool accumulate = false);
 
 // The slices along a dimension that the index names.
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index);
@@ -40,7 +40,7 @@ Tensor index_add(
 
 // In-place version of `index_add`.
 const Tensor& index_add_(
-    const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
     const Scalar& alpha = 1);
 
 // result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
@@ -50,13 +50,14 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Operand& src);
 
 // In-place version of `scatter`.
-const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Operand& src);
+const Tensor& scatter_(const Tensor& input, int64_t dim, const Tensor& index, const Operand& src);
 
 // scatter that adds; repeated indices add up.
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src);
 
 // In-place version of `scatter_add`.
-const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src);
+const Tensor& scatter_add_(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src);
 
 // The elements where the mask holds, 1-d.
 Tensor masked_select(const Tensor& input, const Tensor& mask);

@@ -209,6 +209,13 @@ Tensor bias_gradient(const Tensor& g, int bias_ndim) {
   return bias_ndim == 1 ? sum(g, {{0}}) : g;
 }
 
+// The record of a product of constants: nothing of it is kept, so that backward may run twice.
+Tensor record_addend(const Tensor& y, const Tensor& addend, double beta) {
+  return record("AddmmBackward0", y, {addend}, [beta, n = addend.ndim()](BackwardCall& call) {
+    call.results[0] = scaled(bias_gradient(call.grad(), n), beta);
+  });
+}
+
 // ---- layers
 
 // All gradients of a small layer by one kernel, if the backend has one for it. Undefined: x or w if
@@ -264,6 +271,8 @@ Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias
   }
   const bool wants_input = needs_graph(input), wants_weight = needs_graph(weight);
   if (!wants_input && !wants_weight && !needs_graph(bias)) return y;
+  if (!wants_input && !wants_weight && activation == Activation::kDefault)
+    return record_addend(y, bias, 1);
   return record(linear_node_name(activation), y, {input, weight, bias},
                 [input = save_if(wants_weight, input), weight = save_if(wants_input, weight),
                  result = activation == Activation::kDefault ? Saved() : Saved::output(y),
@@ -345,7 +354,7 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const 
   const Tensor y = addend.alpha == 0 ? multiply_nothing(mat1, mat2, addend)
                                      : multiply({mat1, false}, {mat2, false}, &addend);
   const bool wants_1 = needs_graph(mat1), wants_2 = needs_graph(mat2);
-  if (!wants_1 && !wants_2 && !needs_graph(input)) return y;
+  if (!wants_1 && !wants_2) return needs_graph(input) ? record_addend(y, input, addend.beta) : y;
   return record(
       "AddmmBackward0", y, {input, mat1, mat2},
       [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), order_1 = order_of(mat1),

@@ -158,7 +158,7 @@ void check_channels(const char* name, const Tensor& parameter, int64_t channels)
 }
 
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
-                      const Tensor& weight, const Tensor& bias, bool training) {
+                      const Tensor& weight, const Tensor& bias, bool training, double eps) {
   DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");
   DT_CHECK(running_mean.defined() == running_var.defined() || !training, kValueError,
            "running_mean and running_var must either both be None or neither be None");
@@ -175,6 +175,8 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
   for (int d = 2; d < x.ndim(); ++d) per_channel *= x.size(d);
   DT_CHECK(!training || per_channel != 1, kValueError,
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
+  DT_CHECK(!training || eps > 0, kValueError,
+           "batch_norm eps must be positive during training, but got ", eps);
   if (x.numel() == 0) return;  // of any dtype, like PyTorch
   check_constant(running_mean, "native_batch_norm", "running_mean");
   check_constant(running_var, "native_batch_norm", "running_var");
@@ -253,7 +255,7 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight, const Tensor& bias, bool training, double momentum,
                   double eps) {
-  check_batch_norm(input, running_mean, running_var, weight, bias, training);
+  check_batch_norm(input, running_mean, running_var, weight, bias, training, eps);
   if (input.numel() == 0) return batch_norm_of_nothing(input, weight, bias);
   const Tensor x = with_channels_view(input), w = optional_contiguous(weight),
                b = optional_contiguous(bias);

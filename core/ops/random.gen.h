@@ -61,17 +61,17 @@ Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator = {});
 
 // Fills the tensor with uniform numbers in [low, high).
 const Tensor& uniform_(
-    const Tensor& self, double low = 0.0, double high = 1.0, const Ref<Generator>& generator = {});
+    const Tensor& input, double low = 0.0, double high = 1.0, const Ref<Generator>& generator = {});
 
 // Fills the tensor with normal numbers.
 const Tensor& normal_(
-    const Tensor& self, double mean = 0.0, double std = 1.0, const Ref<Generator>& generator = {});
+    const Tensor& input, double mean = 0.0, double std = 1.0, const Ref<Generator>& generator = {});
 
 // Fills the tensor with 1 with probability p, else 0.
-const Tensor& bernoulli_(const Tensor& self, double p = 0.5, const Ref<Generator>& generator = {});
+const Tensor& bernoulli_(const Tensor& input, double p = 0.5, const Ref<Generator>& generator = {});
 
 // Fills the tensor with uniform integers in [low, high).
 const Tensor& random_(
-    const Tensor& self, int64_t low, int64_t high, const Ref<Generator>& generator = {});
+    const Tensor& input, int64_t low, int64_t high, const Ref<Generator>& generator = {});
 
 }  // namespace dt

@@ -208,7 +208,8 @@ Tensor mean(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
   const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
   const int d = wrap_dim(dim.value_or(0), x.ndim());
-  if (!dim || x.ndim() == 0) {
+  if (x.ndim() == 0) return clone(x);
+  if (!dim) {
     const Tensor y = prod(reshape(x, {-1}), 0, false, x.dtype());
     return keepdim ? unsafe_view(y, Dims(x.ndim(), 1)) : y;
   }

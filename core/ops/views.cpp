@@ -305,7 +305,8 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start,
   Dims sizes = input.sizes(), strides = input.strides();
   const int64_t offset = input.offset() + first * strides[d];
   sizes[d] = length;
-  if (length > 1) strides[d] *= step;
+  int64_t stride;
+  if (!__builtin_mul_overflow(strides[d], step, &stride)) strides[d] = stride;
   return make_view("SliceBackward0", input, sizes, strides, offset, r);
 }
 

@@ -83,6 +83,19 @@ struct FreeList {
   }
 };
 
+void* allocate_from_system(void*, int64_t bytes) {
+  if (bytes <= kSmallLimit) return std::aligned_alloc(kAlignment, bytes);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void release_to_system(void*, void* memory, int64_t bytes) {
+  if (bytes <= kSmallLimit)
+    std::free(memory);
+  else
+    munmap(memory, bytes);
+}
+
 // Shared by all threads. Never destroyed: tensors may be freed after static destructors have run.
 struct Shared {
   std::mutex mutex;
@@ -92,6 +105,8 @@ struct Shared {
   int64_t large_limit = sysconf(_SC_PHYS_PAGES) * int64_t{sysconf(_SC_PAGESIZE)} / 4;
 
   std::atomic<int64_t> allocated{0}, peak{0}, reserved{0};
+  MemorySource source{allocate_from_system, release_to_system,
+                      nullptr};  // set before memory is taken
 };
 
 Shared& shared() {
@@ -139,6 +154,16 @@ BlockCache* thread_blocks() noexcept {
   return __builtin_expect(cache != nullptr, 1) ? cache : make_thread_blocks();
 }
 
+void* take(int64_t bytes) {
+  const MemorySource& source = shared().source;
+  return source.allocate(source.user_data, bytes);
+}
+
+void give_back(void* memory, int64_t bytes) {
+  const MemorySource& source = shared().source;
+  source.deallocate(source.user_data, memory, bytes);
+}
+
 void* take_cached_small(int index) {
   if (BlockCache* cache = thread_blocks()) {
     if (void* block = cache->small[index].pop()) return block;
@@ -175,9 +200,8 @@ LargeHeader* header_of(void* block) {
 
 void* map_large(int64_t bytes) {
   const int64_t mapping_bytes = bytes + 2 * kHugePage;
-  void* mapping =
-      mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) return nullptr;
+  void* mapping = take(mapping_bytes);
+  if (!mapping) return nullptr;
   const auto first = reinterpret_cast<uintptr_t>(mapping) + kAlignment;
   auto* block = reinterpret_cast<char*>((first + kHugePage - 1) / kHugePage * kHugePage);
   madvise(block, bytes, MADV_HUGEPAGE);  // a wish: without it the block works, page by page
@@ -188,14 +212,14 @@ void* map_large(int64_t bytes) {
 void unmap_large(void* block) {
   const LargeHeader header = *header_of(block);
   shared().reserved.fetch_sub(header.block_bytes, std::memory_order_relaxed);
-  munmap(header.mapping, header.mapping_bytes);
+  give_back(header.mapping, header.mapping_bytes);
 }
 
 void* allocate_block(int64_t bytes) {
   if (bytes <= kSmallLimit) {
     const SizeClass c = size_class(bytes);
     if (void* block = take_cached_small(c.index)) return block;
-    void* block = std::aligned_alloc(kAlignment, c.bytes);
+    void* block = take(c.bytes);
     if (block) shared().reserved.fetch_add(c.bytes, std::memory_order_relaxed);
     return block;
   }
@@ -232,6 +256,13 @@ void* allocate_after_pressure(int64_t bytes) {
 }
 
 }  // namespace
+
+void cpu_set_source(const MemorySource& source) {
+  Shared& s = shared();
+  DT_CHECK(s.reserved.load() == 0, kRuntimeError,
+           "set_allocator(): memory has been taken from the system already; call it first");
+  s.source = source;
+}
 
 void* cpu_allocate(int64_t bytes) {
   Shared& s = shared();
@@ -300,7 +331,7 @@ void cpu_empty_cache() {
   s.large_cached = 0;
   for (int c = 0; c < kSmallClasses; ++c) {
     while (void* block = s.small[c].pop()) {
-      std::free(block);
+      give_back(block, class_bytes(c));
       s.reserved.fetch_sub(class_bytes(c), std::memory_order_relaxed);
     }
   }

@@ -7,6 +7,16 @@
 
 namespace dt {
 
+// Where memory comes from. Blocks are at multiples of 64 bytes; null if there is none.
+struct MemorySource {
+  void* (*allocate)(void* user_data, int64_t bytes);
+  void (*deallocate)(void* user_data, void* memory, int64_t bytes);
+  void* user_data;
+};
+
+// Has all memory come from the host. Throws once there is memory that does not.
+void cpu_set_source(const MemorySource& source);
+
 struct MemoryStats {
   int64_t allocated = 0;       // bytes in use now
   int64_t peak_allocated = 0;  // the most there ever was, since the last reset

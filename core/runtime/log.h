@@ -2,12 +2,11 @@
 // variable asked for (DT_TRACE=1), to standard error.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-namespace dt {
+#include "core/base/enums.h"
 
-enum class LogLevel : int32_t { kDefault = 0, kTrace = 1, kInfo = 2, kWarning = 3 };
+namespace dt {
 
 using LogSink = void (*)(void* context, LogLevel level, const char* message);
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <tuple>
 
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -14,6 +15,10 @@ using TensorHook = std::function<Tensor(const Tensor&)>;
 
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(TensorList, TensorList)>;
+
+// Called with a message, on whichever thread is inside a call. No call can fail for it, so that
+// what it returns does not matter.
+using LogHook = std::function<void(LogLevel, const std::string&)>;
 
 // Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
 // whether that makes another try worth while. It may release handles and make small calls, but not

@@ -1955,8 +1955,80 @@ static void case_154(void) {
   expect(T_grad(a_src), DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(1.0, 1.0, 1.0, 1.0));
 }
 
-/* masked_select */
+/* at */
 static void case_155(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
+  dt_tensor *result = T_at(a_input, "1:, ::2");
+  expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(1.75, 3.25, -0.75, 0.75));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0));
+}
+
+/* at */
+static void case_156(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *result = T_at(a_input, "..., None, -1");
+  expect(result, DT_DTYPE_FLOAT32, T_DIMS(3, 1), T_REALS(3.75, 1.25, -1.25));
+}
+
+/* at */
+static void case_157(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
+  dt_tensor *a_tensors0 = make(DT_DTYPE_INT64, T_DIMS(3), T_REALS(2, 0, 2), 0);
+  dt_tensor *result = T_at(a_input, "?, 1", .tensors = T_LIST(a_tensors0));
+  expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(2.75, 2.25, 2.75));
+  T_backward(T_sum(result));
+  expect(
+    T_grad(a_input), DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0));
+}
+
+/* set_at */
+static void case_158(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *result = T_set_at(a_input, "0, 1:3", 2.5);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.5, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25));
+}
+
+/* set_at */
+static void case_159(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *a_value = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(9.0, 12.5, 10.5), 0);
+  dt_tensor *result = T_set_at(a_input, ":, -1", a_value);
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.25, 0.25, 9.0, 1.75, -0.25, 3.25, 12.5, -0.75, 2.75, 0.75, 10.5));
+}
+
+/* set_at */
+static void case_160(void) {
+  dt_tensor *a_input = make(
+    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *a_tensors0 = make(
+    DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), 0);
+  dt_tensor *result = T_set_at(a_input, "?", 0, .tensors = T_LIST(a_tensors0));
+  expect(
+    result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
+    T_REALS(-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25));
+}
+
+/* masked_select */
+static void case_161(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -1972,7 +2044,7 @@ static void case_155(void) {
 }
 
 /* nonzero */
-static void case_156(void) {
+static void case_162(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), 0);
   dt_tensor *result = T_nonzero(a_input);
@@ -1981,14 +2053,14 @@ static void case_156(void) {
 }
 
 /* one_hot */
-static void case_157(void) {
+static void case_163(void) {
   dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(3), T_REALS(0, 3, 1), 0);
   dt_tensor *result = T_one_hot(a_input, .num_classes = 5);
   expect(result, DT_DTYPE_INT64, T_DIMS(3, 5), T_REALS(1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0));
 }
 
 /* tril */
-static void case_158(void) {
+static void case_164(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
@@ -2003,7 +2075,7 @@ static void case_158(void) {
 }
 
 /* triu */
-static void case_159(void) {
+static void case_165(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(3, 4),
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
@@ -2014,7 +2086,7 @@ static void case_159(void) {
 }
 
 /* matmul */
-static void case_160(void) {
+static void case_166(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(
@@ -2024,7 +2096,7 @@ static void case_160(void) {
 }
 
 /* sum */
-static void case_161(void) {
+static void case_167(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_sum(a_input, .dim = T_DIMS(3));
@@ -2032,7 +2104,7 @@ static void case_161(void) {
 }
 
 /* reshape */
-static void case_162(void) {
+static void case_168(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_reshape(a_input, T_DIMS(4, 2));
@@ -2040,7 +2112,7 @@ static void case_162(void) {
 }
 
 /* add */
-static void case_163(void) {
+static void case_169(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 0);
@@ -2049,7 +2121,7 @@ static void case_163(void) {
 }
 
 /* narrow */
-static void case_164(void) {
+static void case_170(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_narrow(a_input, 0, 0, 9);
@@ -2057,7 +2129,7 @@ static void case_164(void) {
 }
 
 /* view */
-static void case_165(void) {
+static void case_171(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_view(a_input, T_DIMS(5));
@@ -2065,7 +2137,7 @@ static void case_165(void) {
 }
 
 /* softmax */
-static void case_166(void) {
+static void case_172(void) {
   dt_tensor *a_input = make(
     DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
   T_softmax(a_input, 2);
@@ -2090,6 +2162,6 @@ static void (*const cases[])(void) = {
     case_137, case_138, case_139, case_140, case_141, case_142, case_143, case_144, case_145,
     case_146, case_147, case_148, case_149, case_150, case_151, case_152, case_153, case_154,
     case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163,
-    case_164, case_165, case_166};
+    case_164, case_165, case_166, case_167, case_168, case_169, case_170, case_171, case_172};
 
-int main(void) { return run_cases(cases, 167); }
+int main(void) { return run_cases(cases, 173); }

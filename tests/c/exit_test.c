@@ -33,7 +33,7 @@ static double train(void) {
 
 static void load_batches(void) {
   T_SCOPE {
-    dt_dataset* data = T_tensor_dataset(T_LIST(T_arange(0, 100)));
+    dt_dataset* data = T_dataset_new(T_LIST(T_arange(0, 100)));
     dt_data_loader* loader =
         T_data_loader_new(data, .batch_size = 10, .shuffle = 1, .num_workers = 2);
     T_data_loader_start(loader);

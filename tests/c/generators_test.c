@@ -40,7 +40,7 @@ static void train(Training* t) {
         T_SEQUENTIAL(T_nn_linear(8, 16), T_nn_relu(), T_nn_dropout(), T_nn_linear(16, 1));
     dt_optimizer* optimizer = T_optim_sgd(T_entries(T_module_parameters(net)), .lr = 0.05);
     dt_tensor* x = T_randn(T_DIMS(64, 8));
-    dt_dataset* data = T_tensor_dataset(T_LIST(x, T_sum(x, .dim = T_DIMS(1), .keepdim = 1)));
+    dt_dataset* data = T_dataset_new(T_LIST(x, T_sum(x, .dim = T_DIMS(1), .keepdim = 1)));
     dt_data_loader* loader = T_data_loader_new(data, .batch_size = 8, .shuffle = 1);
     for (int i = 0; i < kSteps; i++) {
       if (t->barrier) pthread_barrier_wait(t->barrier);

@@ -318,7 +318,7 @@ static void test_lists_of_other_numbers(void) {
     CHECK(T_numel(T_interpolate(x, .scale_factor = T_REALS(2, 1))) == 12);
     CHECK(T_numel(T_module_forward(T_nn_upsample(.size = T_DIMS(5)), x)) == 25);
     dt_optimizer* sgd = T_optim_sgd(T_LIST(x), .lr = 0.5);
-    T_Doubles rates = T_lr_scheduler_get_last_lr(T_step_lr(sgd, 1));
+    T_Doubles rates = T_lr_scheduler_get_last_lr(T_optim_step_lr(sgd, 1));
     CHECK(rates.n == 1 && rates.v[0] == 0.5);
     CHECK(T_status() == 0);
   }

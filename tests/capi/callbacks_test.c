@@ -35,8 +35,8 @@ static dt_status hooked_backward(probe* p, float* gradient) {
   OK(dt_ones(&two, 1, DT_DTYPE_FLOAT32, 0, 0, 1, &x));
   OK(dt_tensor_register_hook(x, double_gradient, p, drop_probe, &hook));
   OK(dt_mul(x, NULL, DT_SCALAR_KIND_INT, 3, 0, &y));
-  OK(dt_sum(y, NULL, DT_ABSENT, 0, 0, &s));
-  status = dt_backward(s, NULL, NULL, 0, NULL, DT_ABSENT);
+  OK(dt_sum(y, NULL, 0, 0, 0, &s));
+  status = dt_tensor_backward(s, NULL, NULL, 0, NULL, 0);
   if (status == DT_STATUS_OK && gradient) {
     float values[2];
     OK(dt_tensor_grad(x, &g));
@@ -85,7 +85,7 @@ static void test_remove(void) {
   OK(dt_hook_remove(hook));
   CHECK(p.drops == 1);
   OK(dt_hook_remove(hook));
-  OK(dt_backward(x, NULL, NULL, 0, NULL, DT_ABSENT));
+  OK(dt_tensor_backward(x, NULL, NULL, 0, NULL, 0));
   CHECK(p.calls == 0 && p.drops == 1);
   dt_hook_release(hook);
   dt_tensor_release(x);
@@ -147,7 +147,7 @@ static void test_custom_function(void) {
   dt_tensor *x = NULL, *y, *g = NULL, *gg = NULL;
   dt_tensor_list* list = NULL;
   OK(dt_from_data(&three, sizeof three, NULL, 0, DT_DTYPE_FLOAT64, 0, 0, &x));
-  OK(dt_requires_grad_(x, 1));
+  OK(dt_tensor_requires_grad_(x, 1));
   y = cube(x, &p);
   OK(dt_autograd_grad(&y, 1, &x, 1, NULL, 0, NULL, 1, 0, &list));
   OK(dt_tensor_list_get(list, 0, &g));
@@ -268,7 +268,7 @@ static dt_status load(watch* w, int64_t* elements) {
   dt_string_list* names = NULL;
   dt_tensor_list* tensors = NULL;
   dt_tensor* x = NULL;
-  const dt_status status = dt_load_safetensors(path, NULL, DT_ABSENT, w ? watching : NULL, w,
+  const dt_status status = dt_load_safetensors(path, NULL, 0, w ? watching : NULL, w,
                                                w ? drop_probe : NULL, &names, &tensors);
   CHECK((status == 0) == (names != NULL) && (status == 0) == (tensors != NULL));
   if (status) return status;

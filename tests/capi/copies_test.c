@@ -114,7 +114,7 @@ int main(void) {
   for (int i = 0; i < kCopies; i++) {
     CHECK(copies[i].dt_live_handles(NULL) == 1);
     CHECK(copies[i].dt_tensor_numel(NULL, &n) == DT_STATUS_HANDLE);
-    CHECK(strstr(copies[i].dt_error_message(), "self is NULL"));
+    CHECK(strstr(copies[i].dt_error_message(), "input is NULL"));
     CHECK(copies[i].dt_set_grad_enabled(i % 2) == 0);
   }
   CHECK(strcmp(dt_error_message(), "") == 0);

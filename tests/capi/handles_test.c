@@ -7,9 +7,9 @@ static void test_null_and_foreign(void) {
   int64_t n = 7;
   OK(dt_default_generator(DT_DEVICE_TYPE_CPU, 0, &g));
   FAILS(HANDLE, dt_tensor_numel(NULL, &n));
-  CHECK(n == 0 && message_has("self is NULL, expected a tensor"));
+  CHECK(n == 0 && message_has("input is NULL, expected a tensor"));
   FAILS(HANDLE, dt_tensor_numel((dt_tensor*)g, &n));
-  CHECK(message_has("self is a generator, expected a tensor"));
+  CHECK(message_has("input is a generator, expected a tensor"));
   FAILS(HANDLE, dt_tensor_numel((dt_tensor*)&n, &n));
   CHECK(message_has("is not a handle"));
   FAILS(HANDLE, dt_tensor_numel((dt_tensor*)(uintptr_t)-1, &n));
@@ -30,10 +30,11 @@ static void test_changed_bits(void) {
 
 static char warning[200];
 
-static void keep_warning(void* user_data, dt_log_level level, const char* message) {
+static dt_status keep_warning(void* user_data, dt_log_level level, const char* message) {
   (void)user_data;
   CHECK(level == DT_LOG_LEVEL_WARNING);
   snprintf(warning, sizeof warning, "%s", message);
+  return DT_STATUS_OK;
 }
 
 static void test_release(void) {

@@ -11,33 +11,37 @@ static dt_status called_custom_backward(void *user_data, dt_tensor *const *grads
   return called();
 }
 
-static void test_backward(void) {
-  EXPECT(HANDLE, "backward", dt_backward((dt_tensor *)bad.released, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward((dt_tensor *)bad.garbage, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward((dt_tensor *)bad.foreign, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(NULL, good.tensor, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, (dt_tensor *)bad.released, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, (dt_tensor *)bad.garbage, NULL, 1, good.tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, (dt_tensor *)bad.foreign, NULL, 1, good.tensors, 2));
-  EXPECT(VALUE_ERROR, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, NULL, 2));
-  EXPECT(VALUE_ERROR, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, good.tensors, -7));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, bad.released_tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, bad.foreign_tensors, 2));
-  EXPECT(HANDLE, "backward", dt_backward(good.tensor, good.tensor, NULL, 1, bad.null_tensors, 2));
+static void test_tensor_backward(void) {
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.released, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.garbage, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward((dt_tensor *)bad.foreign, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(NULL, good.tensor, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, (dt_tensor *)bad.released, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, (dt_tensor *)bad.garbage, NULL, 1, good.tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, (dt_tensor *)bad.foreign, NULL, 1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, NULL, 2));
+  EXPECT(VALUE_ERROR, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, NULL, -1));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, bad.released_tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, bad.foreign_tensors, 2));
+  EXPECT(HANDLE, "tensor_backward", dt_tensor_backward(good.tensor, good.tensor, NULL, 1, bad.null_tensors, 2));
 }
 
 static void test_autograd_backward(void) {
   EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(NULL, 2, good.tensors, 2, NULL, 1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(good.tensors, -7, good.tensors, 2, NULL, 1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(NULL, -1, good.tensors, 2, NULL, 1, good.tensors, 2));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(bad.released_tensors, 2, good.tensors, 2, NULL, 1, good.tensors, 2));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(bad.foreign_tensors, 2, good.tensors, 2, NULL, 1, good.tensors, 2));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(bad.null_tensors, 2, good.tensors, 2, NULL, 1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(good.tensors, 2, NULL, 2, NULL, 1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(good.tensors, 2, good.tensors, -7, NULL, 1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(good.tensors, 2, NULL, -1, NULL, 1, good.tensors, 2));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(good.tensors, 2, bad.released_tensors, 2, NULL, 1, good.tensors, 2));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(good.tensors, 2, bad.foreign_tensors, 2, NULL, 1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(good.tensors, 2, good.tensors, 2, NULL, 1, NULL, 2));
   EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(good.tensors, 2, good.tensors, 2, NULL, 1, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "autograd_backward", dt_autograd_backward(good.tensors, 2, good.tensors, 2, NULL, 1, NULL, -1));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(good.tensors, 2, good.tensors, 2, NULL, 1, bad.released_tensors, 2));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(good.tensors, 2, good.tensors, 2, NULL, 1, bad.foreign_tensors, 2));
   EXPECT(HANDLE, "autograd_backward", dt_autograd_backward(good.tensors, 2, good.tensors, 2, NULL, 1, bad.null_tensors, 2));
@@ -46,16 +50,19 @@ static void test_autograd_backward(void) {
 static void test_autograd_grad(void) {
   EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(NULL, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, -7, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(NULL, -1, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, NULL, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, -7, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, NULL, -1, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, NULL, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, good.tensors, -7, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, NULL, -1, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "autograd_grad", dt_autograd_grad(good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 1, 1, NULL));
@@ -80,21 +87,25 @@ static void test_hook_remove(void) {
 static void test_custom_function(void) {
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", NULL, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", NULL, -1, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, NULL, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, NULL, -1, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, NULL, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, NULL, -1, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, &good.drops, count_drop, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, NULL, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, good.tensors, -7, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, NULL, -1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.released_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.foreign_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "custom_function", dt_custom_function("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, called_custom_backward, &good.drops, count_drop, bad.null_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
@@ -103,7 +114,7 @@ static void test_custom_function(void) {
 
 int main(void) {
   misuse_begin();
-  test_backward();
+  test_tensor_backward();
   test_autograd_backward();
   test_autograd_grad();
   test_tensor_register_hook();

@@ -3,6 +3,7 @@
 
 static void test_empty(void) {
   EXPECT(VALUE_ERROR, "empty", dt_empty(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty", dt_empty(NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "empty", dt_empty(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
@@ -15,6 +16,7 @@ static void test_empty(void) {
 
 static void test_zeros(void) {
   EXPECT(VALUE_ERROR, "zeros", dt_zeros(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "zeros", dt_zeros(NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "zeros", dt_zeros(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -25,6 +27,7 @@ static void test_zeros(void) {
 
 static void test_ones(void) {
   EXPECT(VALUE_ERROR, "ones", dt_ones(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "ones", dt_ones(NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "ones", dt_ones(good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -35,6 +38,7 @@ static void test_ones(void) {
 
 static void test_full(void) {
   EXPECT(VALUE_ERROR, "full", dt_full(NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "full", dt_full(NULL, -1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "full", dt_full(good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "full", dt_full(good.i64s, 1, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "full", dt_full(good.i64s, 1, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -153,6 +157,7 @@ static void test_new_empty(void) {
   EXPECT(HANDLE, "new_empty", dt_new_empty((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "new_empty", dt_new_empty(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_empty", dt_new_empty(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -167,6 +172,7 @@ static void test_new_zeros(void) {
   EXPECT(HANDLE, "new_zeros", dt_new_zeros((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "new_zeros", dt_new_zeros(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_zeros", dt_new_zeros(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -181,6 +187,7 @@ static void test_new_ones(void) {
   EXPECT(HANDLE, "new_ones", dt_new_ones((dt_tensor *)bad.foreign, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "new_ones", dt_new_ones(NULL, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_ones", dt_new_ones(good.tensor, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -195,6 +202,7 @@ static void test_new_full(void) {
   EXPECT(HANDLE, "new_full", dt_new_full((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "new_full", dt_new_full(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, NULL, -1, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, 99, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "new_full", dt_new_full(good.tensor, good.i64s, 1, 0, 0, 0.0, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -207,8 +215,10 @@ static void test_new_full(void) {
 
 static void test_from_numbers(void) {
   EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(NULL, 2, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(NULL, -1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, -7, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_numbers", dt_from_numbers(good.f64s, 1, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -219,12 +229,47 @@ static void test_from_numbers(void) {
 
 static void test_from_bools(void) {
   EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(NULL, 2, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(NULL, -1, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, -7, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, NULL, 2, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, NULL, -1, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, -7, DT_DEVICE_TYPE_CPU, 0, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, 99, 0, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, DT_DEVICE_TYPE_CPU, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "from_bools", dt_from_bools(good.bools, 1, good.i64s, 1, DT_DEVICE_TYPE_CPU, 0, NULL));
+}
+
+static void test_from_ints(void) {
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(NULL, 2, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(NULL, -1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, -7, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "from_ints", dt_from_ints(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
+static void test_to_ints(void) {
+  EXPECT(HANDLE, "to_ints", dt_to_ints((dt_tensor *)bad.released, out.i64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_ints", dt_to_ints((dt_tensor *)bad.garbage, out.i64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_ints", dt_to_ints((dt_tensor *)bad.foreign, out.i64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_ints", dt_to_ints(NULL, out.i64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_ints", dt_to_ints(good.tensor, NULL, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_ints", dt_to_ints(good.tensor, out.i64s, 4, NULL));
+  EXPECT(VALUE_ERROR, "to_ints", dt_to_ints(good.tensor, out.i64s, -1, &out.i64[0]));
+}
+
+static void test_to_numbers(void) {
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers((dt_tensor *)bad.released, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers((dt_tensor *)bad.garbage, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers((dt_tensor *)bad.foreign, out.f64s, 4, &out.i64[0]));
+  EXPECT(HANDLE, "to_numbers", dt_to_numbers(NULL, out.f64s, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_numbers", dt_to_numbers(good.tensor, NULL, 4, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "to_numbers", dt_to_numbers(good.tensor, out.f64s, 4, NULL));
 }
 
 static void test_clone(void) {
@@ -249,6 +294,28 @@ static void test_to(void) {
   EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "to", dt_to(good.tensor, DT_DEVICE_TYPE_CPU, 0, DT_DTYPE_FLOAT32, 1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
+}
+
+static void test_cpu(void) {
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cpu", dt_cpu(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cpu", dt_cpu(good.tensor, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
+}
+
+static void test_cuda(void) {
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cuda", dt_cuda(NULL, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_contiguous(void) {
@@ -311,8 +378,13 @@ int main(void) {
   test_new_full();
   test_from_numbers();
   test_from_bools();
+  test_from_ints();
+  test_to_ints();
+  test_to_numbers();
   test_clone();
   test_to();
+  test_cpu();
+  test_cuda();
   test_contiguous();
   test_copy_();
   test_fill_();

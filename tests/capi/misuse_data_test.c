@@ -6,13 +6,14 @@ static dt_status called_progress(void *user_data, int64_t done, int64_t total, i
   return called();
 }
 
-static void test_tensor_dataset(void) {
-  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(NULL, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "tensor_dataset", dt_tensor_dataset(good.tensors, -7, (dt_dataset **)&out.pointer[0]));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.released_tensors, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.foreign_tensors, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(HANDLE, "tensor_dataset", dt_tensor_dataset(bad.null_tensors, 2, (dt_dataset **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "tensor_dataset", dt_tensor_dataset(good.tensors, 2, NULL));
+static void test_dataset_new(void) {
+  EXPECT(VALUE_ERROR, "dataset_new", dt_dataset_new(NULL, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "dataset_new", dt_dataset_new(good.tensors, -7, (dt_dataset **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "dataset_new", dt_dataset_new(NULL, -1, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "dataset_new", dt_dataset_new(bad.released_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "dataset_new", dt_dataset_new(bad.foreign_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(HANDLE, "dataset_new", dt_dataset_new(bad.null_tensors, 2, (dt_dataset **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dataset_new", dt_dataset_new(good.tensors, 2, NULL));
 }
 
 static void test_dataset_len(void) {
@@ -67,9 +68,11 @@ static void test_read_idx(void) {
 static void test_save_safetensors(void) {
   EXPECT(TYPE_ERROR, "save_safetensors", dt_save_safetensors(NULL, good.strs, 1, good.tensors, 2, called_progress, &good.drops, count_drop));
   EXPECT(VALUE_ERROR, "save_safetensors", dt_save_safetensors("text", NULL, 2, good.tensors, 2, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_safetensors", dt_save_safetensors("text", NULL, -1, good.tensors, 2, called_progress, &good.drops, count_drop));
   EXPECT(VALUE_ERROR, "save_safetensors", dt_save_safetensors("text", good.strs, -7, good.tensors, 2, called_progress, &good.drops, count_drop));
   EXPECT(VALUE_ERROR, "save_safetensors", dt_save_safetensors("text", good.strs, 1, NULL, 2, called_progress, &good.drops, count_drop));
   EXPECT(VALUE_ERROR, "save_safetensors", dt_save_safetensors("text", good.strs, 1, good.tensors, -7, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_safetensors", dt_save_safetensors("text", good.strs, 1, NULL, -1, called_progress, &good.drops, count_drop));
   EXPECT(HANDLE, "save_safetensors", dt_save_safetensors("text", good.strs, 1, bad.released_tensors, 2, called_progress, &good.drops, count_drop));
   EXPECT(HANDLE, "save_safetensors", dt_save_safetensors("text", good.strs, 1, bad.foreign_tensors, 2, called_progress, &good.drops, count_drop));
   EXPECT(HANDLE, "save_safetensors", dt_save_safetensors("text", good.strs, 1, bad.null_tensors, 2, called_progress, &good.drops, count_drop));
@@ -85,6 +88,7 @@ static void test_load_safetensors_bytes(void) {
 static void test_load_safetensors(void) {
   EXPECT(TYPE_ERROR, "load_safetensors", dt_load_safetensors(NULL, good.strs, 1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "load_safetensors", dt_load_safetensors("text", NULL, 2, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_safetensors", dt_load_safetensors("text", NULL, -1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "load_safetensors", dt_load_safetensors("text", good.strs, -7, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
   EXPECT(TYPE_ERROR, "load_safetensors", dt_load_safetensors("text", good.strs, 1, called_progress, &good.drops, count_drop, NULL, (dt_tensor_list **)&out.pointer[1]));
   EXPECT(TYPE_ERROR, "load_safetensors", dt_load_safetensors("text", good.strs, 1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], NULL));
@@ -97,7 +101,7 @@ static void test_safetensors_names(void) {
 
 int main(void) {
   misuse_begin();
-  test_tensor_dataset();
+  test_dataset_new();
   test_dataset_len();
   test_data_loader_new();
   test_data_loader_len();

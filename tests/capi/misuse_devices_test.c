@@ -13,6 +13,12 @@ static void test_cuda_current_device(void) {
   EXPECT(TYPE_ERROR, "cuda_current_device", dt_cuda_current_device(NULL));
 }
 
+static void test_device_from_text(void) {
+  EXPECT(TYPE_ERROR, "device_from_text", dt_device_from_text(NULL, &out.i32[0], &out.i64[0]));
+  EXPECT(TYPE_ERROR, "device_from_text", dt_device_from_text("text", NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "device_from_text", dt_device_from_text("text", &out.i32[0], NULL));
+}
+
 static void test_device_name(void) {
   EXPECT(VALUE_ERROR, "device_name", dt_device_name(99, 0, (dt_bytes **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "device_name", dt_device_name(DT_DEVICE_TYPE_CPU, -1, (dt_bytes **)&out.pointer[0]));
@@ -73,28 +79,6 @@ static void test_tensor_is_pinned(void) {
   EXPECT(HANDLE, "tensor_is_pinned", dt_tensor_is_pinned((dt_tensor *)bad.foreign, &out.i32[0]));
   EXPECT(HANDLE, "tensor_is_pinned", dt_tensor_is_pinned(NULL, &out.i32[0]));
   EXPECT(TYPE_ERROR, "tensor_is_pinned", dt_tensor_is_pinned(good.tensor, NULL));
-}
-
-static void test_cpu(void) {
-  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.released, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.garbage, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "cpu", dt_cpu((dt_tensor *)bad.foreign, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "cpu", dt_cpu(NULL, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "cpu", dt_cpu(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "cpu", dt_cpu(good.tensor, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
-}
-
-static void test_cuda(void) {
-  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.released, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.garbage, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "cuda", dt_cuda((dt_tensor *)bad.foreign, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "cuda", dt_cuda(NULL, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, 99, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, -1, 1, DT_MEMORY_FORMAT_CONTIGUOUS, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, 99, (dt_tensor **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, -1, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "cuda", dt_cuda(good.tensor, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
 static void test_stream_new(void) {
@@ -278,6 +262,7 @@ int main(void) {
   test_cuda_device_count();
   test_cuda_reason();
   test_cuda_current_device();
+  test_device_from_text();
   test_device_name();
   test_device_capability();
   test_get_device_properties();
@@ -286,8 +271,6 @@ int main(void) {
   test_get_tf32();
   test_tensor_pin_memory();
   test_tensor_is_pinned();
-  test_cpu();
-  test_cuda();
   test_stream_new();
   test_stream_external();
   test_current_stream();

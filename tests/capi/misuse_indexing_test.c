@@ -8,6 +8,7 @@ static void test_index(void) {
   EXPECT(HANDLE, "index", dt_index(NULL, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index", dt_index(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index", dt_index(good.tensor, bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index", dt_index(good.tensor, bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "index", dt_index(good.tensor, good.tensors, 2, NULL));
@@ -20,6 +21,7 @@ static void test_index_put(void) {
   EXPECT(HANDLE, "index_put", dt_index_put(NULL, good.tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, NULL, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, good.tensors, -7, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "index_put", dt_index_put(good.tensor, NULL, -1, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.released_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, bad.foreign_tensors, 2, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "index_put", dt_index_put(good.tensor, good.tensors, 2, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
@@ -36,6 +38,7 @@ static void test_index_put_(void) {
   EXPECT(HANDLE, "index_put_", dt_index_put_(NULL, good.tensors, 2, good.tensor, 1));
   EXPECT(VALUE_ERROR, "index_put_", dt_index_put_(good.tensor, NULL, 2, good.tensor, 1));
   EXPECT(VALUE_ERROR, "index_put_", dt_index_put_(good.tensor, good.tensors, -7, good.tensor, 1));
+  EXPECT(VALUE_ERROR, "index_put_", dt_index_put_(good.tensor, NULL, -1, good.tensor, 1));
   EXPECT(HANDLE, "index_put_", dt_index_put_(good.tensor, bad.released_tensors, 2, good.tensor, 1));
   EXPECT(HANDLE, "index_put_", dt_index_put_(good.tensor, bad.foreign_tensors, 2, good.tensor, 1));
   EXPECT(HANDLE, "index_put_", dt_index_put_(good.tensor, good.tensors, 2, (dt_tensor *)bad.released, 1));
@@ -223,6 +226,39 @@ static void test_triu_(void) {
   EXPECT(HANDLE, "triu_", dt_triu_(NULL, 1));
 }
 
+static void test_at(void) {
+  EXPECT(HANDLE, "at", dt_at((dt_tensor *)bad.released, "text", good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "at", dt_at((dt_tensor *)bad.garbage, "text", good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "at", dt_at((dt_tensor *)bad.foreign, "text", good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "at", dt_at(NULL, "text", good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "at", dt_at(good.tensor, NULL, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "at", dt_at(good.tensor, "text", NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "at", dt_at(good.tensor, "text", good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "at", dt_at(good.tensor, "text", NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "at", dt_at(good.tensor, "text", bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "at", dt_at(good.tensor, "text", bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "at", dt_at(good.tensor, "text", bad.null_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "at", dt_at(good.tensor, "text", good.tensors, 2, NULL));
+}
+
+static void test_set_at(void) {
+  EXPECT(HANDLE, "set_at", dt_set_at((dt_tensor *)bad.released, "text", good.tensor, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at((dt_tensor *)bad.garbage, "text", good.tensor, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at((dt_tensor *)bad.foreign, "text", good.tensor, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at(NULL, "text", good.tensor, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(TYPE_ERROR, "set_at", dt_set_at(good.tensor, NULL, good.tensor, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at(good.tensor, "text", (dt_tensor *)bad.released, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at(good.tensor, "text", (dt_tensor *)bad.foreign, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(TYPE_ERROR, "set_at", dt_set_at(good.tensor, "text", NULL, 99, 0, 0.0, good.tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at(good.tensor, "text", NULL, 0, 0, 0.0, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "set_at", dt_set_at(good.tensor, "text", good.tensor, 0, 0, 0.0, NULL, 2));
+  EXPECT(VALUE_ERROR, "set_at", dt_set_at(good.tensor, "text", good.tensor, 0, 0, 0.0, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "set_at", dt_set_at(good.tensor, "text", good.tensor, 0, 0, 0.0, NULL, -1));
+  EXPECT(HANDLE, "set_at", dt_set_at(good.tensor, "text", good.tensor, 0, 0, 0.0, bad.released_tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at(good.tensor, "text", good.tensor, 0, 0, 0.0, bad.foreign_tensors, 2));
+  EXPECT(HANDLE, "set_at", dt_set_at(good.tensor, "text", good.tensor, 0, 0, 0.0, bad.null_tensors, 2));
+}
+
 int main(void) {
   misuse_begin();
   test_index();
@@ -243,5 +279,7 @@ int main(void) {
   test_tril_();
   test_triu();
   test_triu_();
+  test_at();
+  test_set_at();
   return misuse_end();
 }

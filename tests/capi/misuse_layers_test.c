@@ -8,50 +8,65 @@ static void test_nn_linear(void) {
   { dt_nn_linear_options options = DT_NN_LINEAR_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_linear", dt_nn_linear(1, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_linear_options options = DT_NN_LINEAR_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_linear", dt_nn_linear(1, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_linear_options options = DT_NN_LINEAR_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_linear", dt_nn_linear(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_linear_options options = DT_NN_LINEAR_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_linear", dt_nn_linear(1, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_linear", dt_nn_linear(1, 1, NULL, NULL));
 }
 
 static void test_nn_conv2d(void) {
   EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, (const dt_nn_conv2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, (const dt_nn_conv2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.padding_mode = NULL; EXPECT(TYPE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_max_pool2d(void) {
   EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, (const dt_nn_max_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool2d_options options = DT_NN_MAX_POOL2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_avg_pool2d(void) {
   EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, (const dt_nn_avg_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, NULL, NULL));
 }
@@ -60,12 +75,14 @@ static void test_nn_upsample(void) {
   EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_upsample", dt_nn_upsample((const dt_nn_upsample_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.size = NULL; options.size_n = 2; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.size = NULL; options.size_n = -1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.size = good.i64s; options.size_n = -7; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = 2; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = -1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.scale_factor = good.f64s; options.scale_factor_n = -7; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.mode = 99; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.mode = -1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.mode = 0; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsample_options options = DT_NN_UPSAMPLE_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_upsample", dt_nn_upsample(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_upsample", dt_nn_upsample(NULL, NULL));
 }
 
@@ -77,6 +94,8 @@ static void test_nn_batch_norm1d(void) {
   { dt_nn_batch_norm1d_options options = DT_NN_BATCH_NORM1D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_batch_norm1d_options options = DT_NN_BATCH_NORM1D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_batch_norm1d_options options = DT_NN_BATCH_NORM1D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm1d_options options = DT_NN_BATCH_NORM1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm1d_options options = DT_NN_BATCH_NORM1D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, NULL, NULL));
 }
 
@@ -88,11 +107,14 @@ static void test_nn_batch_norm2d(void) {
   { dt_nn_batch_norm2d_options options = DT_NN_BATCH_NORM2D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_batch_norm2d_options options = DT_NN_BATCH_NORM2D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_batch_norm2d_options options = DT_NN_BATCH_NORM2D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm2d_options options = DT_NN_BATCH_NORM2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm2d_options options = DT_NN_BATCH_NORM2D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, NULL, NULL));
 }
 
 static void test_nn_layer_norm(void) {
   EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, (const dt_nn_layer_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, (const dt_nn_layer_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
@@ -100,12 +122,15 @@ static void test_nn_layer_norm(void) {
   { dt_nn_layer_norm_options options = DT_NN_LAYER_NORM_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_layer_norm_options options = DT_NN_LAYER_NORM_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_layer_norm_options options = DT_NN_LAYER_NORM_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_layer_norm_options options = DT_NN_LAYER_NORM_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_layer_norm_options options = DT_NN_LAYER_NORM_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_layer_norm", dt_nn_layer_norm(good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_dropout(void) {
   EXPECT(VALUE_ERROR, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_dropout_options options = DT_NN_DROPOUT_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout", dt_nn_dropout(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_dropout", dt_nn_dropout(NULL, NULL));
 }
 
@@ -116,6 +141,8 @@ static void test_nn_embedding(void) {
   { dt_nn_embedding_options options = DT_NN_EMBEDDING_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_embedding_options options = DT_NN_EMBEDDING_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_embedding_options options = DT_NN_EMBEDDING_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_options options = DT_NN_EMBEDDING_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_embedding_options options = DT_NN_EMBEDDING_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_embedding", dt_nn_embedding(1, 1, NULL, NULL));
 }
 
@@ -132,18 +159,21 @@ static void test_nn_identity(void) {
 static void test_nn_relu(void) {
   EXPECT(VALUE_ERROR, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_relu_options options = DT_NN_RELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_relu", dt_nn_relu(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_relu", dt_nn_relu(NULL, NULL));
 }
 
 static void test_nn_leaky_relu(void) {
   EXPECT(VALUE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_leaky_relu_options options = DT_NN_LEAKY_RELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu(NULL, NULL));
 }
 
 static void test_nn_elu(void) {
   EXPECT(VALUE_ERROR, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_elu_options options = DT_NN_ELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_elu", dt_nn_elu(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_elu", dt_nn_elu(NULL, NULL));
 }
 
@@ -158,13 +188,14 @@ static void test_nn_gelu(void) {
   EXPECT(NOT_IMPLEMENTED, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_gelu_options options = DT_NN_GELU_OPTIONS_INIT; options.approximate = 99; EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_gelu_options options = DT_NN_GELU_OPTIONS_INIT; options.approximate = -1; EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_gelu_options options = DT_NN_GELU_OPTIONS_INIT; options.approximate = 0; EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_gelu_options options = DT_NN_GELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_gelu", dt_nn_gelu(NULL, NULL));
 }
 
 static void test_nn_silu(void) {
   EXPECT(VALUE_ERROR, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_silu_options options = DT_NN_SILU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_silu", dt_nn_silu(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_silu", dt_nn_silu(NULL, NULL));
 }
 
@@ -193,7 +224,7 @@ static void test_nn_mse_loss(void) {
   EXPECT(NOT_IMPLEMENTED, "nn_mse_loss", dt_nn_mse_loss((const dt_nn_mse_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_mse_loss_options options = DT_NN_MSE_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_mse_loss_options options = DT_NN_MSE_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_mse_loss_options options = DT_NN_MSE_LOSS_OPTIONS_INIT; options.reduction = 0; EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_mse_loss_options options = DT_NN_MSE_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_mse_loss", dt_nn_mse_loss(NULL, NULL));
 }
 
@@ -202,7 +233,7 @@ static void test_nn_l1_loss(void) {
   EXPECT(NOT_IMPLEMENTED, "nn_l1_loss", dt_nn_l1_loss((const dt_nn_l1_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_l1_loss_options options = DT_NN_L1_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_l1_loss_options options = DT_NN_L1_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_l1_loss_options options = DT_NN_L1_LOSS_OPTIONS_INIT; options.reduction = 0; EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_l1_loss_options options = DT_NN_L1_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_l1_loss", dt_nn_l1_loss(NULL, NULL));
 }
 
@@ -214,7 +245,7 @@ static void test_nn_nll_loss(void) {
   { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.reduction = 0; EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_nll_loss", dt_nn_nll_loss(NULL, NULL));
 }
 
@@ -226,7 +257,7 @@ static void test_nn_cross_entropy_loss(void) {
   { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.reduction = 0; EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(NULL, NULL));
 }
 
@@ -238,7 +269,7 @@ static void test_nn_bce_loss(void) {
   { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.reduction = 0; EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_bce_loss", dt_nn_bce_loss(NULL, NULL));
 }
 
@@ -250,10 +281,10 @@ static void test_nn_bce_with_logits_loss(void) {
   { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.reduction = 0; EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.pos_weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.pos_weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
   { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.pos_weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(NULL, NULL));
 }
 

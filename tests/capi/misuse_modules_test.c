@@ -80,9 +80,11 @@ static void test_module_load_state_dict(void) {
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict((dt_module *)good.tensor, good.strs, 1, good.tensors, 2, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(NULL, good.strs, 1, good.tensors, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, NULL, 2, good.tensors, 2, 1));
+  EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, NULL, -1, good.tensors, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, -7, good.tensors, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, NULL, 2, 1));
   EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, good.tensors, -7, 1));
+  EXPECT(VALUE_ERROR, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, NULL, -1, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, bad.released_tensors, 2, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, bad.foreign_tensors, 2, 1));
   EXPECT(HANDLE, "module_load_state_dict", dt_module_load_state_dict(good.module, good.strs, 1, bad.null_tensors, 2, 1));
@@ -206,15 +208,15 @@ static void test_nn_sequential(void) {
   EXPECT(TYPE_ERROR, "nn_sequential", dt_nn_sequential(NULL));
 }
 
-static void test_sequential_append(void) {
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append((dt_module *)bad.released, good.module));
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append((dt_module *)bad.garbage, good.module));
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append((dt_module *)good.tensor, good.module));
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append(NULL, good.module));
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append(good.module, (dt_module *)bad.released));
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append(good.module, (dt_module *)bad.garbage));
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append(good.module, (dt_module *)good.tensor));
-  EXPECT(HANDLE, "sequential_append", dt_sequential_append(good.module, NULL));
+static void test_module_append(void) {
+  EXPECT(HANDLE, "module_append", dt_module_append((dt_module *)bad.released, good.module));
+  EXPECT(HANDLE, "module_append", dt_module_append((dt_module *)bad.garbage, good.module));
+  EXPECT(HANDLE, "module_append", dt_module_append((dt_module *)good.tensor, good.module));
+  EXPECT(HANDLE, "module_append", dt_module_append(NULL, good.module));
+  EXPECT(HANDLE, "module_append", dt_module_append(good.module, (dt_module *)bad.released));
+  EXPECT(HANDLE, "module_append", dt_module_append(good.module, (dt_module *)bad.garbage));
+  EXPECT(HANDLE, "module_append", dt_module_append(good.module, (dt_module *)good.tensor));
+  EXPECT(HANDLE, "module_append", dt_module_append(good.module, NULL));
 }
 
 int main(void) {
@@ -242,6 +244,6 @@ int main(void) {
   test_module_register_buffer();
   test_module_register_module();
   test_nn_sequential();
-  test_sequential_append();
+  test_module_append();
   return misuse_end();
 }

@@ -47,10 +47,13 @@ static void test_conv2d(void) {
   EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "conv2d", dt_conv2d(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, NULL, -1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, NULL, -1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL));
 }
@@ -61,8 +64,10 @@ static void test_interpolate(void) {
   EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.foreign, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "interpolate", dt_interpolate(NULL, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, NULL, 2, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, NULL, -1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, -7, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, NULL, 2, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, NULL, -1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, -7, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, 99, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, -1, (dt_tensor **)&out.pointer[0]));
@@ -76,12 +81,16 @@ static void test_max_pool2d(void) {
   EXPECT(HANDLE, "max_pool2d", dt_max_pool2d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "max_pool2d", dt_max_pool2d(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, NULL, -1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, NULL, -1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "max_pool2d", dt_max_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL));
 }
@@ -92,12 +101,16 @@ static void test_max_pool2d_with_indices(void) {
   EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(HANDLE, "max_pool2d_with_indices", dt_max_pool2d_with_indices(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, NULL, -1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, NULL, -1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, 2, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, NULL, -1, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(VALUE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
   EXPECT(TYPE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL, (dt_tensor **)&out.pointer[1]));
   EXPECT(TYPE_ERROR, "max_pool2d_with_indices", dt_max_pool2d_with_indices(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0], NULL));
@@ -109,10 +122,13 @@ static void test_avg_pool2d(void) {
   EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "avg_pool2d", dt_avg_pool2d(NULL, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, NULL, 2, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, NULL, -1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, -7, good.i64s, 1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, NULL, 2, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, NULL, -1, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, -7, good.i64s, 1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, 2, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, NULL, -1, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, -7, 1, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "avg_pool2d", dt_avg_pool2d(good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, 1, NULL, NULL));
 }
@@ -143,6 +159,7 @@ static void test_layer_norm(void) {
   EXPECT(HANDLE, "layer_norm", dt_layer_norm((dt_tensor *)bad.foreign, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "layer_norm", dt_layer_norm(NULL, good.i64s, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "layer_norm", dt_layer_norm(good.tensor, NULL, 2, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "layer_norm", dt_layer_norm(good.tensor, NULL, -1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "layer_norm", dt_layer_norm(good.tensor, good.i64s, -7, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer[0]));

@@ -6,8 +6,8 @@ static void misuse_make_objects(void) {
   MUST(dt_module_named_parameters(good.module, &good.string_list, &parameters));
   dt_tensor_list_release(parameters);
   MUST(dt_optim_sgd(good.tensors, 1, NULL, &good.optimizer));
-  MUST(dt_step_lr(good.optimizer, 1, 0.5, &good.lr_scheduler));
-  MUST(dt_tensor_dataset(good.tensors, 1, &good.dataset));
+  MUST(dt_optim_step_lr(good.optimizer, 1, 0.5, &good.lr_scheduler));
+  MUST(dt_dataset_new(good.tensors, 1, &good.dataset));
   MUST(dt_data_loader_new(good.dataset, NULL, &good.data_loader));
   MUST(dt_stream_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.stream));
   MUST(dt_event_new(DT_DEVICE_TYPE_CPU, 0, 0, &good.event));

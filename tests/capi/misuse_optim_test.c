@@ -4,6 +4,7 @@
 static void test_optim_sgd(void) {
   EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_sgd", dt_optim_sgd(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_sgd", dt_optim_sgd(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -15,17 +16,20 @@ static void test_optim_sgd(void) {
 static void test_optim_adam(void) {
   EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adam", dt_optim_adam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_adam", dt_optim_adam(good.tensors, 2, (const dt_adam_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adam_options options = DT_ADAM_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "optim_adam", dt_optim_adam(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optim_adamw(void) {
   EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamw", dt_optim_adamw(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamw", dt_optim_adamw(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -37,6 +41,7 @@ static void test_optim_adamw(void) {
 static void test_optim_rmsprop(void) {
   EXPECT(VALUE_ERROR, "optim_rmsprop", dt_optim_rmsprop(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_rmsprop", dt_optim_rmsprop(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rmsprop", dt_optim_rmsprop(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_rmsprop", dt_optim_rmsprop(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_rmsprop", dt_optim_rmsprop(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_rmsprop", dt_optim_rmsprop(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -48,39 +53,46 @@ static void test_optim_rmsprop(void) {
 static void test_optim_adagrad(void) {
   EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adagrad", dt_optim_adagrad(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adagrad", dt_optim_adagrad(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adagrad", dt_optim_adagrad(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, (const dt_adagrad_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, (const dt_adagrad_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adagrad_options options = DT_ADAGRAD_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "optim_adagrad", dt_optim_adagrad(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optim_adadelta(void) {
   EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adadelta", dt_optim_adadelta(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adadelta", dt_optim_adadelta(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adadelta", dt_optim_adadelta(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, (const dt_adadelta_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, (const dt_adadelta_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adadelta_options options = DT_ADADELTA_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "optim_adadelta", dt_optim_adadelta(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optim_adamax(void) {
   EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamax", dt_optim_adamax(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamax", dt_optim_adamax(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_adamax", dt_optim_adamax(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, 2, (const dt_adamax_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_adamax", dt_optim_adamax(good.tensors, 2, (const dt_adamax_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_adamax_options options = DT_ADAMAX_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "optim_adamax", dt_optim_adamax(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optim_nadam(void) {
   EXPECT(VALUE_ERROR, "optim_nadam", dt_optim_nadam(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_nadam", dt_optim_nadam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_nadam", dt_optim_nadam(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_nadam", dt_optim_nadam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_nadam", dt_optim_nadam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_nadam", dt_optim_nadam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -92,6 +104,7 @@ static void test_optim_nadam(void) {
 static void test_optim_radam(void) {
   EXPECT(VALUE_ERROR, "optim_radam", dt_optim_radam(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_radam", dt_optim_radam(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_radam", dt_optim_radam(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_radam", dt_optim_radam(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_radam", dt_optim_radam(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_radam", dt_optim_radam(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
@@ -103,22 +116,26 @@ static void test_optim_radam(void) {
 static void test_optim_asgd(void) {
   EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_asgd", dt_optim_asgd(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_asgd", dt_optim_asgd(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_asgd", dt_optim_asgd(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, 2, (const dt_asgd_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_asgd", dt_optim_asgd(good.tensors, 2, (const dt_asgd_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_asgd_options options = DT_ASGD_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "optim_asgd", dt_optim_asgd(good.tensors, 2, NULL, NULL));
 }
 
 static void test_optim_rprop(void) {
   EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(NULL, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, -7, NULL, (dt_optimizer **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(NULL, -1, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_rprop", dt_optim_rprop(bad.released_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_rprop", dt_optim_rprop(bad.foreign_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_rprop", dt_optim_rprop(bad.null_tensors, 2, NULL, (dt_optimizer **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, 2, (const dt_rprop_options *)&bad.size_zero, (dt_optimizer **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "optim_rprop", dt_optim_rprop(good.tensors, 2, (const dt_rprop_options *)&bad.size_newer, (dt_optimizer **)&out.pointer[0]));
+  { dt_rprop_options options = DT_RPROP_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, 2, &options, (dt_optimizer **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, 2, NULL, NULL));
 }
 
@@ -143,6 +160,7 @@ static void test_optimizer_add_param_group(void) {
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(NULL, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, NULL, 2));
   EXPECT(VALUE_ERROR, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, NULL, -1));
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, bad.released_tensors, 2));
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, bad.foreign_tensors, 2));
   EXPECT(HANDLE, "optimizer_add_param_group", dt_optimizer_add_param_group(good.optimizer, bad.null_tensors, 2));
@@ -188,28 +206,30 @@ static void test_optimizer_load_state_dict(void) {
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict((dt_optimizer *)good.tensor, good.strs, 1, good.tensors, 2));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(NULL, good.strs, 1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, NULL, 2, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, NULL, -1, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, -7, good.tensors, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, NULL, 2));
   EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, NULL, -1));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.released_tensors, 2));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.foreign_tensors, 2));
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.null_tensors, 2));
 }
 
-static void test_step_lr(void) {
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "step_lr", dt_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "step_lr", dt_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "step_lr", dt_step_lr(good.optimizer, 1, 1, NULL));
+static void test_optim_step_lr(void) {
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_step_lr", dt_optim_step_lr(good.optimizer, 1, 1, NULL));
 }
 
-static void test_cosine_annealing_lr(void) {
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "cosine_annealing_lr", dt_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "cosine_annealing_lr", dt_cosine_annealing_lr(good.optimizer, 1, 1, NULL));
+static void test_optim_cosine_annealing_lr(void) {
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(good.optimizer, 1, 1, NULL));
 }
 
 static void test_lr_scheduler_step(void) {
@@ -239,6 +259,7 @@ static void test_lr_scheduler_get_last_lr(void) {
 static void test_clip_grad_norm_(void) {
   EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(NULL, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(good.tensors, -7, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "clip_grad_norm_", dt_clip_grad_norm_(NULL, -1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.released_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.foreign_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "clip_grad_norm_", dt_clip_grad_norm_(bad.null_tensors, 2, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
@@ -249,16 +270,19 @@ static void test_optimizer_update(void) {
   EXPECT(TYPE_ERROR, "optimizer_update", dt_optimizer_update(NULL, good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", NULL, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, -7, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", NULL, -1, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", bad.released_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", bad.foreign_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", bad.null_tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, NULL, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, -7, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, NULL, -1, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, bad.released_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, bad.foreign_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, bad.null_tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, NULL, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, -7, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, NULL, -1, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, bad.released_tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, bad.foreign_tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, (dt_tensor *)bad.released, 0, 0, 0.0, good.f64s, 1, 1));
@@ -266,6 +290,7 @@ static void test_optimizer_update(void) {
   EXPECT(TYPE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 99, 0, 0.0, good.f64s, 1, 1));
   EXPECT(HANDLE, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, NULL, 0, 0, 0.0, good.f64s, 1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, NULL, 2, 1));
+  EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, NULL, -1, 1));
   EXPECT(VALUE_ERROR, "optimizer_update", dt_optimizer_update("text", good.tensors, 2, good.tensors, 2, good.tensors, 2, good.tensor, 0, 0, 0.0, good.f64s, -7, 1));
 }
 
@@ -290,8 +315,8 @@ int main(void) {
   test_optimizer_set();
   test_optimizer_state_dict();
   test_optimizer_load_state_dict();
-  test_step_lr();
-  test_cosine_annealing_lr();
+  test_optim_step_lr();
+  test_optim_cosine_annealing_lr();
   test_lr_scheduler_step();
   test_lr_scheduler_last_epoch();
   test_lr_scheduler_get_last_lr();

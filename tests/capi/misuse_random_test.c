@@ -3,6 +3,7 @@
 
 static void test_rand(void) {
   EXPECT(VALUE_ERROR, "rand", dt_rand(NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rand", dt_rand(NULL, -1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "rand", dt_rand(good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "rand", dt_rand(good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -16,6 +17,7 @@ static void test_rand(void) {
 
 static void test_randn(void) {
   EXPECT(VALUE_ERROR, "randn", dt_randn(NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randn", dt_randn(NULL, -1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "randn", dt_randn(good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "randn", dt_randn(good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -29,6 +31,7 @@ static void test_randn(void) {
 
 static void test_randint(void) {
   EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, NULL, 2, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, NULL, -1, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "randint", dt_randint(1, 1, good.i64s, -7, good.generator, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)bad.released, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "randint", dt_randint(1, 1, good.i64s, 1, (dt_generator *)bad.garbage, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));

@@ -7,6 +7,7 @@ static void test_sum(void) {
   EXPECT(HANDLE, "sum", dt_sum((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "sum", dt_sum(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "sum", dt_sum(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
@@ -19,6 +20,7 @@ static void test_mean(void) {
   EXPECT(HANDLE, "mean", dt_mean((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "mean", dt_mean(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
@@ -75,6 +77,7 @@ static void test_amax(void) {
   EXPECT(HANDLE, "amax", dt_amax((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "amax", dt_amax(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "amax", dt_amax(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "amax", dt_amax(good.tensor, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "amax", dt_amax(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "amax", dt_amax(good.tensor, good.i64s, 1, 1, NULL));
 }
@@ -85,6 +88,7 @@ static void test_amin(void) {
   EXPECT(HANDLE, "amin", dt_amin((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "amin", dt_amin(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "amin", dt_amin(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "amin", dt_amin(good.tensor, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "amin", dt_amin(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "amin", dt_amin(good.tensor, good.i64s, 1, 1, NULL));
 }
@@ -111,6 +115,7 @@ static void test_var(void) {
   EXPECT(HANDLE, "var", dt_var((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "var", dt_var(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "var", dt_var(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "var", dt_var(good.tensor, NULL, -1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "var", dt_var(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "var", dt_var(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "var", dt_var(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
@@ -122,6 +127,7 @@ static void test_std(void) {
   EXPECT(HANDLE, "std", dt_std((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "std", dt_std(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, NULL, -1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "std", dt_std(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "std", dt_std(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
@@ -135,6 +141,7 @@ static void test_norm(void) {
   EXPECT(TYPE_ERROR, "norm", dt_norm(good.tensor, 99, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "norm", dt_norm(good.tensor, 0, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "norm", dt_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
@@ -147,6 +154,7 @@ static void test_any(void) {
   EXPECT(HANDLE, "any", dt_any((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "any", dt_any(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "any", dt_any(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "any", dt_any(good.tensor, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "any", dt_any(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "any", dt_any(good.tensor, good.i64s, 1, 1, NULL));
 }
@@ -157,6 +165,7 @@ static void test_all(void) {
   EXPECT(HANDLE, "all", dt_all((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "all", dt_all(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "all", dt_all(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "all", dt_all(good.tensor, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "all", dt_all(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "all", dt_all(good.tensor, good.i64s, 1, 1, NULL));
 }
@@ -167,6 +176,7 @@ static void test_logsumexp(void) {
   EXPECT(HANDLE, "logsumexp", dt_logsumexp((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "logsumexp", dt_logsumexp(NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "logsumexp", dt_logsumexp(good.tensor, NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "logsumexp", dt_logsumexp(good.tensor, NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "logsumexp", dt_logsumexp(good.tensor, good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "logsumexp", dt_logsumexp(good.tensor, good.i64s, 1, 1, NULL));
 }

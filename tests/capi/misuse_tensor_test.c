@@ -171,11 +171,11 @@ static void test_tensor_requires_grad(void) {
   EXPECT(TYPE_ERROR, "tensor_requires_grad", dt_tensor_requires_grad(good.tensor, NULL));
 }
 
-static void test_requires_grad_(void) {
-  EXPECT(HANDLE, "requires_grad_", dt_requires_grad_((dt_tensor *)bad.released, 1));
-  EXPECT(HANDLE, "requires_grad_", dt_requires_grad_((dt_tensor *)bad.garbage, 1));
-  EXPECT(HANDLE, "requires_grad_", dt_requires_grad_((dt_tensor *)bad.foreign, 1));
-  EXPECT(HANDLE, "requires_grad_", dt_requires_grad_(NULL, 1));
+static void test_tensor_requires_grad_(void) {
+  EXPECT(HANDLE, "tensor_requires_grad_", dt_tensor_requires_grad_((dt_tensor *)bad.released, 1));
+  EXPECT(HANDLE, "tensor_requires_grad_", dt_tensor_requires_grad_((dt_tensor *)bad.garbage, 1));
+  EXPECT(HANDLE, "tensor_requires_grad_", dt_tensor_requires_grad_((dt_tensor *)bad.foreign, 1));
+  EXPECT(HANDLE, "tensor_requires_grad_", dt_tensor_requires_grad_(NULL, 1));
 }
 
 static void test_tensor_is_leaf(void) {
@@ -238,21 +238,6 @@ static void test_tensor_set_data(void) {
   EXPECT(HANDLE, "tensor_set_data", dt_tensor_set_data(good.tensor, NULL));
 }
 
-static void test_detach(void) {
-  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
-  EXPECT(HANDLE, "detach", dt_detach(NULL, (dt_tensor **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "detach", dt_detach(good.tensor, NULL));
-}
-
-static void test_detach_(void) {
-  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.released));
-  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.garbage));
-  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.foreign));
-  EXPECT(HANDLE, "detach_", dt_detach_(NULL));
-}
-
 int main(void) {
   misuse_begin();
   test_tensor_alias();
@@ -274,7 +259,7 @@ int main(void) {
   test_tensor_item();
   test_tensor_to_string();
   test_tensor_requires_grad();
-  test_requires_grad_();
+  test_tensor_requires_grad_();
   test_tensor_is_leaf();
   test_tensor_grad();
   test_tensor_set_grad();
@@ -282,7 +267,5 @@ int main(void) {
   test_tensor_grad_fn_name();
   test_tensor_data();
   test_tensor_set_data();
-  test_detach();
-  test_detach_();
   return misuse_end();
 }

@@ -16,6 +16,7 @@ static void test_string_list_len(void) {
 static void test_tensor_list_new(void) {
   EXPECT(VALUE_ERROR, "tensor_list_new", dt_tensor_list_new(NULL, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "tensor_list_new", dt_tensor_list_new(good.tensors, -7, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensor_list_new", dt_tensor_list_new(NULL, -1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "tensor_list_new", dt_tensor_list_new(bad.released_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "tensor_list_new", dt_tensor_list_new(bad.foreign_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "tensor_list_new", dt_tensor_list_new(good.tensors, 2, NULL));

@@ -7,8 +7,24 @@ static void test_view(void) {
   EXPECT(HANDLE, "view", dt_view((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "view", dt_view(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "view", dt_view(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "view", dt_view(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "view", dt_view(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "view", dt_view(good.tensor, good.i64s, 1, NULL));
+}
+
+static void test_detach(void) {
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "detach", dt_detach(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "detach", dt_detach(good.tensor, NULL));
+}
+
+static void test_detach_(void) {
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.released));
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "detach_", dt_detach_((dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "detach_", dt_detach_(NULL));
 }
 
 static void test_view_as(void) {
@@ -29,6 +45,7 @@ static void test_reshape(void) {
   EXPECT(HANDLE, "reshape", dt_reshape((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "reshape", dt_reshape(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "reshape", dt_reshape(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "reshape", dt_reshape(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "reshape", dt_reshape(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "reshape", dt_reshape(good.tensor, good.i64s, 1, NULL));
 }
@@ -59,6 +76,7 @@ static void test_unflatten(void) {
   EXPECT(HANDLE, "unflatten", dt_unflatten((dt_tensor *)bad.foreign, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "unflatten", dt_unflatten(NULL, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "unflatten", dt_unflatten(good.tensor, 1, good.i64s, 1, NULL));
 }
@@ -77,6 +95,7 @@ static void test_permute(void) {
   EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "permute", dt_permute(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "permute", dt_permute(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "permute", dt_permute(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "permute", dt_permute(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "permute", dt_permute(good.tensor, good.i64s, 1, NULL));
 }
@@ -87,8 +106,10 @@ static void test_movedim(void) {
   EXPECT(HANDLE, "movedim", dt_movedim((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "movedim", dt_movedim(NULL, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, NULL, 2, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, NULL, -1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, -7, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "movedim", dt_movedim(good.tensor, good.i64s, 1, good.i64s, 1, NULL));
 }
@@ -107,6 +128,7 @@ static void test_squeeze(void) {
   EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "squeeze", dt_squeeze(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "squeeze", dt_squeeze(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "squeeze", dt_squeeze(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "squeeze", dt_squeeze(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "squeeze", dt_squeeze(good.tensor, good.i64s, 1, NULL));
 }
@@ -125,6 +147,7 @@ static void test_expand(void) {
   EXPECT(HANDLE, "expand", dt_expand((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "expand", dt_expand(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "expand", dt_expand(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "expand", dt_expand(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "expand", dt_expand(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "expand", dt_expand(good.tensor, good.i64s, 1, NULL));
 }
@@ -147,6 +170,7 @@ static void test_broadcast_to(void) {
   EXPECT(HANDLE, "broadcast_to", dt_broadcast_to((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "broadcast_to", dt_broadcast_to(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "broadcast_to", dt_broadcast_to(good.tensor, good.i64s, 1, NULL));
 }
@@ -181,8 +205,10 @@ static void test_as_strided(void) {
   EXPECT(HANDLE, "as_strided", dt_as_strided((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "as_strided", dt_as_strided(NULL, good.i64s, 1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, NULL, 2, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, NULL, -1, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, -7, good.i64s, 1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, NULL, 2, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, NULL, -1, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, good.i64s, -7, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, good.i64s, 1, NULL, NULL));
 }
@@ -217,6 +243,7 @@ static void test_split_with_sizes(void) {
   EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(HANDLE, "split_with_sizes", dt_split_with_sizes(NULL, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, NULL, 2, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, NULL, -1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, good.i64s, -7, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, good.i64s, 1, 1, NULL));
 }
@@ -232,6 +259,7 @@ static void test_unbind(void) {
 static void test_cat(void) {
   EXPECT(VALUE_ERROR, "cat", dt_cat(NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "cat", dt_cat(good.tensors, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cat", dt_cat(NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "cat", dt_cat(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "cat", dt_cat(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "cat", dt_cat(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
@@ -241,6 +269,7 @@ static void test_cat(void) {
 static void test_stack(void) {
   EXPECT(VALUE_ERROR, "stack", dt_stack(NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "stack", dt_stack(good.tensors, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "stack", dt_stack(NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "stack", dt_stack(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "stack", dt_stack(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "stack", dt_stack(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
@@ -253,6 +282,7 @@ static void test_repeat(void) {
   EXPECT(HANDLE, "repeat", dt_repeat((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "repeat", dt_repeat(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "repeat", dt_repeat(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "repeat", dt_repeat(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "repeat", dt_repeat(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "repeat", dt_repeat(good.tensor, good.i64s, 1, NULL));
 }
@@ -263,6 +293,7 @@ static void test_flip(void) {
   EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "flip", dt_flip(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "flip", dt_flip(good.tensor, good.i64s, 1, NULL));
 }
@@ -270,6 +301,8 @@ static void test_flip(void) {
 int main(void) {
   misuse_begin();
   test_view();
+  test_detach();
+  test_detach_();
   test_view_as();
   test_reshape();
   test_reshape_as();

@@ -48,8 +48,8 @@ static void use_everything(Guest* g) {
   CHECK(message_has("relu: input is NULL"));
   OK(dt_rand(&size, 1, NULL, 0, 0, 0, 1, &x));
   OK(dt_mul(x, x, 0, 0, 0, &y));
-  OK(dt_sum(y, NULL, DT_ABSENT, 0, 0, &sum));
-  OK(dt_backward(sum, NULL, NULL, 0, NULL, DT_ABSENT));
+  OK(dt_sum(y, NULL, 0, 0, 0, &sum));
+  OK(dt_tensor_backward(sum, NULL, NULL, 0, NULL, 0));
   OK(dt_set_own_generators(1));
   OK(dt_default_generator(DT_DEVICE_TYPE_CPU, 0, &generator));
   dt_generator_release(generator);

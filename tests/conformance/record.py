@@ -2,7 +2,7 @@
 calls.json.
 
 Every wrapper replays the file: Python reads it (test_python.py), and capi/generate prints a program
-in C, C++ and Lua from it. So a wrapper that passes arguments wrongly, or in the wrong order, fails
+in each other language from it. So a wrapper that passes arguments wrongly, or in the wrong order, fails
 against PyTorch itself. Numbers are chosen so that all of them are exact in a file of text."""
 
 from __future__ import annotations
@@ -319,6 +319,27 @@ def record_losses(record: Recorder) -> None:
     )
 
 
+def items(index: str, tensors: list[torch.Tensor]):
+    """The items of Python's brackets for the text that other languages give."""
+
+    class Brackets:
+        def __getitem__(self, items):
+            return items
+
+    for i in range(len(tensors)):
+        index = index.replace("?", f"tensors[{i}]", 1)
+    return eval(f"brackets[{index}]", {"brackets": Brackets(), "tensors": tensors})
+
+
+def at(input, index, tensors=()):
+    return input[items(index, tensors)]
+
+
+def set_at(input, index, value, tensors=()):
+    input[items(index, tensors)] = value
+    return input
+
+
 def record_indexing(record: Recorder) -> None:
     x = numbers(3, 4)
     record(
@@ -346,6 +367,12 @@ def record_indexing(record: Recorder) -> None:
         src=numbers(2, 2),
         grad=("input", "src"),
     )
+    record("at", at, input=x, index="1:, ::2", grad=("input",))
+    record("at", at, input=x, index="..., None, -1")
+    record("at", at, input=x, index="?, 1", tensors=[torch.tensor([2, 0, 2])], grad=("input",))
+    record("set_at", set_at, input=x, index="0, 1:3", value=2.5)
+    record("set_at", set_at, input=x, index=":, -1", value=numbers(3, start=9.0))
+    record("set_at", set_at, input=x, index="?", value=0, tensors=[x > 0])
     record("masked_select", input=x, mask=x > 0, grad=("input",))
     record("nonzero", input=x > 0)
     record(

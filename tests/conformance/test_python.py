@@ -28,8 +28,8 @@ def run(name: str, args: dict):
     name = name.removesuffix("_dim")
     if name == "split":  # PyTorch's own names for its arguments are others
         return torch.split(*args.values())
-    if name == "from_bools":  # other languages' torch.tensor
-        return _ops.from_bools(**args)
+    if name in ("from_bools", "at", "set_at"):  # other languages' torch.tensor and brackets
+        return getattr(_ops, name)(**args)
     for place in (torch, F):
         if hasattr(place, name):
             return getattr(place, name)(**args)

@@ -1935,8 +1935,80 @@ void case_154() {
   expect(a_src.grad(), dt::DType::kFloat32, {2, 2}, {1.0, 1.0, 1.0, 1.0});
 }
 
-// masked_select
+// at
 void case_155() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
+  const auto result = dt::at(a_input, "1:, ::2");
+  expect(result, dt::DType::kFloat32, {2, 2}, {1.75, 3.25, -0.75, 0.75});
+  result.sum().backward();
+  expect(
+    a_input.grad(), dt::DType::kFloat32, {3, 4},
+    {0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0});
+}
+
+// at
+void case_156() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const auto result = dt::at(a_input, "..., None, -1");
+  expect(result, dt::DType::kFloat32, {3, 1}, {3.75, 1.25, -1.25});
+}
+
+// at
+void case_157() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
+  const dt::Tensor a_tensors0 = make(dt::DType::kInt64, {3}, {2, 0, 2}, false);
+  const auto result = dt::at(a_input, "?, 1", {a_tensors0});
+  expect(result, dt::DType::kFloat32, {3}, {2.75, 2.25, 2.75});
+  result.sum().backward();
+  expect(
+    a_input.grad(), dt::DType::kFloat32, {3, 4},
+    {0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0});
+}
+
+// set_at
+void case_158() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const auto result = dt::set_at(a_input, "0, 1:3", 2.5);
+  expect(
+    result, dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.5, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25});
+}
+
+// set_at
+void case_159() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const dt::Tensor a_value = make(dt::DType::kFloat32, {3}, {9.0, 12.5, 10.5}, false);
+  const auto result = dt::set_at(a_input, ":, -1", a_value);
+  expect(
+    result, dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.25, 0.25, 9.0, 1.75, -0.25, 3.25, 12.5, -0.75, 2.75, 0.75, 10.5});
+}
+
+// set_at
+void case_160() {
+  const dt::Tensor a_input = make(
+    dt::DType::kFloat32, {3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const dt::Tensor a_tensors0 = make(
+    dt::DType::kBool, {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false);
+  const auto result = dt::set_at(a_input, "?", 0, {a_tensors0});
+  expect(
+    result, dt::DType::kFloat32, {3, 4},
+    {-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25});
+}
+
+// masked_select
+void case_161() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1951,7 +2023,7 @@ void case_155() {
 }
 
 // nonzero
-void case_156() {
+void case_162() {
   const dt::Tensor a_input = make(
     dt::DType::kBool, {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false);
   const auto result = dt::nonzero(a_input);
@@ -1959,14 +2031,14 @@ void case_156() {
 }
 
 // one_hot
-void case_157() {
+void case_163() {
   const dt::Tensor a_input = make(dt::DType::kInt64, {3}, {0, 3, 1}, false);
   const auto result = dt::functional::one_hot(a_input, 5);
   expect(result, dt::DType::kInt64, {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0});
 }
 
 // tril
-void case_158() {
+void case_164() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
@@ -1981,7 +2053,7 @@ void case_158() {
 }
 
 // triu
-void case_159() {
+void case_165() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {3, 4},
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
@@ -1992,7 +2064,7 @@ void case_159() {
 }
 
 // matmul
-void case_160() {
+void case_166() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_other = make(
@@ -2001,21 +2073,21 @@ void case_160() {
 }
 
 // sum
-void case_161() {
+void case_167() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", [&] { dt::sum(a_input, dt::Ints({3})); });
 }
 
 // reshape
-void case_162() {
+void case_168() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("shape '[4, 2]' is invalid for input of size 6", [&] { dt::reshape(a_input, dt::Ints({4, 2})); });
 }
 
 // add
-void case_163() {
+void case_169() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   const dt::Tensor a_other = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, false);
@@ -2023,21 +2095,21 @@ void case_163() {
 }
 
 // narrow
-void case_164() {
+void case_170() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("start (0) + length (9) exceeds dimension size (2).", [&] { dt::narrow(a_input, 0, 0, 9); });
 }
 
 // view
-void case_165() {
+void case_171() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("shape '[5]' is invalid for input of size 6", [&] { a_input.view(dt::Ints({5})); });
 }
 
 // softmax
-void case_166() {
+void case_172() {
   const dt::Tensor a_input = make(
     dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", [&] { dt::softmax(a_input, 2); });
@@ -2061,7 +2133,7 @@ const std::vector<void (*)()> cases = {
     case_137, case_138, case_139, case_140, case_141, case_142, case_143, case_144, case_145,
     case_146, case_147, case_148, case_149, case_150, case_151, case_152, case_153, case_154,
     case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163,
-    case_164, case_165, case_166};
+    case_164, case_165, case_166, case_167, case_168, case_169, case_170, case_171, case_172};
 
 }  // namespace
 

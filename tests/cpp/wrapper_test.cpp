@@ -266,7 +266,7 @@ void test_contexts_and_logs() {
     }).join();
   }
   CHECK(dt::ones({1}).dtype() == dt::kFloat32);
-  dt::set_log([](dt_log_level, const std::string&) {});
+  dt::set_log([](dt::LogLevel, const std::string&) {});
   dt::set_log(nullptr);
   int64_t missing = 0;
   dt::set_memory_hook([&](int64_t bytes) { return (missing = bytes) < 0; });

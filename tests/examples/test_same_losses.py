@@ -22,11 +22,16 @@ def programs(name: str) -> dict[str, list[str]]:
     for lua in ("lua5.4", "luajit"):
         if shutil.which(lua) and (BUILD / lua / "dumbtorch.so").exists():
             found[lua] = [lua, str(ROOT / "examples" / "lua" / f"{name}.lua")]
+    if shutil.which("go"):
+        found["go"] = ["env", "-C", str(ROOT / "examples" / "go"), "go", "run", f"./{name}"]
     return found
 
 
 def output(language: str, command: list[str], *arguments: object) -> str:
-    environment = os.environ | {"LUA_CPATH": f"{BUILD}/{language}/?.so;;"}
+    environment = os.environ | {
+        "LUA_CPATH": f"{BUILD}/{language}/?.so;;",
+        "CGO_LDFLAGS": f"-L{BUILD} -Wl,-rpath,{BUILD}",
+    }
     result = subprocess.run(
         [*command, *map(str, arguments)], capture_output=True, text=True, env=environment
     )

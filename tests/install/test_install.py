@@ -1,5 +1,6 @@
 """A C program finds the installed library by pkg-config and find_package, shared and static."""
 
+import json
 import re
 
 import pytest
@@ -13,7 +14,7 @@ int main(void) {
   int64_t size = 2;
   dt_tensor *ones = NULL, *sum = NULL;
   if (dt_ones(&size, 1, DT_DTYPE_FLOAT32, 0, 0, 0, &ones)) return 1;
-  int refused = dt_sum(NULL, NULL, DT_ABSENT, 0, 0, &sum) == DT_STATUS_HANDLE;
+  int refused = dt_sum(NULL, NULL, 0, 0, 0, &sum) == DT_STATUS_HANDLE;
   puts(refused && dt_error_message()[0] ? "fine" : "wrong");
   dt_tensor_release(ones);
   return 0;
@@ -53,8 +54,13 @@ def test_find_package(installed, project, kind):
     assert installed.run(project / "build" / "program") == "fine\n"
 
 
+def test_description_of_the_api(installed):
+    for name in ("dumbtorch.json", "dumbtorch.schema.json"):
+        assert json.loads((installed.prefix / "share" / "dumbtorch" / name).read_text())
+
+
 def test_soname_and_what_the_library_needs(installed):
     dynamic = installed.run("readelf", "-d", installed.libraries / "libdumbtorch.so")
-    assert "Library soname: [libdumbtorch.so.0]" in dynamic
+    assert "Library soname: [libdumbtorch.so.0.1]" in dynamic
     needed = set(re.findall(r"\(NEEDED\).*\[(\w[\w+-]*)\.so", dynamic))
     assert needed <= {"libc", "libm", "libstdc++", "libgcc_s", "libpthread", "ld-linux-x86-64"}

@@ -1682,7 +1682,69 @@ check.case("154 scatter_add", function()
   check.tensor(src.grad, "float32", {2, 2}, {1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("155 masked_select", function()
+check.case("155 at", function()
+  local input = check.make(
+    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    true)
+  local result = dt.at(input, "1:, ::2")
+  check.tensor(result, "float32", {2, 2}, {1.75, 3.25, -0.75, 0.75})
+  result:sum():backward()
+  check.tensor(
+    input.grad, "float32", {3, 4}, {0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0})
+end)
+
+check.case("156 at", function()
+  local input = check.make(
+    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    false)
+  local result = dt.at(input, "..., None, -1")
+  check.tensor(result, "float32", {3, 1}, {3.75, 1.25, -1.25})
+end)
+
+check.case("157 at", function()
+  local input = check.make(
+    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    true)
+  local result = dt.at(input, "?, 1", {tensors = {check.make("int64", {3}, {2, 0, 2}, false)}})
+  check.tensor(result, "float32", {3}, {2.75, 2.25, 2.75})
+  result:sum():backward()
+  check.tensor(
+    input.grad, "float32", {3, 4}, {0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0})
+end)
+
+check.case("158 set_at", function()
+  local input = check.make(
+    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    false)
+  local result = dt.set_at(input, "0, 1:3", 2.5)
+  check.tensor(
+    result, "float32", {3, 4},
+    {-1.25, 2.5, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25})
+end)
+
+check.case("159 set_at", function()
+  local input = check.make(
+    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    false)
+  local value = check.make("float32", {3}, {9.0, 12.5, 10.5}, false)
+  local result = dt.set_at(input, ":, -1", value)
+  check.tensor(
+    result, "float32", {3, 4},
+    {-1.25, 2.25, 0.25, 9.0, 1.75, -0.25, 3.25, 12.5, -0.75, 2.75, 0.75, 10.5})
+end)
+
+check.case("160 set_at", function()
+  local input = check.make(
+    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    false)
+  local result = dt.set_at(
+    input, "?", 0,
+    {tensors = {check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)}})
+  check.tensor(
+    result, "float32", {3, 4}, {-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25})
+end)
+
+check.case("161 masked_select", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1694,19 +1756,19 @@ check.case("155 masked_select", function()
     input.grad, "float32", {3, 4}, {0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0})
 end)
 
-check.case("156 nonzero", function()
+check.case("162 nonzero", function()
   local input = check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
   local result = dt.nonzero(input)
   check.tensor(result, "int64", {8, 2}, {0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2})
 end)
 
-check.case("157 one_hot", function()
+check.case("163 one_hot", function()
   local input = check.make("int64", {3}, {0, 3, 1}, false)
   local result = dt.functional.one_hot(input, {num_classes = 5})
   check.tensor(result, "int64", {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0})
 end)
 
-check.case("158 tril", function()
+check.case("164 tril", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
@@ -1719,7 +1781,7 @@ check.case("158 tril", function()
     input.grad, "float32", {3, 4}, {1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0})
 end)
 
-check.case("159 triu", function()
+check.case("165 triu", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     false)
@@ -1729,39 +1791,39 @@ check.case("159 triu", function()
     {-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25})
 end)
 
-check.case("160 matmul", function()
+check.case("166 matmul", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local other = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(input, other) end)
 end)
 
-check.case("161 sum", function()
+check.case("167 sum", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", function() dt.sum(input, {dim = {3}}) end)
 end)
 
-check.case("162 reshape", function()
+check.case("168 reshape", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("shape '[4, 2]' is invalid for input of size 6", function() dt.reshape(input, {4, 2}) end)
 end)
 
-check.case("163 add", function()
+check.case("169 add", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   local other = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, false)
   check.error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", function() dt.add(input, other) end)
 end)
 
-check.case("164 narrow", function()
+check.case("170 narrow", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("start (0) + length (9) exceeds dimension size (2).", function() dt.narrow(input, 0, 0, 9) end)
 end)
 
-check.case("165 view", function()
+check.case("171 view", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("shape '[5]' is invalid for input of size 6", function() input:view({5}) end)
 end)
 
-check.case("166 softmax", function()
+check.case("172 softmax", function()
   local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", function() dt.softmax(input, 2) end)
 end)

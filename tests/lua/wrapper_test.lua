@@ -90,6 +90,46 @@ check.case("operators", function()
   check.same(tostring(dt.tensor({1, 2})), "tensor([1, 2])")
 end)
 
+-- What an index means is tested below every language: tests/python/test_subscript.py.
+check.case("indices", function()
+  local x = dt.arange(0, 24):reshape({2, 3, 4})
+  local function at(index, shape, first)
+    local y = x[index]
+    check.same(table.concat(y.shape, " "), shape)
+    check.same(y:reshape({-1}):tolist()[1], first)
+  end
+  at(1, "3 4", 12)
+  at(-1, "3 4", 12)
+  at("1:", "1 3 4", 12)
+  at("...", "2 3 4", 0)
+  at("None", "1 2 3 4", 0)
+  at("1, 1:", "2 4", 16)
+  at({1, 2}, "4", 20)
+  at({}, "2 3 4", 0)
+  at({":", {1, 3}, {false, false, 3}}, "2 2 2", 4)
+  at({{1}, {}, {-3, -1}}, "1 3 2", 13)
+  at({"None", 0, "...", 1}, "1 3", 1)
+  at(dt.tensor({1, 0, 1}), "3 3 4", 12)
+  at({":", dt.tensor({true, false, true}), dt.tensor(2)}, "2 2", 2)
+  local y = x:clone()
+  y[{0, "1:"}] = -1
+  y[x:gt(20)] = 0
+  y[1] = y[1] * 2
+  check.same(total(y), 6 - 8 + 2 * (12 + 13 + 14 + 15 + 16 + 17 + 18 + 19 + 20))
+  local function put(key, value) y[key] = value end
+  check.error("index 2 is out of bounds for dimension 0 with size 2", at, 2)
+  check.error("index 9 is out of bounds for dimension 0 with size 2", put, 9, 1)
+  check.error("slice indices must be integers or false", at, {{0, "2"}})
+  check.error("a slice has at most three numbers", at, {{0, 1, 2, 3}})
+  check.error("valid indices (got a number with a fraction)", at, 0.5)
+  check.error("valid indices (got boolean)", at, true)
+  check.error("valid indices (got function)", at, {print})
+  check.error("'a:' is no index", at, "a:")
+  check.error("a tensor has no field 'shpe' to set", put, "shpe", 1)
+  check.error("'value' must be a tensor or a number, not table", put, 0, {1, 2})
+  check.error("'value' must be a tensor or a number, not nil", put, 0, nil)
+end)
+
 check.case("tables in and out", function()
   local rows = dt.tensor({{1, 2}, {3, 4}}):tolist()
   check.same(rows[2][1], 3)
@@ -99,6 +139,11 @@ check.case("tables in and out", function()
   check.same(dt.tensor({true, false}):tolist()[2], false)
   check.same(dt.tensor({1, 2.5}).dtype, dt.float32)
   check.same(dt.tensor({}):numel(), 0)
+  check.same(dt.tensor({{}, {}}).shape[1], 2)
+  check.same(dt.tensor({1, 2}, "float64").dtype, dt.float64)
+  check.same(dt.tensor({0.1}, {dtype = "float64", requires_grad = true}):item(), 0.1)
+  check.same(dt.tensor({true, 2}).dtype, dt.int64)
+  check.same(dt.tensor({{{1}, {2}}, {{3}, {4}}}):tolist()[2][1][1], 3)
   check.error("expected 2 elements at dimension 1", dt.tensor, {{1, 2}, {3}})
   check.error("an element is a string", dt.tensor, {"x"})
 end)
@@ -145,6 +190,18 @@ check.case("callbacks", function()
   local z = dt.ones({1}, {requires_grad = true})
   z:register_hook(function() return 7 end)
   check.error("'result' must be tensor, not number", z.backward, z * 1)
+end)
+
+-- LuaJIT has compiled check.same by now.
+check.case("many errors in callbacks", function()
+  for i = 1, 300 do check.same(i, i) end
+  for _ = 1, 300 do
+    local y = dt.ones({1}, {requires_grad = true})
+    y:register_hook(function() error({}) end)
+    local ok, got = pcall(y.backward, y * 1)
+    check.same(ok, false)
+    check.same(type(got), "table")
+  end
 end)
 
 check.case("callbacks from a coroutine that is gone", function()

@@ -591,16 +591,3 @@ def test_nll_loss_has_a_constant_slope(reduction, shape, classes, both, same):
         return g, g.requires_grad, h
 
     same(*both(run))
-
-
-def test_a_batch_that_changes_after_a_vector_was_multiplied_with_it(both, same):
-    """The product has kept a copy."""
-
-    def run(t):
-        v, batch = t.ones(2, requires_grad=True), t.arange(8.0).reshape(2, 2, 2)
-        y = v @ batch
-        batch.zero_()
-        y.sum().backward()
-        return y, v.grad
-
-    same(*both(run))

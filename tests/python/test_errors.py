@@ -80,7 +80,23 @@ def test_lists_that_contain_themselves(torch):
 def test_memory_errors_are_both_kinds():
     for kind in (RuntimeError, MemoryError, dt.OutOfMemoryError):
         with pytest.raises(kind):
-            dt.empty(2**37, dtype=dt.float64).zero_()
+            dt.empty(2**45, dtype=dt.float64).zero_()
+
+
+def test_device_from_text(torch):
+    """How the other languages read a device."""
+    for text in ("cpu", "cpu:0", "cuda", "cuda:0", "cuda:12"):
+        theirs = torch.device(text)
+        expected = dt.device(theirs.type, None if theirs.type == "cpu" else theirs.index)
+        assert _ops.device_from_text(text) == expected
+    for text in ("cuda:", "cuda:x", "cpu:-1", "cuda:1:2", "cuda: 1", ""):
+        with pytest.raises(RuntimeError) as expected:
+            torch.device(text)
+        with pytest.raises(RuntimeError) as caught:
+            _ops.device_from_text(text)
+        assert str(expected.value) in str(caught.value)
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda device type at start"):
+        _ops.device_from_text("gpu")
 
 
 def test_errors_belong_to_threads():

@@ -10,7 +10,7 @@ safetensors = pytest.importorskip("safetensors.torch")
 def core_network():
     net = _ops.nn_sequential()
     for layer in (_ops.nn_conv2d(2, 3, (3, 3)), _ops.nn_batch_norm2d(3), _ops.nn_relu()):
-        net.sequential_append(layer)
+        net.append(layer)
     return net
 
 

@@ -266,7 +266,7 @@ def test_schedules(name, both):
 
 
 @pytest.mark.parametrize(
-    "name, arguments", [("step_lr", (3, 0.5)), ("cosine_annealing_lr", (4, 0.01))]
+    "name, arguments", [("optim_step_lr", (3, 0.5)), ("optim_cosine_annealing_lr", (4, 0.01))]
 )
 def test_schedules_of_the_core(name, arguments, both):
     """Those of C, C++ and Lua give the same rates as Python's and PyTorch's."""
@@ -281,7 +281,7 @@ def test_schedules_of_the_core(name, arguments, both):
         groups = [
             {"params": [t.ones(1, requires_grad=True)], "lr": 0.1 * (g + 1)} for g in range(20)
         ]
-        kind = {"step_lr": "StepLR", "cosine_annealing_lr": "CosineAnnealingLR"}[name]
+        kind = {"optim_step_lr": "StepLR", "optim_cosine_annealing_lr": "CosineAnnealingLR"}[name]
         return getattr(t.optim.lr_scheduler, kind)(t.optim.SGD(groups), *arguments)
 
     ours, theirs = both(run)

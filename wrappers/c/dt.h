@@ -133,10 +133,9 @@ static inline dt_hook *T_own_hook_(dt_hook *handle) {
 typedef struct T_TensorHook {
   dt_tensor_hook fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_TensorHook;
-static inline T_TensorHook T_TENSOR_HOOK(
-    dt_tensor_hook fn, void *user_data, void (*drop)(void *user_data)) {
+static inline T_TensorHook T_TENSOR_HOOK(dt_tensor_hook fn, void *user_data, dt_drop drop) {
   T_TensorHook c = {fn, user_data, drop};
   return c;
 }
@@ -144,21 +143,30 @@ static inline T_TensorHook T_TENSOR_HOOK(
 typedef struct T_CustomBackward {
   dt_custom_backward fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_CustomBackward;
 static inline T_CustomBackward T_CUSTOM_BACKWARD(
-    dt_custom_backward fn, void *user_data, void (*drop)(void *user_data)) {
+    dt_custom_backward fn, void *user_data, dt_drop drop) {
   T_CustomBackward c = {fn, user_data, drop};
+  return c;
+}
+
+typedef struct T_LogHook {
+  dt_log_hook fn;
+  void *user_data;
+  dt_drop drop;
+} T_LogHook;
+static inline T_LogHook T_LOG_HOOK(dt_log_hook fn, void *user_data, dt_drop drop) {
+  T_LogHook c = {fn, user_data, drop};
   return c;
 }
 
 typedef struct T_MemoryHook {
   dt_memory_hook fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_MemoryHook;
-static inline T_MemoryHook T_MEMORY_HOOK(
-    dt_memory_hook fn, void *user_data, void (*drop)(void *user_data)) {
+static inline T_MemoryHook T_MEMORY_HOOK(dt_memory_hook fn, void *user_data, dt_drop drop) {
   T_MemoryHook c = {fn, user_data, drop};
   return c;
 }
@@ -166,10 +174,9 @@ static inline T_MemoryHook T_MEMORY_HOOK(
 typedef struct T_Progress {
   dt_progress fn;
   void *user_data;
-  void (*drop)(void *user_data);
+  dt_drop drop;
 } T_Progress;
-static inline T_Progress T_PROGRESS(
-    dt_progress fn, void *user_data, void (*drop)(void *user_data)) {
+static inline T_Progress T_PROGRESS(dt_progress fn, void *user_data, dt_drop drop) {
   T_Progress c = {fn, user_data, drop};
   return c;
 }
@@ -219,8 +226,7 @@ typedef struct {
   dt_dtype dtype;
 } T_nn_conv2d_options;
 static inline T_nn_conv2d_options T_nn_conv2d_defaults(void) {
-  T_nn_conv2d_options options = {
-    {NULL, DT_ABSENT}, {NULL, DT_ABSENT}, {NULL, DT_ABSENT}, 1, 1, "zeros", {0, 0}, 0};
+  T_nn_conv2d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 1, "zeros", {0, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_conv2d(
@@ -269,7 +275,7 @@ typedef struct {
   int ceil_mode;
 } T_nn_max_pool2d_options;
 static inline T_nn_max_pool2d_options T_nn_max_pool2d_defaults(void) {
-  T_nn_max_pool2d_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, {NULL, DT_ABSENT}, 0};
+  T_nn_max_pool2d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
   return options;
 }
 static inline dt_module *T_do_nn_max_pool2d(
@@ -312,7 +318,7 @@ typedef struct {
   T_Int divisor_override;
 } T_nn_avg_pool2d_options;
 static inline T_nn_avg_pool2d_options T_nn_avg_pool2d_defaults(void) {
-  T_nn_avg_pool2d_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, 0, 1, {0, 0}};
+  T_nn_avg_pool2d_options options = {{NULL, 0}, {NULL, 0}, 0, 1, {0, 0}};
   return options;
 }
 static inline dt_module *T_do_nn_avg_pool2d(
@@ -351,7 +357,7 @@ typedef struct {
   dt_interpolation mode;
 } T_nn_upsample_options;
 static inline T_nn_upsample_options T_nn_upsample_defaults(void) {
-  T_nn_upsample_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, DT_INTERPOLATION_NEAREST};
+  T_nn_upsample_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
   return options;
 }
 static inline dt_module *T_do_nn_upsample(const T_nn_upsample_options *options) {
@@ -1310,7 +1316,7 @@ static inline dt_optimizer *T_do_optim_rprop(
   T_OPTIONS_(optim_rprop, \
     T_do_optim_rprop(params, &T_optim_rprop_o), __VA_ARGS__)
 
-/** T_backward(self: tensor, .gradient: tensor? = absent, .retain_graph: bool? = absent,
+/** T_backward(input: tensor, .gradient: tensor? = absent, .retain_graph: bool? = absent,
  *     .create_graph: bool = false, .inputs: tensor[]? = absent)
  * Adds gradients with respect to the leaves to their .grad. If it fails, some of them may have
  * been added. */
@@ -1321,20 +1327,20 @@ typedef struct {
   T_Tensors inputs;
 } T_backward_options;
 static inline T_backward_options T_backward_defaults(void) {
-  T_backward_options options = {NULL, {0, 0}, 0, {NULL, DT_ABSENT}};
+  T_backward_options options = {NULL, {0, 0}, 0, {NULL, 0}};
   return options;
 }
-static inline dt_status T_do_backward(dt_tensor *self, const T_backward_options *options) {
+static inline dt_status T_do_backward(dt_tensor *input, const T_backward_options *options) {
   if (T_stopped_()) return T_status();
-  T_check(dt_backward(
-    self, options->gradient, options->retain_graph.given ? &options->retain_graph.value : NULL,
+  T_check(dt_tensor_backward(
+    input, options->gradient, options->retain_graph.given ? &options->retain_graph.value : NULL,
     options->create_graph, options->inputs.p, options->inputs.n));
   return T_status();
 }
 #define T_backward(...) T_backward_with_(__VA_ARGS__, )
-#define T_backward_with_(self, ...) \
+#define T_backward_with_(input, ...) \
   T_OPTIONS_(backward, \
-    T_do_backward(self, &T_backward_o), __VA_ARGS__)
+    T_do_backward(input, &T_backward_o), __VA_ARGS__)
 
 /** T_autograd_backward(tensors: tensor[], .grad_tensors: tensor?[] = [], .retain_graph: bool? =
  *     absent, .create_graph: bool = false, .inputs: tensor[]? = absent)
@@ -1346,7 +1352,7 @@ typedef struct {
   T_Tensors inputs;
 } T_autograd_backward_options;
 static inline T_autograd_backward_options T_autograd_backward_defaults(void) {
-  T_autograd_backward_options options = {{NULL, 0}, {0, 0}, 0, {NULL, DT_ABSENT}};
+  T_autograd_backward_options options = {{NULL, 0}, {0, 0}, 0, {NULL, 0}};
   return options;
 }
 static inline dt_status T_do_autograd_backward(
@@ -1391,12 +1397,12 @@ static inline dt_tensor_list *T_do_autograd_grad(
   T_OPTIONS_(autograd_grad, \
     T_do_autograd_grad(outputs, inputs, &T_autograd_grad_o), __VA_ARGS__)
 
-/** T_register_hook(self: tensor, hook: callback)
+/** T_register_hook(input: tensor, hook: callback)
  * Has backward call a function with the tensor's gradient. */
-static inline dt_hook *T_register_hook(dt_tensor *self, T_TensorHook hook) {
+static inline dt_hook *T_register_hook(dt_tensor *input, T_TensorHook hook) {
   dt_hook *result = NULL;
   if (T_stopped_()) { if (hook.drop) hook.drop(hook.user_data); return result; }
-  T_check(dt_tensor_register_hook(self, hook.fn, hook.user_data, hook.drop, &result));
+  T_check(dt_tensor_register_hook(input, hook.fn, hook.user_data, hook.drop, &result));
   return T_own_hook_(result);
 }
 
@@ -1746,7 +1752,7 @@ static inline dt_tensor *T_do_full_like(
   T_OPTIONS_(full_like, \
     T_do_full_like(input, T_NUM(fill_value), &T_full_like_o), __VA_ARGS__)
 
-/** T_new_empty(self: tensor, size: i64[], .dtype: dtype? = absent, .device: device? = absent,
+/** T_new_empty(input: tensor, size: i64[], .dtype: dtype? = absent, .device: device? = absent,
  *     .requires_grad: bool = false)
  * A tensor with arbitrary contents, of this tensor's dtype and device. */
 typedef struct {
@@ -1759,20 +1765,20 @@ static inline T_new_empty_options T_new_empty_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_new_empty(
-    dt_tensor *self, T_Dims size, const T_new_empty_options *options) {
+    dt_tensor *input, T_Dims size, const T_new_empty_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_new_empty(
-    self, size.p, size.n, options->dtype, options->device.type, options->device.index,
+    input, size.p, size.n, options->dtype, options->device.type, options->device.index,
     options->requires_grad, &result));
   return T_own_tensor_(result);
 }
 #define T_new_empty(...) T_new_empty_with_(__VA_ARGS__, )
-#define T_new_empty_with_(self, size, ...) \
+#define T_new_empty_with_(input, size, ...) \
   T_OPTIONS_(new_empty, \
-    T_do_new_empty(self, size, &T_new_empty_o), __VA_ARGS__)
+    T_do_new_empty(input, size, &T_new_empty_o), __VA_ARGS__)
 
-/** T_new_zeros(self: tensor, size: i64[], .dtype: dtype? = absent, .device: device? = absent,
+/** T_new_zeros(input: tensor, size: i64[], .dtype: dtype? = absent, .device: device? = absent,
  *     .requires_grad: bool = false)
  * A tensor filled with 0, of this tensor's dtype and device. */
 typedef struct {
@@ -1785,20 +1791,20 @@ static inline T_new_zeros_options T_new_zeros_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_new_zeros(
-    dt_tensor *self, T_Dims size, const T_new_zeros_options *options) {
+    dt_tensor *input, T_Dims size, const T_new_zeros_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_new_zeros(
-    self, size.p, size.n, options->dtype, options->device.type, options->device.index,
+    input, size.p, size.n, options->dtype, options->device.type, options->device.index,
     options->requires_grad, &result));
   return T_own_tensor_(result);
 }
 #define T_new_zeros(...) T_new_zeros_with_(__VA_ARGS__, )
-#define T_new_zeros_with_(self, size, ...) \
+#define T_new_zeros_with_(input, size, ...) \
   T_OPTIONS_(new_zeros, \
-    T_do_new_zeros(self, size, &T_new_zeros_o), __VA_ARGS__)
+    T_do_new_zeros(input, size, &T_new_zeros_o), __VA_ARGS__)
 
-/** T_new_ones(self: tensor, size: i64[], .dtype: dtype? = absent, .device: device? = absent,
+/** T_new_ones(input: tensor, size: i64[], .dtype: dtype? = absent, .device: device? = absent,
  *     .requires_grad: bool = false)
  * A tensor filled with 1, of this tensor's dtype and device. */
 typedef struct {
@@ -1811,20 +1817,20 @@ static inline T_new_ones_options T_new_ones_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_new_ones(
-    dt_tensor *self, T_Dims size, const T_new_ones_options *options) {
+    dt_tensor *input, T_Dims size, const T_new_ones_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_new_ones(
-    self, size.p, size.n, options->dtype, options->device.type, options->device.index,
+    input, size.p, size.n, options->dtype, options->device.type, options->device.index,
     options->requires_grad, &result));
   return T_own_tensor_(result);
 }
 #define T_new_ones(...) T_new_ones_with_(__VA_ARGS__, )
-#define T_new_ones_with_(self, size, ...) \
+#define T_new_ones_with_(input, size, ...) \
   T_OPTIONS_(new_ones, \
-    T_do_new_ones(self, size, &T_new_ones_o), __VA_ARGS__)
+    T_do_new_ones(input, size, &T_new_ones_o), __VA_ARGS__)
 
-/** T_new_full(self: tensor, size: i64[], fill_value: scalar, .dtype: dtype? = absent, .device:
+/** T_new_full(input: tensor, size: i64[], fill_value: scalar, .dtype: dtype? = absent, .device:
  *     device? = absent, .requires_grad: bool = false)
  * A tensor filled with one number, of this tensor's dtype and device. */
 typedef struct {
@@ -1837,18 +1843,18 @@ static inline T_new_full_options T_new_full_defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_new_full(
-    dt_tensor *self, T_Dims size, T_Number fill_value, const T_new_full_options *options) {
+    dt_tensor *input, T_Dims size, T_Number fill_value, const T_new_full_options *options) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_new_full(
-    self, size.p, size.n, fill_value.kind, fill_value.i, fill_value.f, options->dtype,
+    input, size.p, size.n, fill_value.kind, fill_value.i, fill_value.f, options->dtype,
     options->device.type, options->device.index, options->requires_grad, &result));
   return T_own_tensor_(result);
 }
 #define T_new_full(...) T_new_full_with_(__VA_ARGS__, )
-#define T_new_full_with_(self, size, fill_value, ...) \
+#define T_new_full_with_(input, size, fill_value, ...) \
   T_OPTIONS_(new_full, \
-    T_do_new_full(self, size, T_NUM(fill_value), &T_new_full_o), __VA_ARGS__)
+    T_do_new_full(input, size, T_NUM(fill_value), &T_new_full_o), __VA_ARGS__)
 
 /** T_from_numbers(data: f64[], .size: i64[]? = absent, .dtype: dtype? = absent, .device: device? =
  *     absent, .requires_grad: bool = false)
@@ -1860,7 +1866,7 @@ typedef struct {
   int requires_grad;
 } T_from_numbers_options;
 static inline T_from_numbers_options T_from_numbers_defaults(void) {
-  T_from_numbers_options options = {{NULL, DT_ABSENT}, 0, {0, 0}, 0};
+  T_from_numbers_options options = {{NULL, 0}, 0, {0, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_from_numbers(T_Reals data, const T_from_numbers_options *options) {
@@ -1883,7 +1889,7 @@ typedef struct {
   T_Device device;
 } T_from_bools_options;
 static inline T_from_bools_options T_from_bools_defaults(void) {
-  T_from_bools_options options = {{NULL, DT_ABSENT}, {0, 0}};
+  T_from_bools_options options = {{NULL, 0}, {0, 0}};
   return options;
 }
 static inline dt_tensor *T_do_from_bools(T_Flags data, const T_from_bools_options *options) {
@@ -1898,6 +1904,60 @@ static inline dt_tensor *T_do_from_bools(T_Flags data, const T_from_bools_option
 #define T_from_bools_with_(data, ...) \
   T_OPTIONS_(from_bools, \
     T_do_from_bools(data, &T_from_bools_o), __VA_ARGS__)
+
+/** T_from_ints(data: i64[], .size: i64[]? = absent, .dtype: dtype? = absent, .device: device? =
+ *     absent, .requires_grad: bool = false)
+ * Tensor of the given integers. torch.tensor of other languages. */
+typedef struct {
+  T_Dims size;
+  dt_dtype dtype;
+  T_Device device;
+  int requires_grad;
+} T_from_ints_options;
+static inline T_from_ints_options T_from_ints_defaults(void) {
+  T_from_ints_options options = {{NULL, 0}, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_from_ints(T_Dims data, const T_from_ints_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_from_ints(
+    data.p, data.n, options->size.p, options->size.n, options->dtype, options->device.type,
+    options->device.index, options->requires_grad, &result));
+  return T_own_tensor_(result);
+}
+#define T_from_ints(...) T_from_ints_with_(__VA_ARGS__, )
+#define T_from_ints_with_(data, ...) \
+  T_OPTIONS_(from_ints, \
+    T_do_from_ints(data, &T_from_ints_o), __VA_ARGS__)
+
+/** T_to_ints(input: tensor)
+ * A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-major,
+ * rounded towards zero. */
+static inline T_Sizes T_to_ints(dt_tensor *input) {
+  T_Sizes result = {0, {0}};
+  if (T_stopped_()) return result;
+  T_check(dt_to_ints(input, result.v, T_MAX_SIZES, &result.n));
+  if (result.n > T_MAX_SIZES) {
+    T_fail_(DT_STATUS_RUNTIME_ERROR, "to_ints: more numbers than fit");
+    result.n = 0;
+  }
+  return result;
+}
+
+/** T_to_numbers(input: tensor)
+ * A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements, row-
+ * major. */
+static inline T_Doubles T_to_numbers(dt_tensor *input) {
+  T_Doubles result = {0, {0}};
+  if (T_stopped_()) return result;
+  T_check(dt_to_numbers(input, result.v, T_MAX_SIZES, &result.n));
+  if (result.n > T_MAX_SIZES) {
+    T_fail_(DT_STATUS_RUNTIME_ERROR, "to_numbers: more numbers than fit");
+    result.n = 0;
+  }
+  return result;
+}
 
 /** T_clone(input: tensor, .memory_format: memory_format? = absent)
  * A differentiable copy. */
@@ -1946,6 +2006,51 @@ static inline dt_tensor *T_do_to(dt_tensor *input, const T_to_options *options) 
   T_OPTIONS_(to, \
     T_do_to(input, &T_to_o), __VA_ARGS__)
 
+/** T_cpu(input: tensor, .memory_format: memory_format? = absent)
+ * The tensor on the CPU; itself if it is there. */
+typedef struct {
+  dt_memory_format memory_format;
+} T_cpu_options;
+static inline T_cpu_options T_cpu_defaults(void) {
+  T_cpu_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_cpu(dt_tensor *input, const T_cpu_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cpu(input, options->memory_format, &result));
+  return T_own_tensor_(result);
+}
+#define T_cpu(...) T_cpu_with_(__VA_ARGS__, )
+#define T_cpu_with_(input, ...) \
+  T_OPTIONS_(cpu, \
+    T_do_cpu(input, &T_cpu_o), __VA_ARGS__)
+
+/** T_cuda(input: tensor, .device: device? = absent, .non_blocking: bool = false, .memory_format:
+ *     memory_format? = absent)
+ * The tensor on a CUDA device; itself if it is there. */
+typedef struct {
+  T_Device device;
+  int non_blocking;
+  dt_memory_format memory_format;
+} T_cuda_options;
+static inline T_cuda_options T_cuda_defaults(void) {
+  T_cuda_options options = {{0, 0}, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_cuda(dt_tensor *input, const T_cuda_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cuda(
+    input, options->device.type, options->device.index, options->non_blocking,
+    options->memory_format, &result));
+  return T_own_tensor_(result);
+}
+#define T_cuda(...) T_cuda_with_(__VA_ARGS__, )
+#define T_cuda_with_(input, ...) \
+  T_OPTIONS_(cuda, \
+    T_do_cuda(input, &T_cuda_o), __VA_ARGS__)
+
 /** T_contiguous(input: tensor, .memory_format: memory_format = contiguous)
  * The tensor if it lies densely in memory in that order, else a copy that does. */
 typedef struct {
@@ -1966,7 +2071,7 @@ static inline dt_tensor *T_do_contiguous(dt_tensor *input, const T_contiguous_op
   T_OPTIONS_(contiguous, \
     T_do_contiguous(input, &T_contiguous_o), __VA_ARGS__)
 
-/** T_copy_(self: tensor, src: tensor, .non_blocking: bool = false)
+/** T_copy_(input: tensor, src: tensor, .non_blocking: bool = false)
  * Copies src into the tensor. */
 typedef struct {
   int non_blocking;
@@ -1976,37 +2081,37 @@ static inline T_copy__options T_copy__defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_copy_(
-    dt_tensor *self, dt_tensor *src, const T_copy__options *options) {
+    dt_tensor *input, dt_tensor *src, const T_copy__options *options) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_copy_(self, src, options->non_blocking)) ? self : NULL;
+  return T_check(dt_copy_(input, src, options->non_blocking)) ? input : NULL;
 }
 #define T_copy_(...) T_copy__with_(__VA_ARGS__, )
-#define T_copy__with_(self, src, ...) \
+#define T_copy__with_(input, src, ...) \
   T_OPTIONS_(copy_, \
-    T_do_copy_(self, src, &T_copy__o), __VA_ARGS__)
+    T_do_copy_(input, src, &T_copy__o), __VA_ARGS__)
 
-/** T_fill_(self: tensor, value: operand)
+/** T_fill_(input: tensor, value: operand)
  * Fills the tensor with one number. */
-static inline dt_tensor *T_do_fill_(dt_tensor *self, T_Operand value) {
+static inline dt_tensor *T_do_fill_(dt_tensor *input, T_Operand value) {
   if (T_stopped_()) return NULL;
   return T_check(dt_fill_(
-    self, value.tensor, value.number.kind, value.number.i, value.number.f)) ? self : NULL;
+    input, value.tensor, value.number.kind, value.number.i, value.number.f)) ? input : NULL;
 }
-#define T_fill_(self, value) T_do_fill_(self, T_OP(value))
+#define T_fill_(input, value) T_do_fill_(input, T_OP(value))
 
-/** T_zero_(self: tensor)
+/** T_zero_(input: tensor)
  * Fills the tensor with 0. */
-static inline dt_tensor *T_zero_(dt_tensor *self) {
+static inline dt_tensor *T_zero_(dt_tensor *input) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_zero_(self)) ? self : NULL;
+  return T_check(dt_zero_(input)) ? input : NULL;
 }
 
-/** T_tensor_dataset(tensors: tensor[])
+/** T_dataset_new(tensors: tensor[])
  * A dataset whose item i is row i of each tensor. */
-static inline dt_dataset *T_tensor_dataset(T_Tensors tensors) {
+static inline dt_dataset *T_dataset_new(T_Tensors tensors) {
   dt_dataset *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_dataset(tensors.p, tensors.n, &result));
+  T_check(dt_dataset_new(tensors.p, tensors.n, &result));
   return T_own_dataset_(result);
 }
 
@@ -2146,7 +2251,7 @@ typedef struct {
   dt_tensor_list **tensors;
 } T_load_safetensors_options;
 static inline T_load_safetensors_options T_load_safetensors_defaults(void) {
-  T_load_safetensors_options options = {{NULL, DT_ABSENT}, {NULL, NULL, NULL}, NULL};
+  T_load_safetensors_options options = {{NULL, 0}, {NULL, NULL, NULL}, NULL};
   return options;
 }
 static inline dt_string_list *T_do_load_safetensors(
@@ -2208,6 +2313,16 @@ static inline dt_status T_cuda_set_device(int64_t index) {
   if (T_stopped_()) return T_status();
   T_check(dt_cuda_set_device(index));
   return T_status();
+}
+
+/** T_device_from_text(text: str)
+ * The device that a text names. The device; one without a number has the index -1, which stands
+ * for CUDA's current one. */
+static inline T_Device T_device_from_text(const char *text) {
+  T_Device result = {0, 0};
+  if (T_stopped_()) return result;
+  T_check(dt_device_from_text(text, &result.type, &result.index));
+  return result;
 }
 
 /** T_device_name(device: device)
@@ -2354,68 +2469,23 @@ static inline int32_t T_do_get_tf32(const T_get_tf32_options *options) {
   T_OPTIONS_(get_tf32, \
     T_do_get_tf32(&T_get_tf32_o), __VA_ARGS__)
 
-/** T_pin_memory(self: tensor)
+/** T_pin_memory(input: tensor)
  * A copy in page-locked memory, from and to which GPUs copy without a detour. */
-static inline dt_tensor *T_pin_memory(dt_tensor *self) {
+static inline dt_tensor *T_pin_memory(dt_tensor *input) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_pin_memory(self, &result));
+  T_check(dt_tensor_pin_memory(input, &result));
   return T_own_tensor_(result);
 }
 
-/** T_is_pinned(self: tensor)
+/** T_is_pinned(input: tensor)
  * Whether the tensor lies in memory that pin_memory allocated. */
-static inline int32_t T_is_pinned(dt_tensor *self) {
+static inline int32_t T_is_pinned(dt_tensor *input) {
   int32_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_is_pinned(self, &result));
+  T_check(dt_tensor_is_pinned(input, &result));
   return result;
 }
-
-/** T_cpu(input: tensor, .memory_format: memory_format? = absent)
- * The tensor on the CPU; itself if it is there. */
-typedef struct {
-  dt_memory_format memory_format;
-} T_cpu_options;
-static inline T_cpu_options T_cpu_defaults(void) {
-  T_cpu_options options = {0};
-  return options;
-}
-static inline dt_tensor *T_do_cpu(dt_tensor *input, const T_cpu_options *options) {
-  dt_tensor *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_cpu(input, options->memory_format, &result));
-  return T_own_tensor_(result);
-}
-#define T_cpu(...) T_cpu_with_(__VA_ARGS__, )
-#define T_cpu_with_(input, ...) \
-  T_OPTIONS_(cpu, \
-    T_do_cpu(input, &T_cpu_o), __VA_ARGS__)
-
-/** T_cuda(input: tensor, .device: device? = absent, .non_blocking: bool = false, .memory_format:
- *     memory_format? = absent)
- * The tensor on a CUDA device; itself if it is there. */
-typedef struct {
-  T_Device device;
-  int non_blocking;
-  dt_memory_format memory_format;
-} T_cuda_options;
-static inline T_cuda_options T_cuda_defaults(void) {
-  T_cuda_options options = {{0, 0}, 0, 0};
-  return options;
-}
-static inline dt_tensor *T_do_cuda(dt_tensor *input, const T_cuda_options *options) {
-  dt_tensor *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_cuda(
-    input, options->device.type, options->device.index, options->non_blocking,
-    options->memory_format, &result));
-  return T_own_tensor_(result);
-}
-#define T_cuda(...) T_cuda_with_(__VA_ARGS__, )
-#define T_cuda_with_(input, ...) \
-  T_OPTIONS_(cuda, \
-    T_do_cuda(input, &T_cuda_o), __VA_ARGS__)
 
 /** T_stream_new(.device: device? = absent, .priority: i64 = 0)
  * A new stream. Work goes to it after set_stream. */
@@ -2531,12 +2601,12 @@ static inline int32_t T_stream_query(dt_stream *self) {
   return result;
 }
 
-/** T_record_stream(self: tensor, stream: stream)
+/** T_record_stream(input: tensor, stream: stream)
  * Says that a stream uses the tensor's memory, so that it is not given away before the stream is
  * done with it. */
-static inline dt_status T_record_stream(dt_tensor *self, dt_stream *stream) {
+static inline dt_status T_record_stream(dt_tensor *input, dt_stream *stream) {
   if (T_stopped_()) return T_status();
-  T_check(dt_tensor_record_stream(self, stream));
+  T_check(dt_tensor_record_stream(input, stream));
   return T_status();
 }
 
@@ -2729,7 +2799,7 @@ static inline dt_tensor *T_do_index_put(
   T_OPTIONS_(index_put, \
     T_do_index_put(input, indices, values, &T_index_put_o), __VA_ARGS__)
 
-/** T_index_put_(self: tensor, indices: tensor?[], values: tensor, .accumulate: bool = false)
+/** T_index_put_(input: tensor, indices: tensor?[], values: tensor, .accumulate: bool = false)
  * Writes values at indices, in place. */
 typedef struct {
   int accumulate;
@@ -2739,15 +2809,15 @@ static inline T_index_put__options T_index_put__defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_index_put_(
-    dt_tensor *self, T_Tensors indices, dt_tensor *values, const T_index_put__options *options) {
+    dt_tensor *input, T_Tensors indices, dt_tensor *values, const T_index_put__options *options) {
   if (T_stopped_()) return NULL;
   return T_check(dt_index_put_(
-    self, indices.p, indices.n, values, options->accumulate)) ? self : NULL;
+    input, indices.p, indices.n, values, options->accumulate)) ? input : NULL;
 }
 #define T_index_put_(...) T_index_put__with_(__VA_ARGS__, )
-#define T_index_put__with_(self, indices, values, ...) \
+#define T_index_put__with_(input, indices, values, ...) \
   T_OPTIONS_(index_put_, \
-    T_do_index_put_(self, indices, values, &T_index_put__o), __VA_ARGS__)
+    T_do_index_put_(input, indices, values, &T_index_put__o), __VA_ARGS__)
 
 /** T_index_select(input: tensor, dim: i64, index: tensor)
  * The slices along a dimension that the index names. */
@@ -2781,7 +2851,7 @@ static inline dt_tensor *T_do_index_add(
   T_OPTIONS_(index_add, \
     T_do_index_add(input, dim, index, source, &T_index_add_o), __VA_ARGS__)
 
-/** T_index_add_(self: tensor, dim: i64, index: tensor, source: tensor, .alpha: scalar = 1)
+/** T_index_add_(input: tensor, dim: i64, index: tensor, source: tensor, .alpha: scalar = 1)
  * In-place version of `index_add`. */
 typedef struct {
   T_Number alpha;
@@ -2791,17 +2861,17 @@ static inline T_index_add__options T_index_add__defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_index_add_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *source,
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source,
     const T_index_add__options *options) {
   if (T_stopped_()) return NULL;
   return T_check(dt_index_add_(
-    self, dim, index, source, options->alpha.kind, options->alpha.i,
-    options->alpha.f)) ? self : NULL;
+    input, dim, index, source, options->alpha.kind, options->alpha.i,
+    options->alpha.f)) ? input : NULL;
 }
 #define T_index_add_(...) T_index_add__with_(__VA_ARGS__, )
-#define T_index_add__with_(self, dim, index, source, ...) \
+#define T_index_add__with_(input, dim, index, source, ...) \
   T_OPTIONS_(index_add_, \
-    T_do_index_add_(self, dim, index, source, &T_index_add__o), __VA_ARGS__)
+    T_do_index_add_(input, dim, index, source, &T_index_add__o), __VA_ARGS__)
 
 /** T_gather(input: tensor, dim: i64, index: tensor, .sparse_grad: bool = false)
  * result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on. */
@@ -2836,15 +2906,15 @@ static inline dt_tensor *T_do_scatter(
 }
 #define T_scatter(input, dim, index, src) T_do_scatter(input, dim, index, T_OP(src))
 
-/** T_scatter_(self: tensor, dim: i64, index: tensor, src: operand)
+/** T_scatter_(input: tensor, dim: i64, index: tensor, src: operand)
  * In-place version of `scatter`. */
 static inline dt_tensor *T_do_scatter_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, T_Operand src) {
+    dt_tensor *input, int64_t dim, dt_tensor *index, T_Operand src) {
   if (T_stopped_()) return NULL;
   return T_check(dt_scatter_(
-    self, dim, index, src.tensor, src.number.kind, src.number.i, src.number.f)) ? self : NULL;
+    input, dim, index, src.tensor, src.number.kind, src.number.i, src.number.f)) ? input : NULL;
 }
-#define T_scatter_(self, dim, index, src) T_do_scatter_(self, dim, index, T_OP(src))
+#define T_scatter_(input, dim, index, src) T_do_scatter_(input, dim, index, T_OP(src))
 
 /** T_scatter_add(input: tensor, dim: i64, index: tensor, src: tensor)
  * scatter that adds; repeated indices add up. */
@@ -2856,12 +2926,12 @@ static inline dt_tensor *T_scatter_add(
   return T_own_tensor_(result);
 }
 
-/** T_scatter_add_(self: tensor, dim: i64, index: tensor, src: tensor)
+/** T_scatter_add_(input: tensor, dim: i64, index: tensor, src: tensor)
  * In-place version of `scatter_add`. */
 static inline dt_tensor *T_scatter_add_(
-    dt_tensor *self, int64_t dim, dt_tensor *index, dt_tensor *src) {
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_scatter_add_(self, dim, index, src)) ? self : NULL;
+  return T_check(dt_scatter_add_(input, dim, index, src)) ? input : NULL;
 }
 
 /** T_masked_select(input: tensor, mask: tensor)
@@ -2977,6 +3047,47 @@ static inline dt_tensor *T_do_triu_(dt_tensor *input, const T_triu__options *opt
 #define T_triu__with_(input, ...) \
   T_OPTIONS_(triu_, \
     T_do_triu_(input, &T_triu__o), __VA_ARGS__)
+
+/** T_at(input: tensor, index: str, .tensors: tensor[] = [])
+ * input[index] of Python. A view, unless there are tensors. */
+typedef struct {
+  T_Tensors tensors;
+} T_at_options;
+static inline T_at_options T_at_defaults(void) {
+  T_at_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_at(dt_tensor *input, const char *index, const T_at_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_at(input, index, options->tensors.p, options->tensors.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_at(...) T_at_with_(__VA_ARGS__, )
+#define T_at_with_(input, index, ...) \
+  T_OPTIONS_(at, \
+    T_do_at(input, index, &T_at_o), __VA_ARGS__)
+
+/** T_set_at(input: tensor, index: str, value: operand, .tensors: tensor[] = [])
+ * input[index] = value of Python. */
+typedef struct {
+  T_Tensors tensors;
+} T_set_at_options;
+static inline T_set_at_options T_set_at_defaults(void) {
+  T_set_at_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_set_at(
+    dt_tensor *input, const char *index, T_Operand value, const T_set_at_options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_set_at(
+    input, index, value.tensor, value.number.kind, value.number.i, value.number.f,
+    options->tensors.p, options->tensors.n)) ? input : NULL;
+}
+#define T_set_at(...) T_set_at_with_(__VA_ARGS__, )
+#define T_set_at_with_(input, index, value, ...) \
+  T_OPTIONS_(set_at, \
+    T_do_set_at(input, index, T_OP(value), &T_set_at_o), __VA_ARGS__)
 
 /** T_matmul(input: tensor, other: tensor)
  * Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast. */
@@ -3557,11 +3668,11 @@ static inline dt_module *T_nn_sequential(void) {
   return T_own_module_(result);
 }
 
-/** T_sequential_append(self: module, child: module)
+/** T_module_append(self: module, child: module)
  * Adds a child to a Sequential, under the next number. */
-static inline dt_status T_sequential_append(dt_module *self, dt_module *child) {
+static inline dt_status T_module_append(dt_module *self, dt_module *child) {
   if (T_stopped_()) return T_status();
-  T_check(dt_sequential_append(self, child));
+  T_check(dt_module_append(self, child));
   return T_status();
 }
 
@@ -3648,7 +3759,7 @@ typedef struct {
   dt_interpolation mode;
 } T_interpolate_options;
 static inline T_interpolate_options T_interpolate_defaults(void) {
-  T_interpolate_options options = {{NULL, DT_ABSENT}, {NULL, DT_ABSENT}, DT_INTERPOLATION_NEAREST};
+  T_interpolate_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
   return options;
 }
 static inline dt_tensor *T_do_interpolate(dt_tensor *input, const T_interpolate_options *options) {
@@ -3677,8 +3788,7 @@ typedef struct {
 static inline T_max_pool2d_options T_max_pool2d_defaults(void) {
   static const int64_t padding_default[] = {0, 0};
   static const int64_t dilation_default[] = {1, 1};
-  T_max_pool2d_options options = {
-    {NULL, DT_ABSENT}, {padding_default, 2}, {dilation_default, 2}, 0};
+  T_max_pool2d_options options = {{NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0};
   return options;
 }
 static inline dt_tensor *T_do_max_pool2d(
@@ -3719,7 +3829,7 @@ static inline T_max_pool2d_with_indices_options T_max_pool2d_with_indices_defaul
   static const int64_t padding_default[] = {0, 0};
   static const int64_t dilation_default[] = {1, 1};
   T_max_pool2d_with_indices_options options = {
-    {NULL, DT_ABSENT}, {padding_default, 2}, {dilation_default, 2}, 0, NULL};
+    {NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0, NULL};
   return options;
 }
 static inline dt_tensor *T_do_max_pool2d_with_indices(
@@ -3760,7 +3870,7 @@ typedef struct {
 } T_avg_pool2d_options;
 static inline T_avg_pool2d_options T_avg_pool2d_defaults(void) {
   static const int64_t padding_default[] = {0, 0};
-  T_avg_pool2d_options options = {{NULL, DT_ABSENT}, {padding_default, 2}, 0, 1, {0, 0}};
+  T_avg_pool2d_options options = {{NULL, 0}, {padding_default, 2}, 0, 1, {0, 0}};
   return options;
 }
 static inline dt_tensor *T_do_avg_pool2d(
@@ -4075,47 +4185,47 @@ static inline dt_status T_optimizer_load_state_dict(
   return T_status();
 }
 
-/** T_step_lr(optimizer: optimizer, step_size: i64, .gamma: f64 = 0.1)
+/** T_optim_step_lr(optimizer: optimizer, step_size: i64, .gamma: f64 = 0.1)
  * Multiplies the learning rate by gamma every step_size epochs. */
 typedef struct {
   double gamma;
-} T_step_lr_options;
-static inline T_step_lr_options T_step_lr_defaults(void) {
-  T_step_lr_options options = {0.1};
+} T_optim_step_lr_options;
+static inline T_optim_step_lr_options T_optim_step_lr_defaults(void) {
+  T_optim_step_lr_options options = {0.1};
   return options;
 }
-static inline dt_lr_scheduler *T_do_step_lr(
-    dt_optimizer *optimizer, int64_t step_size, const T_step_lr_options *options) {
+static inline dt_lr_scheduler *T_do_optim_step_lr(
+    dt_optimizer *optimizer, int64_t step_size, const T_optim_step_lr_options *options) {
   dt_lr_scheduler *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_step_lr(optimizer, step_size, options->gamma, &result));
+  T_check(dt_optim_step_lr(optimizer, step_size, options->gamma, &result));
   return T_own_lr_scheduler_(result);
 }
-#define T_step_lr(...) T_step_lr_with_(__VA_ARGS__, )
-#define T_step_lr_with_(optimizer, step_size, ...) \
-  T_OPTIONS_(step_lr, \
-    T_do_step_lr(optimizer, step_size, &T_step_lr_o), __VA_ARGS__)
+#define T_optim_step_lr(...) T_optim_step_lr_with_(__VA_ARGS__, )
+#define T_optim_step_lr_with_(optimizer, step_size, ...) \
+  T_OPTIONS_(optim_step_lr, \
+    T_do_optim_step_lr(optimizer, step_size, &T_optim_step_lr_o), __VA_ARGS__)
 
-/** T_cosine_annealing_lr(optimizer: optimizer, t_max: i64, .eta_min: f64 = 0.0)
+/** T_optim_cosine_annealing_lr(optimizer: optimizer, t_max: i64, .eta_min: f64 = 0.0)
  * Lowers the learning rate along half a cosine (arXiv 1608.03983). */
 typedef struct {
   double eta_min;
-} T_cosine_annealing_lr_options;
-static inline T_cosine_annealing_lr_options T_cosine_annealing_lr_defaults(void) {
-  T_cosine_annealing_lr_options options = {0.0};
+} T_optim_cosine_annealing_lr_options;
+static inline T_optim_cosine_annealing_lr_options T_optim_cosine_annealing_lr_defaults(void) {
+  T_optim_cosine_annealing_lr_options options = {0.0};
   return options;
 }
-static inline dt_lr_scheduler *T_do_cosine_annealing_lr(
-    dt_optimizer *optimizer, int64_t t_max, const T_cosine_annealing_lr_options *options) {
+static inline dt_lr_scheduler *T_do_optim_cosine_annealing_lr(
+    dt_optimizer *optimizer, int64_t t_max, const T_optim_cosine_annealing_lr_options *options) {
   dt_lr_scheduler *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_cosine_annealing_lr(optimizer, t_max, options->eta_min, &result));
+  T_check(dt_optim_cosine_annealing_lr(optimizer, t_max, options->eta_min, &result));
   return T_own_lr_scheduler_(result);
 }
-#define T_cosine_annealing_lr(...) T_cosine_annealing_lr_with_(__VA_ARGS__, )
-#define T_cosine_annealing_lr_with_(optimizer, t_max, ...) \
-  T_OPTIONS_(cosine_annealing_lr, \
-    T_do_cosine_annealing_lr(optimizer, t_max, &T_cosine_annealing_lr_o), __VA_ARGS__)
+#define T_optim_cosine_annealing_lr(...) T_optim_cosine_annealing_lr_with_(__VA_ARGS__, )
+#define T_optim_cosine_annealing_lr_with_(optimizer, t_max, ...) \
+  T_OPTIONS_(optim_cosine_annealing_lr, \
+    T_do_optim_cosine_annealing_lr(optimizer, t_max, &T_optim_cosine_annealing_lr_o), __VA_ARGS__)
 
 /** T_lr_scheduler_step(self: lr_scheduler)
  * Moves on to the next epoch's learning rates. */
@@ -5577,7 +5687,7 @@ static inline dt_tensor *T_do_bernoulli(dt_tensor *input, const T_bernoulli_opti
   T_OPTIONS_(bernoulli, \
     T_do_bernoulli(input, &T_bernoulli_o), __VA_ARGS__)
 
-/** T_uniform_(self: tensor, .low: f64 = 0.0, .high: f64 = 1.0, .generator: generator? = absent)
+/** T_uniform_(input: tensor, .low: f64 = 0.0, .high: f64 = 1.0, .generator: generator? = absent)
  * Fills the tensor with uniform numbers in [low, high). */
 typedef struct {
   double low;
@@ -5588,16 +5698,16 @@ static inline T_uniform__options T_uniform__defaults(void) {
   T_uniform__options options = {0.0, 1.0, NULL};
   return options;
 }
-static inline dt_tensor *T_do_uniform_(dt_tensor *self, const T_uniform__options *options) {
+static inline dt_tensor *T_do_uniform_(dt_tensor *input, const T_uniform__options *options) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_uniform_(self, options->low, options->high, options->generator)) ? self : NULL;
+  return T_check(dt_uniform_(input, options->low, options->high, options->generator)) ? input : NULL;
 }
 #define T_uniform_(...) T_uniform__with_(__VA_ARGS__, )
-#define T_uniform__with_(self, ...) \
+#define T_uniform__with_(input, ...) \
   T_OPTIONS_(uniform_, \
-    T_do_uniform_(self, &T_uniform__o), __VA_ARGS__)
+    T_do_uniform_(input, &T_uniform__o), __VA_ARGS__)
 
-/** T_normal_(self: tensor, .mean: f64 = 0.0, .std: f64 = 1.0, .generator: generator? = absent)
+/** T_normal_(input: tensor, .mean: f64 = 0.0, .std: f64 = 1.0, .generator: generator? = absent)
  * Fills the tensor with normal numbers. */
 typedef struct {
   double mean;
@@ -5608,16 +5718,16 @@ static inline T_normal__options T_normal__defaults(void) {
   T_normal__options options = {0.0, 1.0, NULL};
   return options;
 }
-static inline dt_tensor *T_do_normal_(dt_tensor *self, const T_normal__options *options) {
+static inline dt_tensor *T_do_normal_(dt_tensor *input, const T_normal__options *options) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_normal_(self, options->mean, options->std, options->generator)) ? self : NULL;
+  return T_check(dt_normal_(input, options->mean, options->std, options->generator)) ? input : NULL;
 }
 #define T_normal_(...) T_normal__with_(__VA_ARGS__, )
-#define T_normal__with_(self, ...) \
+#define T_normal__with_(input, ...) \
   T_OPTIONS_(normal_, \
-    T_do_normal_(self, &T_normal__o), __VA_ARGS__)
+    T_do_normal_(input, &T_normal__o), __VA_ARGS__)
 
-/** T_bernoulli_(self: tensor, .p: f64 = 0.5, .generator: generator? = absent)
+/** T_bernoulli_(input: tensor, .p: f64 = 0.5, .generator: generator? = absent)
  * Fills the tensor with 1 with probability p, else 0. */
 typedef struct {
   double p;
@@ -5627,16 +5737,16 @@ static inline T_bernoulli__options T_bernoulli__defaults(void) {
   T_bernoulli__options options = {0.5, NULL};
   return options;
 }
-static inline dt_tensor *T_do_bernoulli_(dt_tensor *self, const T_bernoulli__options *options) {
+static inline dt_tensor *T_do_bernoulli_(dt_tensor *input, const T_bernoulli__options *options) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_bernoulli_(self, options->p, options->generator)) ? self : NULL;
+  return T_check(dt_bernoulli_(input, options->p, options->generator)) ? input : NULL;
 }
 #define T_bernoulli_(...) T_bernoulli__with_(__VA_ARGS__, )
-#define T_bernoulli__with_(self, ...) \
+#define T_bernoulli__with_(input, ...) \
   T_OPTIONS_(bernoulli_, \
-    T_do_bernoulli_(self, &T_bernoulli__o), __VA_ARGS__)
+    T_do_bernoulli_(input, &T_bernoulli__o), __VA_ARGS__)
 
-/** T_random_(self: tensor, low: i64, high: i64, .generator: generator? = absent)
+/** T_random_(input: tensor, low: i64, high: i64, .generator: generator? = absent)
  * Fills the tensor with uniform integers in [low, high). */
 typedef struct {
   dt_generator *generator;
@@ -5646,14 +5756,14 @@ static inline T_random__options T_random__defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_random_(
-    dt_tensor *self, int64_t low, int64_t high, const T_random__options *options) {
+    dt_tensor *input, int64_t low, int64_t high, const T_random__options *options) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_random_(self, low, high, options->generator)) ? self : NULL;
+  return T_check(dt_random_(input, low, high, options->generator)) ? input : NULL;
 }
 #define T_random_(...) T_random__with_(__VA_ARGS__, )
-#define T_random__with_(self, low, high, ...) \
+#define T_random__with_(input, low, high, ...) \
   T_OPTIONS_(random_, \
-    T_do_random_(self, low, high, &T_random__o), __VA_ARGS__)
+    T_do_random_(input, low, high, &T_random__o), __VA_ARGS__)
 
 /** T_manual_seed(seed: i64)
  * Seeds the default generators of all devices: the process's, or the context's own after
@@ -5775,7 +5885,7 @@ typedef struct {
   dt_dtype dtype;
 } T_sum_options;
 static inline T_sum_options T_sum_defaults(void) {
-  T_sum_options options = {{NULL, DT_ABSENT}, 0, 0};
+  T_sum_options options = {{NULL, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_sum(dt_tensor *input, const T_sum_options *options) {
@@ -5797,7 +5907,7 @@ typedef struct {
   dt_dtype dtype;
 } T_mean_options;
 static inline T_mean_options T_mean_defaults(void) {
-  T_mean_options options = {{NULL, DT_ABSENT}, 0, 0};
+  T_mean_options options = {{NULL, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_mean(dt_tensor *input, const T_mean_options *options) {
@@ -5910,7 +6020,7 @@ typedef struct {
   int keepdim;
 } T_amax_options;
 static inline T_amax_options T_amax_defaults(void) {
-  T_amax_options options = {{NULL, DT_ABSENT}, 0};
+  T_amax_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amax(dt_tensor *input, const T_amax_options *options) {
@@ -5931,7 +6041,7 @@ typedef struct {
   int keepdim;
 } T_amin_options;
 static inline T_amin_options T_amin_defaults(void) {
-  T_amin_options options = {{NULL, DT_ABSENT}, 0};
+  T_amin_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_amin(dt_tensor *input, const T_amin_options *options) {
@@ -5998,7 +6108,7 @@ typedef struct {
   int keepdim;
 } T_var_options;
 static inline T_var_options T_var_defaults(void) {
-  T_var_options options = {{NULL, DT_ABSENT}, {0, 0, 0}, 0};
+  T_var_options options = {{NULL, 0}, {0, 0, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_var(dt_tensor *input, const T_var_options *options) {
@@ -6023,7 +6133,7 @@ typedef struct {
   int keepdim;
 } T_std_options;
 static inline T_std_options T_std_defaults(void) {
-  T_std_options options = {{NULL, DT_ABSENT}, {0, 0, 0}, 0};
+  T_std_options options = {{NULL, 0}, {0, 0, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_std(dt_tensor *input, const T_std_options *options) {
@@ -6050,7 +6160,7 @@ typedef struct {
   dt_dtype dtype;
 } T_norm_options;
 static inline T_norm_options T_norm_defaults(void) {
-  T_norm_options options = {{DT_SCALAR_KIND_INT, 2, 0}, {NULL, DT_ABSENT}, 0, 0};
+  T_norm_options options = {{DT_SCALAR_KIND_INT, 2, 0}, {NULL, 0}, 0, 0};
   return options;
 }
 static inline dt_tensor *T_do_norm(dt_tensor *input, const T_norm_options *options) {
@@ -6073,7 +6183,7 @@ typedef struct {
   int keepdim;
 } T_any_options;
 static inline T_any_options T_any_defaults(void) {
-  T_any_options options = {{NULL, DT_ABSENT}, 0};
+  T_any_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_any(dt_tensor *input, const T_any_options *options) {
@@ -6094,7 +6204,7 @@ typedef struct {
   int keepdim;
 } T_all_options;
 static inline T_all_options T_all_defaults(void) {
-  T_all_options options = {{NULL, DT_ABSENT}, 0};
+  T_all_options options = {{NULL, 0}, 0};
   return options;
 }
 static inline dt_tensor *T_do_all(dt_tensor *input, const T_all_options *options) {
@@ -6226,40 +6336,40 @@ static inline int32_t T_do_allclose(
   T_OPTIONS_(allclose, \
     T_do_allclose(input, other, &T_allclose_o), __VA_ARGS__)
 
-/** T_tensor_alias(self: tensor)
+/** T_tensor_alias(input: tensor)
  * Makes another handle to a tensor, to be released on its own. A second handle to the same
  * tensor. */
-static inline dt_tensor *T_tensor_alias(dt_tensor *self) {
+static inline dt_tensor *T_tensor_alias(dt_tensor *input) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_alias(self, &result));
+  T_check(dt_tensor_alias(input, &result));
   return T_own_tensor_(result);
 }
 
-/** T_dim(self: tensor)
+/** T_dim(input: tensor)
  * Number of dimensions. */
-static inline int64_t T_dim(dt_tensor *self) {
+static inline int64_t T_dim(dt_tensor *input) {
   int64_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_dim(self, &result));
+  T_check(dt_tensor_dim(input, &result));
   return result;
 }
 
-/** T_size(self: tensor, dim: i64)
+/** T_size(input: tensor, dim: i64)
  * Size of one dimension. */
-static inline int64_t T_size(dt_tensor *self, int64_t dim) {
+static inline int64_t T_size(dt_tensor *input, int64_t dim) {
   int64_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_size(self, dim, &result));
+  T_check(dt_tensor_size(input, dim, &result));
   return result;
 }
 
-/** T_shape(self: tensor)
+/** T_shape(input: tensor)
  * Shape of the tensor. The sizes of all dimensions. */
-static inline T_Sizes T_shape(dt_tensor *self) {
+static inline T_Sizes T_shape(dt_tensor *input) {
   T_Sizes result = {0, {0}};
   if (T_stopped_()) return result;
-  T_check(dt_tensor_shape(self, result.v, T_MAX_SIZES, &result.n));
+  T_check(dt_tensor_shape(input, result.v, T_MAX_SIZES, &result.n));
   if (result.n > T_MAX_SIZES) {
     T_fail_(DT_STATUS_RUNTIME_ERROR, "tensor_shape: more numbers than fit");
     result.n = 0;
@@ -6267,12 +6377,12 @@ static inline T_Sizes T_shape(dt_tensor *self) {
   return result;
 }
 
-/** T_stride(self: tensor)
+/** T_stride(input: tensor)
  * Strides of the tensor. Steps between neighbours along each dimension, in elements. */
-static inline T_Sizes T_stride(dt_tensor *self) {
+static inline T_Sizes T_stride(dt_tensor *input) {
   T_Sizes result = {0, {0}};
   if (T_stopped_()) return result;
-  T_check(dt_tensor_stride(self, result.v, T_MAX_SIZES, &result.n));
+  T_check(dt_tensor_stride(input, result.v, T_MAX_SIZES, &result.n));
   if (result.n > T_MAX_SIZES) {
     T_fail_(DT_STATUS_RUNTIME_ERROR, "tensor_stride: more numbers than fit");
     result.n = 0;
@@ -6280,52 +6390,52 @@ static inline T_Sizes T_stride(dt_tensor *self) {
   return result;
 }
 
-/** T_numel(self: tensor)
+/** T_numel(input: tensor)
  * Number of elements. */
-static inline int64_t T_numel(dt_tensor *self) {
+static inline int64_t T_numel(dt_tensor *input) {
   int64_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_numel(self, &result));
+  T_check(dt_tensor_numel(input, &result));
   return result;
 }
 
-/** T_storage_offset(self: tensor)
+/** T_storage_offset(input: tensor)
  * Position of the first element in the storage, in elements. */
-static inline int64_t T_storage_offset(dt_tensor *self) {
+static inline int64_t T_storage_offset(dt_tensor *input) {
   int64_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_storage_offset(self, &result));
+  T_check(dt_tensor_storage_offset(input, &result));
   return result;
 }
 
-/** T_element_size(self: tensor)
+/** T_element_size(input: tensor)
  * Bytes of one element. */
-static inline int64_t T_element_size(dt_tensor *self) {
+static inline int64_t T_element_size(dt_tensor *input) {
   int64_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_element_size(self, &result));
+  T_check(dt_tensor_element_size(input, &result));
   return result;
 }
 
-/** T_dtype(self: tensor)
+/** T_dtype(input: tensor)
  * Element type. */
-static inline dt_dtype T_dtype(dt_tensor *self) {
+static inline dt_dtype T_dtype(dt_tensor *input) {
   dt_dtype result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_dtype(self, &result));
+  T_check(dt_tensor_dtype(input, &result));
   return result;
 }
 
-/** T_device(self: tensor)
+/** T_device(input: tensor)
  * Where the memory is. */
-static inline T_Device T_device(dt_tensor *self) {
+static inline T_Device T_device(dt_tensor *input) {
   T_Device result = {0, 0};
   if (T_stopped_()) return result;
-  T_check(dt_tensor_device(self, &result.type, &result.index));
+  T_check(dt_tensor_device(input, &result.type, &result.index));
   return result;
 }
 
-/** T_is_contiguous(self: tensor, .memory_format: memory_format = contiguous)
+/** T_is_contiguous(input: tensor, .memory_format: memory_format = contiguous)
  * Whether elements lie in memory densely in that order. */
 typedef struct {
   dt_memory_format memory_format;
@@ -6334,91 +6444,91 @@ static inline T_is_contiguous_options T_is_contiguous_defaults(void) {
   T_is_contiguous_options options = {DT_MEMORY_FORMAT_CONTIGUOUS};
   return options;
 }
-static inline int32_t T_do_is_contiguous(dt_tensor *self, const T_is_contiguous_options *options) {
+static inline int32_t T_do_is_contiguous(dt_tensor *input, const T_is_contiguous_options *options) {
   int32_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_is_contiguous(self, options->memory_format, &result));
+  T_check(dt_tensor_is_contiguous(input, options->memory_format, &result));
   return result;
 }
 #define T_is_contiguous(...) T_is_contiguous_with_(__VA_ARGS__, )
-#define T_is_contiguous_with_(self, ...) \
+#define T_is_contiguous_with_(input, ...) \
   T_OPTIONS_(is_contiguous, \
-    T_do_is_contiguous(self, &T_is_contiguous_o), __VA_ARGS__)
+    T_do_is_contiguous(input, &T_is_contiguous_o), __VA_ARGS__)
 
-/** T_data_ptr(self: tensor)
+/** T_data_ptr(input: tensor)
  * Address of the first element. Valid as long as any tensor looks at the storage. */
-static inline void *T_data_ptr(dt_tensor *self) {
+static inline void *T_data_ptr(dt_tensor *input) {
   void *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_data_ptr(self, &result));
+  T_check(dt_tensor_data_ptr(input, &result));
   return result;
 }
 
-/** T_is_set_to(self: tensor, other: tensor)
+/** T_is_set_to(input: tensor, other: tensor)
  * Whether both look at the same memory in the same way. */
-static inline int32_t T_is_set_to(dt_tensor *self, dt_tensor *other) {
+static inline int32_t T_is_set_to(dt_tensor *input, dt_tensor *other) {
   int32_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_is_set_to(self, other, &result));
+  T_check(dt_tensor_is_set_to(input, other, &result));
   return result;
 }
 
-/** T_is_same(self: tensor, other: tensor)
+/** T_is_same(input: tensor, other: tensor)
  * Whether two handles are of one tensor. */
-static inline int32_t T_is_same(dt_tensor *self, dt_tensor *other) {
+static inline int32_t T_is_same(dt_tensor *input, dt_tensor *other) {
   int32_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_is_same(self, other, &result));
+  T_check(dt_tensor_is_same(input, other, &result));
   return result;
 }
 
-/** T_base(self: tensor)
+/** T_base(input: tensor)
  * What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL if
  * this one is no view. */
-static inline dt_tensor *T_base(dt_tensor *self) {
+static inline dt_tensor *T_base(dt_tensor *input) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_base(self, &result));
+  T_check(dt_tensor_base(input, &result));
   return T_own_tensor_(result);
 }
 
-/** T_version(self: tensor)
+/** T_version(input: tensor)
  * How often the tensor, its views and what it was detached from were changed in place. */
-static inline int64_t T_version(dt_tensor *self) {
+static inline int64_t T_version(dt_tensor *input) {
   int64_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_version(self, &result));
+  T_check(dt_tensor_version(input, &result));
   return result;
 }
 
-/** T_item(self: tensor)
+/** T_item(input: tensor)
  * The only element of a tensor as a number. */
-static inline T_Number T_item(dt_tensor *self) {
+static inline T_Number T_item(dt_tensor *input) {
   T_Number result = {0, 0, 0};
   if (T_stopped_()) return result;
-  T_check(dt_tensor_item(self, &result.kind, &result.i, &result.f));
+  T_check(dt_tensor_item(input, &result.kind, &result.i, &result.f));
   return result;
 }
 
-/** T_to_string(self: tensor)
+/** T_to_string(input: tensor)
  * The tensor as text, as PyTorch prints it. */
-static inline dt_bytes *T_to_string(dt_tensor *self) {
+static inline dt_bytes *T_to_string(dt_tensor *input) {
   dt_bytes *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_to_string(self, &result));
+  T_check(dt_tensor_to_string(input, &result));
   return T_own_bytes_(result);
 }
 
-/** T_requires_grad(self: tensor)
+/** T_requires_grad(input: tensor)
  * Whether the tensor takes part in a graph: set by the user, or made from such a tensor. */
-static inline int32_t T_requires_grad(dt_tensor *self) {
+static inline int32_t T_requires_grad(dt_tensor *input) {
   int32_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_requires_grad(self, &result));
+  T_check(dt_tensor_requires_grad(input, &result));
   return result;
 }
 
-/** T_requires_grad_(self: tensor, .requires_grad: bool = true)
+/** T_requires_grad_(input: tensor, .requires_grad: bool = true)
  * Says whether a leaf's gradient is wanted. */
 typedef struct {
   int requires_grad;
@@ -6428,34 +6538,34 @@ static inline T_requires_grad__options T_requires_grad__defaults(void) {
   return options;
 }
 static inline dt_tensor *T_do_requires_grad_(
-    dt_tensor *self, const T_requires_grad__options *options) {
+    dt_tensor *input, const T_requires_grad__options *options) {
   if (T_stopped_()) return NULL;
-  return T_check(dt_requires_grad_(self, options->requires_grad)) ? self : NULL;
+  return T_check(dt_tensor_requires_grad_(input, options->requires_grad)) ? input : NULL;
 }
 #define T_requires_grad_(...) T_requires_grad__with_(__VA_ARGS__, )
-#define T_requires_grad__with_(self, ...) \
+#define T_requires_grad__with_(input, ...) \
   T_OPTIONS_(requires_grad_, \
-    T_do_requires_grad_(self, &T_requires_grad__o), __VA_ARGS__)
+    T_do_requires_grad_(input, &T_requires_grad__o), __VA_ARGS__)
 
-/** T_is_leaf(self: tensor)
+/** T_is_leaf(input: tensor)
  * Whether the tensor was not made by a recorded operation. */
-static inline int32_t T_is_leaf(dt_tensor *self) {
+static inline int32_t T_is_leaf(dt_tensor *input) {
   int32_t result = 0;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_is_leaf(self, &result));
+  T_check(dt_tensor_is_leaf(input, &result));
   return result;
 }
 
-/** T_grad(self: tensor)
+/** T_grad(input: tensor)
  * The gradient that backward has added up. The gradient, or NULL if there is none yet. */
-static inline dt_tensor *T_grad(dt_tensor *self) {
+static inline dt_tensor *T_grad(dt_tensor *input) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_grad(self, &result));
+  T_check(dt_tensor_grad(input, &result));
   return T_own_tensor_(result);
 }
 
-/** T_set_grad(self: tensor, .grad: tensor? = absent)
+/** T_set_grad(input: tensor, .grad: tensor? = absent)
  * Replaces the gradient. */
 typedef struct {
   dt_tensor *grad;
@@ -6464,68 +6574,51 @@ static inline T_set_grad_options T_set_grad_defaults(void) {
   T_set_grad_options options = {NULL};
   return options;
 }
-static inline dt_status T_do_set_grad(dt_tensor *self, const T_set_grad_options *options) {
+static inline dt_status T_do_set_grad(dt_tensor *input, const T_set_grad_options *options) {
   if (T_stopped_()) return T_status();
-  T_check(dt_tensor_set_grad(self, options->grad));
+  T_check(dt_tensor_set_grad(input, options->grad));
   return T_status();
 }
 #define T_set_grad(...) T_set_grad_with_(__VA_ARGS__, )
-#define T_set_grad_with_(self, ...) \
+#define T_set_grad_with_(input, ...) \
   T_OPTIONS_(set_grad, \
-    T_do_set_grad(self, &T_set_grad_o), __VA_ARGS__)
+    T_do_set_grad(input, &T_set_grad_o), __VA_ARGS__)
 
-/** T_retain_grad(self: tensor)
+/** T_retain_grad(input: tensor)
  * Makes backward keep the gradient of a tensor that is not a leaf. */
-static inline dt_status T_retain_grad(dt_tensor *self) {
+static inline dt_status T_retain_grad(dt_tensor *input) {
   if (T_stopped_()) return T_status();
-  T_check(dt_tensor_retain_grad(self));
+  T_check(dt_tensor_retain_grad(input));
   return T_status();
 }
 
-/** T_grad_fn_name(self: tensor)
+/** T_grad_fn_name(input: tensor)
  * The name of the recorded operation that made the tensor. "MulBackward0", or nothing for a
  * leaf. */
-static inline dt_bytes *T_grad_fn_name(dt_tensor *self) {
+static inline dt_bytes *T_grad_fn_name(dt_tensor *input) {
   dt_bytes *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_grad_fn_name(self, &result));
+  T_check(dt_tensor_grad_fn_name(input, &result));
   return T_own_bytes_(result);
 }
 
-/** T_data(self: tensor)
+/** T_data(input: tensor)
  * The same memory without the graph and with a version of its own: backward does not notice what
  * is changed through it. */
-static inline dt_tensor *T_data(dt_tensor *self) {
+static inline dt_tensor *T_data(dt_tensor *input) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
-  T_check(dt_tensor_data(self, &result));
+  T_check(dt_tensor_data(input, &result));
   return T_own_tensor_(result);
 }
 
-/** T_set_data(self: tensor, data: tensor)
+/** T_set_data(input: tensor, data: tensor)
  * Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and
  * its history. No other thread may use it meanwhile. */
-static inline dt_status T_set_data(dt_tensor *self, dt_tensor *data) {
+static inline dt_status T_set_data(dt_tensor *input, dt_tensor *data) {
   if (T_stopped_()) return T_status();
-  T_check(dt_tensor_set_data(self, data));
+  T_check(dt_tensor_set_data(input, data));
   return T_status();
-}
-
-/** T_detach(input: tensor)
- * The same memory without the graph. */
-static inline dt_tensor *T_detach(dt_tensor *input) {
-  dt_tensor *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_detach(input, &result));
-  return T_own_tensor_(result);
-}
-
-/** T_detach_(self: tensor)
- * Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made
- * from it before stays as it is. */
-static inline dt_tensor *T_detach_(dt_tensor *self) {
-  if (T_stopped_()) return NULL;
-  return T_check(dt_detach_(self)) ? self : NULL;
 }
 
 /** T_build_info()
@@ -6716,6 +6809,14 @@ static inline dt_status T_do_reset_peak_memory_stats(
   T_OPTIONS_(reset_peak_memory_stats, \
     T_do_reset_peak_memory_stats(&T_reset_peak_memory_stats_o), __VA_ARGS__)
 
+/** T_set_log(log: callback?)
+ * Sends log messages to a function. */
+static inline dt_status T_set_log(T_LogHook log) {
+  if (T_stopped_()) { if (log.drop) log.drop(log.user_data); return T_status(); }
+  T_check(dt_set_log(log.fn, log.user_data, log.drop));
+  return T_status();
+}
+
 /** T_set_memory_hook(hook: callback)
  * Has this context call a function before an allocation fails, on the thread that allocates.
  * Worker threads of data loaders do not call it. */
@@ -6779,6 +6880,23 @@ static inline dt_tensor *T_view(dt_tensor *input, T_Dims size) {
   if (T_stopped_()) return result;
   T_check(dt_view(input, size.p, size.n, &result));
   return T_own_tensor_(result);
+}
+
+/** T_detach(input: tensor)
+ * The same memory without the graph. */
+static inline dt_tensor *T_detach(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_detach(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_detach_(input: tensor)
+ * Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made
+ * from it before stays as it is. */
+static inline dt_tensor *T_detach_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_detach_(input)) ? input : NULL;
 }
 
 /** T_view_as(input: tensor, other: tensor)
@@ -6880,7 +6998,7 @@ typedef struct {
   T_Dims dim;
 } T_squeeze_options;
 static inline T_squeeze_options T_squeeze_defaults(void) {
-  T_squeeze_options options = {{NULL, DT_ABSENT}};
+  T_squeeze_options options = {{NULL, 0}};
   return options;
 }
 static inline dt_tensor *T_do_squeeze(dt_tensor *input, const T_squeeze_options *options) {

@@ -32,8 +32,7 @@ static inline dt_tensor* T_from_data(const void* data, int64_t bytes, T_Dims siz
 static inline dt_tensor* T_from_blob(void* data, int64_t bytes, T_Dims size, dt_dtype dtype) {
   dt_tensor* result = NULL;
   if (T_stopped_()) return NULL;
-  T_check(
-      dt_from_blob(data, bytes, size.p, size.n, NULL, DT_ABSENT, dtype, 0, 0, NULL, NULL, &result));
+  T_check(dt_from_blob(data, bytes, size.p, size.n, NULL, 0, dtype, 0, 0, NULL, NULL, &result));
   return T_own_tensor_(result);
 }
 
@@ -82,8 +81,8 @@ static inline void T_print(dt_tensor* self) {
 static inline T_Tensors T_entries(dt_tensor_list* list) {
   T_Tensors all = {NULL, 0};
   int64_t i, n = T_tensor_list_len(list);
-  dt_tensor** handles = n > 0 ? (dt_tensor**)malloc((size_t)n * sizeof *handles) : NULL;
-  if (n > 0 && !handles) T_fail_(DT_STATUS_OUT_OF_MEMORY, "T_entries: out of memory");
+  dt_tensor** handles = (dt_tensor**)malloc((size_t)(n + 1) * sizeof *handles);
+  if (!handles) T_fail_(DT_STATUS_OUT_OF_MEMORY, "T_entries: out of memory");
   if (!handles) return all;
   for (i = 0; i < n; i++) handles[i] = T_tensor_list_get(list, i);
   all.p = (dt_tensor* const*)T_own_(handles, free);
@@ -112,7 +111,7 @@ static inline dt_tensor* T_tensor_list_get_named(dt_string_list* names, dt_tenso
 static inline dt_module* T_sequential_(dt_module* const* modules, int64_t n) {
   int64_t i;
   dt_module* result = T_nn_sequential();
-  for (i = 0; i < n; i++) T_sequential_append(result, modules[i]);
+  for (i = 0; i < n; i++) T_module_append(result, modules[i]);
   return T_stopped_() ? NULL : result;
 }
 

@@ -90,7 +90,7 @@ typedef struct T_Doubles {
 #define T_LIST(...) T_tensors_((dt_tensor* const[]){__VA_ARGS__}, T_COUNT_(dt_tensor*, __VA_ARGS__))
 #define T_STRINGS(...) \
   T_strings_((const char* const[]){__VA_ARGS__}, T_COUNT_(const char*, __VA_ARGS__))
-#define T_NO_DIMS T_dims_(NULL, 0)
+#define T_NO_DIMS T_dims_((const int64_t[]){0}, 0)
 static inline T_Dims T_dims_(const int64_t* p, int64_t n) {
   T_Dims d = {p, n};
   return d;

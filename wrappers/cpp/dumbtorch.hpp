@@ -142,6 +142,9 @@ struct MemoryStatsResult;
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 // The backward of a user's function: gives back one gradient per input, absent where there is none.
 using CustomBackward = std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
+// Called with a message, on whichever thread is inside a call. No call can fail for it, so that
+// what it returns does not matter.
+using LogHook = std::function<void(LogLevel level, const std::string& message)>;
 // Called when memory has run out: lets go of tensors, by a garbage collection say, and tells
 // whether that makes another try worth while. It may release handles and make small calls, but not
 // use what the failing call works on; a call in it that needs memory in vain fails at once.
@@ -211,6 +214,12 @@ class Tensor {
     std::optional<Device> device = std::nullopt, std::optional<DType> dtype = std::nullopt,
     bool non_blocking = false, bool copy = false,
     std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  // The tensor on the CPU; itself if it is there.
+  Tensor cpu(std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  // The tensor on a CUDA device; itself if it is there.
+  Tensor cuda(
+    std::optional<Device> device = std::nullopt, bool non_blocking = false,
+    std::optional<MemoryFormat> memory_format = std::nullopt) const;
   // The tensor if it lies densely in memory in that order, else a copy that does.
   Tensor contiguous(MemoryFormat memory_format = MemoryFormat::kContiguous) const;
   // Copies src into the tensor.
@@ -223,12 +232,6 @@ class Tensor {
   Tensor pin_memory() const;
   // Whether the tensor lies in memory that pin_memory allocated.
   bool is_pinned() const;
-  // The tensor on the CPU; itself if it is there.
-  Tensor cpu(std::optional<MemoryFormat> memory_format = std::nullopt) const;
-  // The tensor on a CUDA device; itself if it is there.
-  Tensor cuda(
-    std::optional<Device> device = std::nullopt, bool non_blocking = false,
-    std::optional<MemoryFormat> memory_format = std::nullopt) const;
   // Says that a stream uses the tensor's memory, so that it is not given away before the stream is
   // done with it.
   void record_stream(const Stream& stream) const;
@@ -627,13 +630,13 @@ class Tensor {
   // Makes a tensor look at another one's memory; it stays the same tensor, with its gradient and
   // its history. No other thread may use it meanwhile.
   void set_data(const Tensor& data) const;
+  // The same elements in another shape, without a copy.
+  Tensor view(const Ints& size) const;
   // The same memory without the graph.
   Tensor detach() const;
   // Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was made
   // from it before stays as it is.
   const Tensor& detach_() const;
-  // The same elements in another shape, without a copy.
-  Tensor view(const Ints& size) const;
   // view with the shape of another tensor.
   Tensor view_as(const Tensor& other) const;
   // The same elements in another shape: a view where possible, else a copy.
@@ -812,7 +815,7 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   // Adds a child.
   void register_module(const std::string& name, const Module& child) const;
   // Adds a child to a Sequential, under the next number.
-  void sequential_append(const Module& child) const;
+  void append(const Module& child) const;
 };
 
 class Optimizer : public detail::Shared<dt_optimizer, dt_optimizer_release> {
@@ -1464,6 +1467,12 @@ inline dt_status call_custom_backward(
   });
 }
 
+inline dt_status call_log_hook(void *user_data, dt_log_level level, const char *message) {
+  return guarded([&] {
+    (*static_cast<LogHook*>(user_data))(static_cast<LogLevel>(level), std::string(message));
+  });
+}
+
 inline dt_status call_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
   return guarded([&] {
     auto r = (*static_cast<MemoryHook*>(user_data))(bytes);
@@ -1503,7 +1512,7 @@ inline std::vector<Tensor> detail::take_tensors(dt_tensor_list* list) {
 inline void Tensor::backward(
     const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
     const TensorRefs& inputs) const {
-  detail::check(dt_backward(
+  detail::check(dt_tensor_backward(
     handle(), gradient.handle(), detail::Flag(retain_graph).get(), create_graph, inputs.data(),
     inputs.size()));
 }
@@ -1581,6 +1590,22 @@ inline Tensor Tensor::to(
   return Tensor(out);
 }
 
+inline Tensor Tensor::cpu(std::optional<MemoryFormat> memory_format) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cpu(handle(), detail::number(memory_format), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::cuda(
+    std::optional<Device> device, bool non_blocking,
+    std::optional<MemoryFormat> memory_format) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cuda(
+    handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    non_blocking, detail::number(memory_format), &out));
+  return Tensor(out);
+}
+
 inline Tensor Tensor::contiguous(MemoryFormat memory_format) const {
   dt_tensor* out = nullptr;
   detail::check(dt_contiguous(handle(), static_cast<dt_memory_format>(memory_format), &out));
@@ -1635,22 +1660,6 @@ inline bool Tensor::is_pinned() const {
   int32_t out = 0;
   detail::check(dt_tensor_is_pinned(handle(), &out));
   return out != 0;
-}
-
-inline Tensor Tensor::cpu(std::optional<MemoryFormat> memory_format) const {
-  dt_tensor* out = nullptr;
-  detail::check(dt_cpu(handle(), detail::number(memory_format), &out));
-  return Tensor(out);
-}
-
-inline Tensor Tensor::cuda(
-    std::optional<Device> device, bool non_blocking,
-    std::optional<MemoryFormat> memory_format) const {
-  dt_tensor* out = nullptr;
-  detail::check(dt_cuda(
-    handle(), device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
-    non_blocking, detail::number(memory_format), &out));
-  return Tensor(out);
 }
 
 inline Device Stream::device() const {
@@ -1993,8 +2002,8 @@ inline void Module::register_module(const std::string& name, const Module& child
   detail::check(dt_module_register_module(handle(), detail::text(name), child.handle()));
 }
 
-inline void Module::sequential_append(const Module& child) const {
-  detail::check(dt_sequential_append(handle(), child.handle()));
+inline void Module::append(const Module& child) const {
+  detail::check(dt_module_append(handle(), child.handle()));
 }
 
 inline Tensor Tensor::softmax(int64_t dim, std::optional<DType> dtype) const {
@@ -2992,7 +3001,7 @@ inline bool Tensor::requires_grad() const {
 }
 
 inline const Tensor& Tensor::requires_grad_(bool requires_grad) const {
-  detail::check(dt_requires_grad_(handle(), requires_grad));
+  detail::check(dt_tensor_requires_grad_(handle(), requires_grad));
   return *this;
 }
 
@@ -3032,17 +3041,6 @@ inline void Tensor::set_data(const Tensor& data) const {
   detail::check(dt_tensor_set_data(handle(), data.handle()));
 }
 
-inline Tensor Tensor::detach() const {
-  dt_tensor* out = nullptr;
-  detail::check(dt_detach(handle(), &out));
-  return Tensor(out);
-}
-
-inline const Tensor& Tensor::detach_() const {
-  detail::check(dt_detach_(handle()));
-  return *this;
-}
-
 inline int64_t StringList::len() const {
   int64_t out = 0;
   detail::check(dt_string_list_len(handle(), &out));
@@ -3065,6 +3063,17 @@ inline Tensor Tensor::view(const Ints& size) const {
   dt_tensor* out = nullptr;
   detail::check(dt_view(handle(), size.data(), size.size(), &out));
   return Tensor(out);
+}
+
+inline Tensor Tensor::detach() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_detach(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::detach_() const {
+  detail::check(dt_detach_(handle()));
+  return *this;
 }
 
 inline Tensor Tensor::view_as(const Tensor& other) const {
@@ -3966,6 +3975,33 @@ inline Tensor from_bools(
   return Tensor(out);
 }
 
+// Tensor of the given integers. torch.tensor of other languages.
+inline Tensor from_ints(
+    const Ints& data, const Ints& size = std::nullopt, std::optional<DType> dtype = std::nullopt,
+    std::optional<Device> device = std::nullopt, bool requires_grad = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_from_ints(
+    data.data(), data.size(), size.data(), size.size(), detail::number(dtype),
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    requires_grad, &out));
+  return Tensor(out);
+}
+
+// A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-major,
+// rounded towards zero.
+inline std::vector<int64_t> to_ints(const Tensor& input) {
+  return detail::numbers<int64_t>([&](int64_t* values, int64_t capacity, int64_t* n) {
+    return dt_to_ints(input.handle(), values, capacity, n);
+  });
+}
+
+// A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements, row-major.
+inline std::vector<double> to_numbers(const Tensor& input) {
+  return detail::numbers<double>([&](double* values, int64_t capacity, int64_t* n) {
+    return dt_to_numbers(input.handle(), values, capacity, n);
+  });
+}
+
 inline Tensor clone(const Tensor& input, std::optional<MemoryFormat> memory_format = std::nullopt) {
   return input.clone(memory_format);
 }
@@ -4034,6 +4070,15 @@ inline int64_t cuda_current_device() {
 // Sets the CUDA device that is meant where none is numbered, in this context.
 inline void cuda_set_device(int64_t index) {
   detail::check(dt_cuda_set_device(index));
+}
+
+// The device that a text names. The device; one without a number has the index -1, which stands for
+// CUDA's current one.
+inline Device device_from_text(const std::string& text) {
+  dt_device_type out_type = 0;
+  int64_t out_index = 0;
+  detail::check(dt_device_from_text(detail::text(text), &out_type, &out_index));
+  return Device(static_cast<DeviceType>(out_type), out_index);
 }
 
 // The maker's name of a device: "NVIDIA H200".
@@ -4204,6 +4249,23 @@ inline Tensor tril(const Tensor& input, int64_t diagonal = 0) {
 
 inline Tensor triu(const Tensor& input, int64_t diagonal = 0) {
   return input.triu(diagonal);
+}
+
+// input[index] of Python. A view, unless there are tensors.
+inline Tensor at(const Tensor& input, const std::string& index, const TensorRefs& tensors = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_at(input.handle(), detail::text(index), tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// input[index] = value of Python.
+inline const Tensor& set_at(
+    const Tensor& input, const std::string& index, const Operand& value,
+    const TensorRefs& tensors = {}) {
+  detail::check(dt_set_at(
+    input.handle(), detail::text(index), value.tensor(), value.number().kind(), value.number().i(),
+    value.number().f(), tensors.data(), tensors.size()));
+  return input;
 }
 
 inline Tensor matmul(const Tensor& input, const Tensor& other) {
@@ -4745,14 +4807,10 @@ inline bool allclose(
 }
 
 // Makes another handle to a tensor, to be released on its own. A second handle to the same tensor.
-inline Tensor tensor_alias(const Tensor& self) {
+inline Tensor tensor_alias(const Tensor& input) {
   dt_tensor* out = nullptr;
-  detail::check(dt_tensor_alias(self.handle(), &out));
+  detail::check(dt_tensor_alias(input.handle(), &out));
   return Tensor(out);
-}
-
-inline Tensor detach(const Tensor& input) {
-  return input.detach();
 }
 
 // Version, compiler, instruction set in use, threads and optional parts of the library. Lines of
@@ -4851,6 +4909,14 @@ inline void reset_peak_memory_stats(std::optional<Device> device = std::nullopt)
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
 }
 
+// Sends log messages to a function.
+inline void set_log(LogHook log) {
+  const bool log_given = static_cast<bool>(log);
+  detail::check(dt_set_log(
+    log_given ? detail::call_log_hook : nullptr, detail::box(std::move(log)),
+    detail::drop<LogHook>));
+}
+
 // Has this context call a function before an allocation fails, on the thread that allocates. Worker
 // threads of data loaders do not call it.
 inline void set_memory_hook(MemoryHook hook) {
@@ -4876,6 +4942,14 @@ inline void empty_cache(std::optional<Device> device = std::nullopt) {
 inline void synchronize(std::optional<Device> device = std::nullopt) {
   detail::check(dt_synchronize(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0));
+}
+
+inline Tensor detach(const Tensor& input) {
+  return input.detach();
+}
+
+inline const Tensor& detach_(const Tensor& input) {
+  return input.detach_();
 }
 
 inline Tensor reshape(const Tensor& input, const Ints& shape) {
@@ -4977,7 +5051,7 @@ namespace utils::data {
 // A dataset whose item i is row i of each tensor.
 inline Dataset TensorDataset(const TensorRefs& tensors) {
   dt_dataset* out = nullptr;
-  detail::check(dt_tensor_dataset(tensors.data(), tensors.size(), &out));
+  detail::check(dt_dataset_new(tensors.data(), tensors.size(), &out));
   return dumbtorch::Dataset(out);
 }
 
@@ -5281,7 +5355,7 @@ namespace optim::lr_scheduler {
 // Multiplies the learning rate by gamma every step_size epochs.
 inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double gamma = 0.1) {
   dt_lr_scheduler* out = nullptr;
-  detail::check(dt_step_lr(optimizer.handle(), step_size, gamma, &out));
+  detail::check(dt_optim_step_lr(optimizer.handle(), step_size, gamma, &out));
   return dumbtorch::LrScheduler(out);
 }
 
@@ -5289,7 +5363,7 @@ inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double 
 inline LrScheduler CosineAnnealingLR(
     const Optimizer& optimizer, int64_t t_max, double eta_min = 0.0) {
   dt_lr_scheduler* out = nullptr;
-  detail::check(dt_cosine_annealing_lr(optimizer.handle(), t_max, eta_min, &out));
+  detail::check(dt_optim_cosine_annealing_lr(optimizer.handle(), t_max, eta_min, &out));
   return dumbtorch::LrScheduler(out);
 }
 

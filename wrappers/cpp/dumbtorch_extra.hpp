@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ostream>
-#include <variant>
 
 namespace dumbtorch {
 
@@ -83,7 +82,7 @@ Tensor from_blob(T* data, const Ints& size, std::function<void()> drop = nullptr
   const auto dtype = static_cast<dt_dtype>(detail::DTypeOf<T>::value);
   dt_tensor* out = nullptr;
   void (*dropper)(void*) = drop ? +run : nullptr;
-  detail::check(dt_from_blob(data, bytes, size.data(), size.size(), nullptr, DT_ABSENT, dtype, 0, 0,
+  detail::check(dt_from_blob(data, bytes, size.data(), size.size(), nullptr, 0, dtype, 0, 0,
                              detail::box(std::move(drop)), dropper, &out));
   return Tensor(out);
 }
@@ -122,7 +121,8 @@ inline std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   return out << (tensor.defined() ? tensor.to_string() : "Tensor()");
 }
 
-// ---- indexing: at(x, 0, Slice(1, 3), Ellipsis, None, mask)
+// ---- indexing: at(x, 0, Slice(1, 3), Ellipsis, None, mask), or at(x, "0, 1:3, ..., None, ?",
+// {mask})
 
 struct Slice {
   std::optional<int64_t> start, stop;
@@ -137,95 +137,54 @@ struct EllipsisIndex {};
 inline constexpr NoneIndex None{};
 inline constexpr EllipsisIndex Ellipsis{};
 
-using Index = std::variant<int64_t, Slice, NoneIndex, EllipsisIndex, Tensor>;
-
 namespace detail {
 
-inline Index as_index(int value) {
-  return static_cast<int64_t>(value);
-}
-inline Index as_index(int64_t value) {
-  return value;
-}
-inline Index as_index(const Slice& value) {
-  return value;
-}
-inline Index as_index(NoneIndex value) {
-  return value;
-}
-inline Index as_index(EllipsisIndex value) {
-  return value;
-}
-inline Index as_index(const Tensor& value) {
-  return value;
-}
-
-// How many dimensions of the input an index uses up; a mask uses as many as it has.
-inline int64_t dims_used(const Index& index) {
-  if (std::holds_alternative<NoneIndex>(index) || std::holds_alternative<EllipsisIndex>(index)) {
-    return 0;
+// The items of an index as the library wants them: text, and the tensors that it mentions.
+class Subscript {
+ public:
+  template <class... Items>
+  explicit Subscript(const Items&... items) {
+    (add(items), ...);
   }
-  const auto* tensor = std::get_if<Tensor>(&index);
-  return tensor && tensor->dtype() == DType::kBool ? tensor->dim() : 1;
-}
+  const std::string& text() const { return text_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
 
-// The basic indices are views; tensors among them are collected and applied at the end.
-struct Indexed {
-  Tensor view;
-  std::vector<Tensor> tensors;
-  bool advanced = false;
+ private:
+  void put(const std::string& item) { text_ += (text_.empty() ? "" : ",") + item; }
+  void add(int64_t place) { put(std::to_string(place)); }
+  void add(const Slice& s) {
+    const auto bound = [](std::optional<int64_t> b) { return b ? std::to_string(*b) : ""; };
+    put(bound(s.start) + ":" + bound(s.stop) + ":" + std::to_string(s.step));
+  }
+  void add(NoneIndex) { put("None"); }
+  void add(EllipsisIndex) { put("..."); }
+  void add(const std::string& items) { put(items); }
+  void add(const Tensor& tensor) {
+    put("?");
+    tensors_.push_back(tensor);
+  }
+
+  std::string text_;
+  std::vector<Tensor> tensors_;
 };
 
-inline Indexed apply(const Tensor& input, const std::vector<Index>& indices) {
-  Indexed r{input, {}, false};
-  int64_t used = 0;
-  for (const Index& index : indices) used += dims_used(index);
-  int64_t dim = 0;
-  for (const Index& index : indices) {
-    if (const auto* at = std::get_if<int64_t>(&index)) {
-      r.view = r.view.select(dim, *at);
-      continue;
-    }
-    if (const auto* slice = std::get_if<Slice>(&index)) {
-      r.view = r.view.slice(dim, slice->start, slice->stop, slice->step);
-    } else if (std::holds_alternative<NoneIndex>(index)) {
-      r.view = r.view.unsqueeze(dim);
-    } else if (std::holds_alternative<EllipsisIndex>(index)) {
-      const int64_t skipped = input.dim() - used;
-      r.tensors.resize(r.tensors.size() + static_cast<size_t>(skipped > 0 ? skipped : 0));
-      dim += skipped > 0 ? skipped : 0;
-      continue;
-    } else {
-      const Tensor& tensor = std::get<Tensor>(index);
-      r.tensors.push_back(tensor);
-      r.advanced = true;
-      dim += dims_used(index);
-      continue;
-    }
-    r.tensors.emplace_back();
-    ++dim;
-  }
-  return r;
-}
+template <class Item>
+using IsItem = std::enable_if_t<!std::is_convertible_v<Item, std::string>>;
 
 }  // namespace detail
 
 // input[indices] of Python: a view where all indices are numbers, slices, None and Ellipsis.
-template <class... Indices>
-Tensor at(const Tensor& input, const Indices&... indices) {
-  const detail::Indexed r = detail::apply(input, {detail::as_index(indices)...});
-  return r.advanced ? r.view.index(r.tensors) : r.view;
+template <class First, class... Rest, class = detail::IsItem<First>>
+Tensor at(const Tensor& input, const First& first, const Rest&... rest) {
+  const detail::Subscript index(first, rest...);
+  return at(input, index.text(), index.tensors());
 }
 
 // input[indices] = value of Python.
-template <class... Indices>
-void set_at(const Tensor& input, const Tensor& value, const Indices&... indices) {
-  const detail::Indexed r = detail::apply(input, {detail::as_index(indices)...});
-  if (r.advanced) {
-    r.view.index_put_(r.tensors, value);
-  } else {
-    r.view.copy_(value);
-  }
+template <class First, class... Rest, class = detail::IsItem<First>>
+void set_at(const Tensor& input, const Operand& value, const First& first, const Rest&... rest) {
+  const detail::Subscript index(first, rest...);
+  set_at(input, index.text(), value, index.tensors());
 }
 
 // ---- modules
@@ -235,7 +194,7 @@ namespace nn {
 // A module that runs others one after another.
 inline Module Sequential(std::initializer_list<Module> modules) {
   const Module sequential = Sequential();
-  for (const Module& module : modules) sequential.sequential_append(module);
+  for (const Module& module : modules) sequential.append(module);
   return sequential;
 }
 
@@ -282,19 +241,5 @@ class UseContext {
  private:
   dt_context* before_ = nullptr;
 };
-
-// Sends the library's log messages to a function; nullptr, the start, discards them.
-inline void set_log(std::function<void(dt_log_level level, const std::string& message)> log) {
-  using Log = std::function<void(dt_log_level, const std::string&)>;
-  const auto run = [](void* user_data, dt_log_level level, const char* message) {
-    try {
-      (*static_cast<Log*>(user_data))(level, message);
-    } catch (...) {
-      return;  // nobody asked for this message: there is no call that could fail
-    }
-  };
-  void (*runner)(void*, dt_log_level, const char*) = log ? +run : nullptr;
-  detail::check(dt_set_log(runner, detail::box(std::move(log)), detail::drop<Log>));
-}
 
 }  // namespace dumbtorch

@@ -99,6 +99,13 @@ const T& none() {
   return nothing;
 }
 
+// Where a list lies; one that is empty also has an address, for without one it would be absent.
+template <class T>
+const T* address(const std::vector<T>& list) {
+  static const T nothing{};
+  return list.empty() ? &nothing : list.data();
+}
+
 // C reads up to the first NUL: a string that has one inside would become another one.
 inline const char* text(const std::string& value) {
   if (value.find('\0') != std::string::npos) {
@@ -128,12 +135,15 @@ class Shared {
 template <class T>
 class List {
  public:
-  List(std::nullopt_t) : n_(DT_ABSENT) {}
+  List(std::nullopt_t) : absent_(true) {}
   List(T one) : n_(1) { few_[0] = one; }
   List(std::initializer_list<T> values) : List(values.begin(), values.size()) {}
   List(const std::vector<T>& values) : outside_(values.data()), n_(size_of(values)) {}
 
-  const T* data() const { return outside_ ? outside_ : many_.empty() ? few_.data() : many_.data(); }
+  const T* data() const {
+    if (absent_) return nullptr;
+    return outside_ ? outside_ : many_.empty() ? few_.data() : many_.data();
+  }
   int64_t size() const { return n_; }
 
   // One number stands for several equal ones where the schema says so: a kernel size.
@@ -158,7 +168,8 @@ class List {
   const T* outside_ = nullptr;  // memory of the caller's, or null
   std::array<T, 8> few_{};
   std::vector<T> many_;
-  int64_t n_;
+  int64_t n_ = 0;
+  bool absent_ = false;
 };
 
 using Ints = List<int64_t>;
@@ -184,8 +195,8 @@ class Strings {
   Strings(const std::vector<std::string>& values) {
     for (const std::string& value : values) pointers_.push_back(detail::text(value));
   }
-  const char* const* data() const { return pointers_.data(); }
-  int64_t size() const { return absent_ ? DT_ABSENT : static_cast<int64_t>(pointers_.size()); }
+  const char* const* data() const { return absent_ ? nullptr : detail::address(pointers_); }
+  int64_t size() const { return static_cast<int64_t>(pointers_.size()); }
 
  private:
   std::vector<const char*> pointers_;
@@ -252,8 +263,8 @@ class TensorRefs {
     for (const TensorRef& tensor : tensors) handles_.push_back(tensor.get());
   }
   TensorRefs(const std::vector<Tensor>& tensors);
-  dt_tensor* const* data() const { return handles_.data(); }
-  int64_t size() const { return absent_ ? DT_ABSENT : static_cast<int64_t>(handles_.size()); }
+  dt_tensor* const* data() const { return absent_ ? nullptr : detail::address(handles_); }
+  int64_t size() const { return static_cast<int64_t>(handles_.size()); }
 
  private:
   std::vector<dt_tensor*> handles_;

@@ -6,19 +6,19 @@
  * given up by its own state when that next registers one. */
 #include <stdlib.h>
 
-#include "runtime.h"
+#include "wrappers/lua/module.h"
+
+typedef struct kept {
+  struct state* owner;
+  int reference;
+  struct kept* next;
+} kept;
 
 typedef struct state {
-  lua_State* thread; /* where callbacks run */
-  int64_t users;     /* the Lua state and its callbacks; the last one frees this */
-  dtl_callback* dropped;
+  lua_State* thread; /* where callbacks run; NULL when the Lua state is closed */
+  int64_t users;     /* the Lua state and its functions; the last one frees this */
+  kept* dropped;
 } state;
-
-struct dtl_callback {
-  state* owner;
-  int reference;
-  dtl_callback* next;
-};
 
 static char state_key, pending_key;
 
@@ -26,18 +26,14 @@ static void release(state* s) {
   if (__atomic_sub_fetch(&s->users, 1, __ATOMIC_ACQ_REL) == 0) free(s);
 }
 
-static dtl_callback* take_dropped(state* s) {
-  return __atomic_exchange_n(&s->dropped, NULL, __ATOMIC_ACQUIRE);
-}
-
 static void forget(state* s, lua_State* L) {
-  dtl_callback* c = take_dropped(s);
-  while (c) {
-    dtl_callback* next = c->next;
-    if (L) luaL_unref(L, LUA_REGISTRYINDEX, c->reference);
-    free(c);
+  kept* k = __atomic_exchange_n(&s->dropped, NULL, __ATOMIC_ACQUIRE);
+  while (k) {
+    kept* next = k->next;
+    if (L) luaL_unref(L, LUA_REGISTRYINDEX, k->reference);
+    free(k);
     release(s);
-    c = next;
+    k = next;
   }
 }
 
@@ -51,8 +47,17 @@ static int close_state(lua_State* L) {
   return 0;
 }
 
-static state* make_state(lua_State* L) {
+/* The registry holds {userdata that closes the state, thread}. */
+static state* get_state(lua_State* L) {
   state** box;
+  lua_pushlightuserdata(L, &state_key);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (!lua_isnil(L, -1)) {
+    lua_rawgeti(L, -1, 1);
+    box = (state**)lua_touserdata(L, -1);
+    lua_pop(L, 2);
+    return *box;
+  }
   lua_pushlightuserdata(L, &state_key);
   lua_createtable(L, 2, 0);
   box = (state**)lua_newuserdata(L, sizeof *box);
@@ -68,64 +73,84 @@ static state* make_state(lua_State* L) {
   (*box)->thread = lua_newthread(L);
   lua_rawseti(L, -2, 2);
   lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_pop(L, 1);
   return *box;
 }
 
-static state* get_state(lua_State* L) {
-  state** box;
-  lua_pushlightuserdata(L, &state_key);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    return make_state(L);
-  }
-  lua_rawgeti(L, -1, 1);
-  box = (state**)lua_touserdata(L, -1);
-  lua_pop(L, 2);
-  return *box;
-}
-
-dtl_callback* dtl_read_callback(dtl_call* c, int slot) {
-  lua_State* L = c->L;
-  dtl_callback* callback;
-  state* s;
+void* dtl_keep(lua_State* L, int slot) {
+  state* s = get_state(L);
+  kept* k;
   int reference;
-  if (!lua_isfunction(L, slot)) {
-    luaL_error(L, "%s: '%s' must be a function, not %s", c->function, c->names[slot - 1],
-               luaL_typename(L, slot));
-  }
-  s = get_state(L);
   forget(s, L);
   lua_pushvalue(L, slot);
   reference = luaL_ref(L, LUA_REGISTRYINDEX);
-  callback = (dtl_callback*)calloc(1, sizeof *callback);
-  if (!callback) {
+  k = (kept*)calloc(1, sizeof *k);
+  if (!k) {
     luaL_unref(L, LUA_REGISTRYINDEX, reference);
-    luaL_error(L, "%s: out of memory", c->function);
+    luaL_error(L, "out of memory");
+    return NULL;
   }
-  callback->owner = s;
-  callback->reference = reference;
+  k->owner = s;
+  k->reference = reference;
   __atomic_add_fetch(&s->users, 1, __ATOMIC_RELAXED);
-  return callback;
+  return k;
 }
 
-void dtl_drop(void* user_data) {
-  dtl_callback* c = (dtl_callback*)user_data;
-  state* s;
-  if (!c) return;
-  s = c->owner;
-  if (!__atomic_load_n(&s->thread, __ATOMIC_ACQUIRE)) { /* the Lua state is closed */
-    free(c);
+void dtt_drop(void* user_data) {
+  kept* k = (kept*)user_data;
+  state* s = k ? k->owner : NULL;
+  if (!k) return;
+  if (!__atomic_load_n(&s->thread, __ATOMIC_ACQUIRE)) {
+    free(k);
     release(s);
     return;
   }
-  c->next = __atomic_load_n(&s->dropped, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(&s->dropped, &c->next, c, 0, __ATOMIC_RELEASE,
+  k->next = __atomic_load_n(&s->dropped, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&s->dropped, &k->next, k, 0, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED)) {
   }
 }
 
 /* ---- calls */
+
+typedef struct frame {
+  const dtt_callback* callback;
+  int reference;
+  const dtt_cell* args;
+  dtt_cell* results;
+} frame;
+
+/* What a function gave back belongs to Lua; the library gets a handle of its own. */
+static void give(lua_State* L, const dtt_callback* callback, const dtt_item* item, dtt_cell* out) {
+  dtt_cell cells[2];
+  lua_replace(L, 1); /* the frame is not needed any more */
+  lua_settop(L, 1);
+  out->p = NULL;
+  if (item->kind == DTT_BOOL) {
+    out->i = lua_toboolean(L, 1);
+  } else if (!lua_isnil(L, 1) || !item->is_optional) {
+    dtl_read(L, callback->name, item, 1, cells);
+    if (item->is_list) {
+      dt_tensor* const* tensors = (dt_tensor* const*)cells[0].p;
+      dtl_check(L, dt_tensor_list_new(tensors, cells[1].i, (dt_tensor_list**)&out->p));
+    } else if (item->kind == DTT_TENSOR) {
+      dtl_check(L, dt_tensor_alias((dt_tensor*)cells[0].p, (dt_tensor**)&out->p));
+    } else {
+      *out = cells[0];
+    }
+  }
+}
+
+static int body(lua_State* L) {
+  const frame f = *(const frame*)lua_touserdata(L, 1);
+  const dtt_callback* c = f.callback;
+  int i;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, f.reference);
+  for (i = 0; i < c->n_args; i++) dtl_lend(L, &c->args[i], f.args + c->args[i].cell);
+  lua_call(L, c->n_args, c->n_results);
+  if (c->n_results) give(L, c, c->results, f.results);
+  return 0;
+}
 
 /* Keeps the error on top of the stack, so that it can be raised again as it is. */
 static void keep_error(lua_State* L) {
@@ -134,15 +159,18 @@ static void keep_error(lua_State* L) {
   lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-dt_status dtl_protected(dtl_callback* callback, lua_CFunction body, void* frame) {
-  lua_State* L = callback->owner->thread;
+dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
+                  dtt_cell* results) {
+  const kept* k = (const kept*)user_data;
+  frame f = {callback, k->reference, args, results};
+  lua_State* L = k->owner->thread;
   const char* message;
   dt_status status;
   if (!L || !lua_checkstack(L, LUA_MINSTACK)) {
     return dt_error_set(DT_STATUS_CALLBACK, "the Lua state cannot run a callback");
   }
   lua_pushcfunction(L, body);
-  lua_pushlightuserdata(L, frame);
+  lua_pushlightuserdata(L, &f);
   if (!lua_pcall(L, 1, 0, 0)) return DT_STATUS_OK;
   message = lua_tostring(L, -1);
   status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
@@ -150,8 +178,16 @@ dt_status dtl_protected(dtl_callback* callback, lua_CFunction body, void* frame)
   return status;
 }
 
+static int nothing(lua_State* L) {
+  (void)L;
+  return 0;
+}
+
 void dtl_check(lua_State* L, dt_status status) {
   if (status == DT_STATUS_OK) return;
+  /* If a callback has run, LuaJIT takes its thread for the running one until this one calls. */
+  lua_pushcfunction(L, nothing);
+  lua_call(L, 0, 0);
   if (status == DT_STATUS_CALLBACK) {
     lua_pushlightuserdata(L, &pending_key);
     lua_rawget(L, LUA_REGISTRYINDEX);
@@ -161,59 +197,5 @@ void dtl_check(lua_State* L, dt_status status) {
       lua_error(L);
     }
   }
-  luaL_error(L, "%s", dt_error_message());
-}
-
-void dtl_push_function(lua_State* L, dtl_callback* callback) {
-  lua_rawgeti(L, LUA_REGISTRYINDEX, callback->reference);
-}
-
-/* The library only lends a callback its tensors; the function may keep its own handle. */
-void dtl_push_alias(lua_State* L, dt_tensor* tensor) {
-  if (!tensor) {
-    lua_pushnil(L);
-    return;
-  }
-  dtl_check(L, dt_tensor_alias(tensor, (dt_tensor**)dtl_new(L, &dtl_kind_tensor)));
-}
-
-void dtl_push_aliases(lua_State* L, dt_tensor* const* tensors, int64_t n) {
-  int64_t i;
-  lua_createtable(L, (int)n, 0);
-  for (i = 0; i < n; i++) {
-    if (tensors[i]) {
-      dtl_push_alias(L, tensors[i]);
-    } else {
-      lua_pushboolean(L, 0);
-    }
-    lua_rawseti(L, -2, (int)i + 1);
-  }
-}
-
-/* What a callback gave back is read like an argument. */
-static dtl_call result_of(lua_State* L, const char* callback) {
-  static const char* const names[] = {"result", NULL};
-  dtl_call c;
-  c.L = L;
-  c.function = callback;
-  c.names = names;
-  lua_replace(L, 1);
-  lua_settop(L, 1);
-  return c;
-}
-
-dt_tensor* dtl_result_tensor(lua_State* L, const char* callback, int may_be_absent) {
-  dtl_call c = result_of(L, callback);
-  dt_tensor* out = NULL;
-  if (may_be_absent && dtl_absent(&c, 1)) return NULL;
-  dtl_check(L, dt_tensor_alias(dtl_tensor(&c, 1), &out));
-  return out;
-}
-
-dt_tensor_list* dtl_result_tensors(lua_State* L, const char* callback) {
-  dtl_call c = result_of(L, callback);
-  dtl_tensors list = dtl_tensor_list(&c, 1, 1);
-  dt_tensor_list* out = NULL;
-  dtl_check(L, dt_tensor_list_new(list.p, list.n, &out));
-  return out;
+  dtl_error(L, "%s", dt_error_message());
 }

@@ -21,6 +21,14 @@ static dt_status on_custom_backward(void *user_data, dt_tensor *const *grads, in
   return status;
 }
 
+static int32_t py_on_log_hook(int64_t id, int32_t level, const char *message);
+static dt_status on_log_hook(void *user_data, dt_log_level level, const char *message) {
+  dt_status status = 0;
+  if (!python_runs()) return python_has_ended();
+  CALL_PYTHON(status = py_on_log_hook((int64_t)(intptr_t)user_data, level, message));
+  return status;
+}
+
 static int32_t py_on_memory_hook(int64_t id, int64_t bytes, int32_t *out);
 static dt_status on_memory_hook(void *user_data, int64_t bytes, int32_t *out) {
   dt_status status = 0;
@@ -129,8 +137,8 @@ static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int
 
 static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
   dt_nn_max_pool2d_options options_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
-  options_options.stride = stride;
-  options_options.stride_n = stride_n;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
   options_options.padding = padding;
   options_options.padding_n = padding_n;
   options_options.dilation = dilation;
@@ -143,8 +151,8 @@ static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_
 
 static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_nn_avg_pool2d_options options_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
-  options_options.stride = stride;
-  options_options.stride_n = stride_n;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
   options_options.padding = padding;
   options_options.padding_n = padding_n;
   options_options.ceil_mode = ceil_mode;
@@ -157,10 +165,10 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
 
 static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_nn_upsample_options options_options = DT_NN_UPSAMPLE_OPTIONS_INIT;
-  options_options.size = size;
-  options_options.size_n = size_n;
-  options_options.scale_factor = scale_factor;
-  options_options.scale_factor_n = scale_factor_n;
+  options_options.size = list_or_null(size, size_n);
+  options_options.size_n = list_count(size_n);
+  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
+  options_options.scale_factor_n = list_count(scale_factor_n);
   options_options.mode = mode;
   dt_module *out = NULL;
   (void)!dt_nn_upsample(&options_options, &out);
@@ -539,12 +547,12 @@ static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_backward(int64_t self, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
-  return dt_backward((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)inputs, inputs_n);
+static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
+  return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
 static int32_t py_autograd_backward(const int64_t *tensors, int64_t tensors_n, const int64_t *grad_tensors, int64_t grad_tensors_n, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
-  return dt_autograd_backward((dt_tensor *const *)tensors, tensors_n, (dt_tensor *const *)grad_tensors, grad_tensors_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)inputs, inputs_n);
+  return dt_autograd_backward((dt_tensor *const *)tensors, tensors_n, (dt_tensor *const *)grad_tensors, grad_tensors_n, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
 static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const int64_t *inputs, int64_t inputs_n, const int64_t *grad_outputs, int64_t grad_outputs_n, int32_t retain_graph, int32_t create_graph, int32_t allow_unused) {
@@ -553,9 +561,9 @@ static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_register_hook(int64_t self, int64_t hook) {
+static int64_t py_tensor_register_hook(int64_t input, int64_t hook) {
   dt_hook *out = NULL;
-  (void)!dt_tensor_register_hook((dt_tensor *)(intptr_t)self, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
+  (void)!dt_tensor_register_hook((dt_tensor *)(intptr_t)input, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -641,40 +649,56 @@ static int64_t py_full_like(int64_t input, int32_t fill_value_kind, int64_t fill
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty(int64_t self, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_empty(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_empty((dt_tensor *)(intptr_t)self, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_empty((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_zeros(int64_t self, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_zeros(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_zeros((dt_tensor *)(intptr_t)self, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_zeros((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_ones(int64_t self, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_ones(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_ones((dt_tensor *)(intptr_t)self, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_ones((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_full(int64_t self, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+static int64_t py_new_full(int64_t input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_new_full((dt_tensor *)(intptr_t)self, size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_new_full((dt_tensor *)(intptr_t)input, size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
-  (void)!dt_from_numbers(data, data_n, size, size_n, dtype, device_type, device_index, requires_grad, &out);
+  (void)!dt_from_numbers(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_from_bools(const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
-  (void)!dt_from_bools(data, data_n, size, size_n, device_type, device_index, &out);
+  (void)!dt_from_bools(data, data_n, list_or_null(size, size_n), list_count(size_n), device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+  dt_tensor *out = NULL;
+  (void)!dt_from_ints(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_to_ints(int64_t input, int64_t *out, int64_t capacity) {
+  int64_t count = 0;
+  return dt_to_ints((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
+}
+
+static int64_t py_to_numbers(int64_t input, double *out, int64_t capacity) {
+  int64_t count = 0;
+  return dt_to_numbers((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
 static int64_t py_clone(int64_t input, int32_t memory_format) {
@@ -689,27 +713,39 @@ static int64_t py_to(int64_t input, int32_t device_type, int64_t device_index, i
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_cpu(int64_t input, int32_t memory_format) {
+  dt_tensor *out = NULL;
+  (void)!dt_cpu((dt_tensor *)(intptr_t)input, memory_format, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, int32_t non_blocking, int32_t memory_format) {
+  dt_tensor *out = NULL;
+  (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_contiguous(int64_t input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_copy_(int64_t self, int64_t src, int32_t non_blocking) {
-  return dt_copy_((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)src, non_blocking);
+static int32_t py_copy_(int64_t input, int64_t src, int32_t non_blocking) {
+  return dt_copy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, non_blocking);
 }
 
-static int32_t py_fill_(int64_t self, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
-  return dt_fill_((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
+static int32_t py_fill_(int64_t input, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+  return dt_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int32_t py_zero_(int64_t self) {
-  return dt_zero_((dt_tensor *)(intptr_t)self);
+static int32_t py_zero_(int64_t input) {
+  return dt_zero_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_tensor_dataset(const int64_t *tensors, int64_t tensors_n) {
+static int64_t py_dataset_new(const int64_t *tensors, int64_t tensors_n) {
   dt_dataset *out = NULL;
-  (void)!dt_tensor_dataset((dt_tensor *const *)tensors, tensors_n, &out);
+  (void)!dt_dataset_new((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -772,7 +808,7 @@ static int32_t py_load_safetensors_bytes(const void *data, int64_t data_n, int64
 static int32_t py_load_safetensors(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
   dt_string_list *names = 0;
   dt_tensor_list *tensors = 0;
-  const int32_t status = dt_load_safetensors(path, only, only_n, progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
+  const int32_t status = dt_load_safetensors(path, list_or_null(only, only_n), list_count(only_n), progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
   out[0] = (int64_t)(intptr_t)names;
   out[1] = (int64_t)(intptr_t)tensors;
   return status;
@@ -806,6 +842,12 @@ static int64_t py_cuda_current_device(void) {
 
 static int32_t py_cuda_set_device(int64_t index) {
   return dt_cuda_set_device(index);
+}
+
+static int64_t py_device_from_text(const char *text) {
+  dt_device_type type = 0;
+  int64_t index = 0;
+  return dt_device_from_text(text, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int64_t py_device_name(int32_t device_type, int64_t device_index) {
@@ -868,27 +910,15 @@ static int32_t py_get_tf32(int64_t *out) {
   return status;
 }
 
-static int64_t py_tensor_pin_memory(int64_t self) {
+static int64_t py_tensor_pin_memory(int64_t input) {
   dt_tensor *out = NULL;
-  (void)!dt_tensor_pin_memory((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_pin_memory((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_pinned(int64_t self) {
+static int32_t py_tensor_is_pinned(int64_t input) {
   int32_t out = 0;
-  return dt_tensor_is_pinned((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
-}
-
-static int64_t py_cpu(int64_t input, int32_t memory_format) {
-  dt_tensor *out = NULL;
-  (void)!dt_cpu((dt_tensor *)(intptr_t)input, memory_format, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, int32_t non_blocking, int32_t memory_format) {
-  dt_tensor *out = NULL;
-  (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
-  return (int64_t)(intptr_t)out;
+  return dt_tensor_is_pinned((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
 static int64_t py_stream_new(int32_t device_type, int64_t device_index, int64_t priority) {
@@ -918,7 +948,7 @@ static int64_t py_default_stream(int32_t device_type, int64_t device_index) {
 static int64_t py_stream_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_stream_device((dt_stream *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_stream_device((dt_stream *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int64_t py_stream_native(int64_t self) {
@@ -941,8 +971,8 @@ static int32_t py_stream_query(int64_t self) {
   return dt_stream_query((dt_stream *)(intptr_t)self, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_record_stream(int64_t self, int64_t stream) {
-  return dt_tensor_record_stream((dt_tensor *)(intptr_t)self, (dt_stream *)(intptr_t)stream);
+static int32_t py_tensor_record_stream(int64_t input, int64_t stream) {
+  return dt_tensor_record_stream((dt_tensor *)(intptr_t)input, (dt_stream *)(intptr_t)stream);
 }
 
 static int64_t py_event_new(int32_t device_type, int64_t device_index, int32_t timing) {
@@ -954,7 +984,7 @@ static int64_t py_event_new(int32_t device_type, int64_t device_index, int32_t t
 static int64_t py_event_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_event_device((dt_event *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_event_device((dt_event *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int32_t py_event_record(int64_t self, int64_t stream) {
@@ -1020,8 +1050,8 @@ static int64_t py_index_put(int64_t input, const int64_t *indices, int64_t indic
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_put_(int64_t self, const int64_t *indices, int64_t indices_n, int64_t values, int32_t accumulate) {
-  return dt_index_put_((dt_tensor *)(intptr_t)self, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
+static int32_t py_index_put_(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, int32_t accumulate) {
+  return dt_index_put_((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
 }
 
 static int64_t py_index_select(int64_t input, int64_t dim, int64_t index) {
@@ -1036,8 +1066,8 @@ static int64_t py_index_add(int64_t input, int64_t dim, int64_t index, int64_t s
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_add_(int64_t self, int64_t dim, int64_t index, int64_t source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
-  return dt_index_add_((dt_tensor *)(intptr_t)self, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
+static int32_t py_index_add_(int64_t input, int64_t dim, int64_t index, int64_t source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_index_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
 }
 
 static int64_t py_gather(int64_t input, int64_t dim, int64_t index, int32_t sparse_grad) {
@@ -1052,8 +1082,8 @@ static int64_t py_scatter(int64_t input, int64_t dim, int64_t index, int64_t src
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_(int64_t self, int64_t dim, int64_t index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
-  return dt_scatter_((dt_tensor *)(intptr_t)self, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f);
+static int32_t py_scatter_(int64_t input, int64_t dim, int64_t index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
+  return dt_scatter_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f);
 }
 
 static int64_t py_scatter_add(int64_t input, int64_t dim, int64_t index, int64_t src) {
@@ -1062,8 +1092,8 @@ static int64_t py_scatter_add(int64_t input, int64_t dim, int64_t index, int64_t
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_add_(int64_t self, int64_t dim, int64_t index, int64_t src) {
-  return dt_scatter_add_((dt_tensor *)(intptr_t)self, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
+static int32_t py_scatter_add_(int64_t input, int64_t dim, int64_t index, int64_t src) {
+  return dt_scatter_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
 }
 
 static int64_t py_masked_select(int64_t input, int64_t mask) {
@@ -1102,6 +1132,16 @@ static int64_t py_triu(int64_t input, int64_t diagonal) {
 
 static int32_t py_triu_(int64_t input, int64_t diagonal) {
   return dt_triu_((dt_tensor *)(intptr_t)input, diagonal);
+}
+
+static int64_t py_at(int64_t input, const char *index, const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_set_at(int64_t input, const char *index, int64_t value, int32_t value_kind, int64_t value_i, double value_f, const int64_t *tensors, int64_t tensors_n) {
+  return dt_set_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, (dt_tensor *const *)tensors, tensors_n);
 }
 
 static int64_t py_matmul(int64_t input, int64_t other) {
@@ -1303,8 +1343,8 @@ static int64_t py_nn_sequential(void) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sequential_append(int64_t self, int64_t child) {
-  return dt_sequential_append((dt_module *)(intptr_t)self, (dt_module *)(intptr_t)child);
+static int32_t py_module_append(int64_t self, int64_t child) {
+  return dt_module_append((dt_module *)(intptr_t)self, (dt_module *)(intptr_t)child);
 }
 
 static int64_t py_linear(int64_t input, int64_t weight, int64_t bias) {
@@ -1327,20 +1367,20 @@ static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int6
 
 static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_tensor *out = NULL;
-  (void)!dt_interpolate((dt_tensor *)(intptr_t)input, size, size_n, scale_factor, scale_factor_n, mode, &out);
+  (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
   dt_tensor *out = NULL;
-  (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, stride, stride_n, padding, padding_n, dilation, dilation_n, ceil_mode, &out);
+  (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
-  const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, stride, stride_n, padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
+  const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
   out[0] = (int64_t)(intptr_t)values;
   out[1] = (int64_t)(intptr_t)indices;
   return status;
@@ -1348,7 +1388,7 @@ static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_s
 
 static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
-  (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, stride, stride_n, padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
+  (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1435,15 +1475,15 @@ static int32_t py_optimizer_load_state_dict(int64_t self, const char *const *nam
   return dt_optimizer_load_state_dict((dt_optimizer *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n);
 }
 
-static int64_t py_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
+static int64_t py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
   dt_lr_scheduler *out = NULL;
-  (void)!dt_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
+  (void)!dt_optim_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
+static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
   dt_lr_scheduler *out = NULL;
-  (void)!dt_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
+  (void)!dt_optim_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2087,20 +2127,20 @@ static int64_t py_bernoulli(int64_t input, int64_t generator) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_uniform_(int64_t self, double low, double high, int64_t generator) {
-  return dt_uniform_((dt_tensor *)(intptr_t)self, low, high, (dt_generator *)(intptr_t)generator);
+static int32_t py_uniform_(int64_t input, double low, double high, int64_t generator) {
+  return dt_uniform_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_normal_(int64_t self, double mean, double std, int64_t generator) {
-  return dt_normal_((dt_tensor *)(intptr_t)self, mean, std, (dt_generator *)(intptr_t)generator);
+static int32_t py_normal_(int64_t input, double mean, double std, int64_t generator) {
+  return dt_normal_((dt_tensor *)(intptr_t)input, mean, std, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_bernoulli_(int64_t self, double p, int64_t generator) {
-  return dt_bernoulli_((dt_tensor *)(intptr_t)self, p, (dt_generator *)(intptr_t)generator);
+static int32_t py_bernoulli_(int64_t input, double p, int64_t generator) {
+  return dt_bernoulli_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_random_(int64_t self, int64_t low, int64_t high, int64_t generator) {
-  return dt_random_((dt_tensor *)(intptr_t)self, low, high, (dt_generator *)(intptr_t)generator);
+static int32_t py_random_(int64_t input, int64_t low, int64_t high, int64_t generator) {
+  return dt_random_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
 static int32_t py_manual_seed(int64_t seed) {
@@ -2131,7 +2171,7 @@ static int64_t py_generator_new(int32_t device_type, int64_t device_index) {
 static int64_t py_generator_device(int64_t self) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_generator_device((dt_generator *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_generator_device((dt_generator *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int32_t py_generator_manual_seed(int64_t self, int64_t seed) {
@@ -2157,13 +2197,13 @@ static int32_t py_generator_set_state(int64_t self, int64_t state) {
 
 static int64_t py_sum(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
-  (void)!dt_sum((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, dtype, &out);
+  (void)!dt_sum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
-  (void)!dt_mean((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, dtype, &out);
+  (void)!dt_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2205,13 +2245,13 @@ static int32_t py_min_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *
 
 static int64_t py_amax(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_amax((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_amax((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_amin(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_amin((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_amin((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2229,31 +2269,31 @@ static int64_t py_argmin(int64_t input, int32_t dim_given, int64_t dim, int32_t 
 
 static int64_t py_var(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_var((dt_tensor *)(intptr_t)input, dim, dim_n, correction_kind, correction_i, correction_f, keepdim, &out);
+  (void)!dt_var((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_std(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_std((dt_tensor *)(intptr_t)input, dim, dim_n, correction_kind, correction_i, correction_f, keepdim, &out);
+  (void)!dt_std((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_norm(int64_t input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
-  (void)!dt_norm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, dim_n, keepdim, dtype, &out);
+  (void)!dt_norm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_any(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_any((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_any((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_all(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim) {
   dt_tensor *out = NULL;
-  (void)!dt_all((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
+  (void)!dt_all((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2289,164 +2329,154 @@ static int32_t py_allclose(int64_t input, int64_t other, double rtol, double ato
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_alias(int64_t self) {
+static int64_t py_tensor_alias(int64_t input) {
   dt_tensor *out = NULL;
-  (void)!dt_tensor_alias((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_alias((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_dim(int64_t self) {
+static int64_t py_tensor_dim(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_dim((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_dim((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_size(int64_t self, int64_t dim) {
+static int64_t py_tensor_size(int64_t input, int64_t dim) {
   int64_t out = 0;
-  if (dt_tensor_size((dt_tensor *)(intptr_t)self, dim, &out)) return INT64_MIN;
+  if (dt_tensor_size((dt_tensor *)(intptr_t)input, dim, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_shape(int64_t self, int64_t *out, int64_t capacity) {
+static int64_t py_tensor_shape(int64_t input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
-  return dt_tensor_shape((dt_tensor *)(intptr_t)self, out, capacity, &count) ? -1 : count;
+  return dt_tensor_shape((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_stride(int64_t self, int64_t *out, int64_t capacity) {
+static int64_t py_tensor_stride(int64_t input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
-  return dt_tensor_stride((dt_tensor *)(intptr_t)self, out, capacity, &count) ? -1 : count;
+  return dt_tensor_stride((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_numel(int64_t self) {
+static int64_t py_tensor_numel(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_numel((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_numel((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_storage_offset(int64_t self) {
+static int64_t py_tensor_storage_offset(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_storage_offset((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_storage_offset((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_element_size(int64_t self) {
+static int64_t py_tensor_element_size(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_element_size((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_element_size((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_dtype(int64_t self) {
+static int32_t py_tensor_dtype(int64_t input) {
   int32_t out = 0;
-  (void)!dt_tensor_dtype((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_dtype((dt_tensor *)(intptr_t)input, &out);
   return out;
 }
 
-static int64_t py_tensor_device(int64_t self) {
+static int64_t py_tensor_device(int64_t input) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_tensor_device((dt_tensor *)(intptr_t)self, &type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_tensor_device((dt_tensor *)(intptr_t)input, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int32_t py_tensor_is_contiguous(int64_t self, int32_t memory_format) {
+static int32_t py_tensor_is_contiguous(int64_t input, int32_t memory_format) {
   int32_t out = 0;
-  return dt_tensor_is_contiguous((dt_tensor *)(intptr_t)self, memory_format, &out) ? -1 : out;
+  return dt_tensor_is_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_data_ptr(int64_t self) {
+static int64_t py_tensor_data_ptr(int64_t input) {
   void *out = NULL;
-  return dt_tensor_data_ptr((dt_tensor *)(intptr_t)self, &out) ? -1 : (int64_t)(intptr_t)out;
+  return dt_tensor_data_ptr((dt_tensor *)(intptr_t)input, &out) ? -1 : (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_set_to(int64_t self, int64_t other) {
+static int32_t py_tensor_is_set_to(int64_t input, int64_t other) {
   int32_t out = 0;
-  return dt_tensor_is_set_to((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
+  return dt_tensor_is_set_to((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_is_same(int64_t self, int64_t other) {
+static int32_t py_tensor_is_same(int64_t input, int64_t other) {
   int32_t out = 0;
-  return dt_tensor_is_same((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
+  return dt_tensor_is_same((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_base(int64_t self) {
+static int64_t py_tensor_base(int64_t input) {
   dt_tensor *out = NULL;
-  if (dt_tensor_base((dt_tensor *)(intptr_t)self, &out)) return 1;
+  if (dt_tensor_base((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_version(int64_t self) {
+static int64_t py_tensor_version(int64_t input) {
   int64_t out = 0;
-  if (dt_tensor_version((dt_tensor *)(intptr_t)self, &out)) return INT64_MIN;
+  if (dt_tensor_version((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_item(int64_t self, py_scalar *out) {
-  return dt_tensor_item((dt_tensor *)(intptr_t)self, &out->kind, &out->i, &out->f);
+static int32_t py_tensor_item(int64_t input, py_scalar *out) {
+  return dt_tensor_item((dt_tensor *)(intptr_t)input, &out->kind, &out->i, &out->f);
 }
 
-static int64_t py_tensor_to_string(int64_t self) {
+static int64_t py_tensor_to_string(int64_t input) {
   dt_bytes *out = NULL;
-  (void)!dt_tensor_to_string((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_to_string((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_requires_grad(int64_t self) {
+static int32_t py_tensor_requires_grad(int64_t input) {
   int32_t out = 0;
-  return dt_tensor_requires_grad((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
+  return dt_tensor_requires_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int32_t py_requires_grad_(int64_t self, int32_t requires_grad) {
-  return dt_requires_grad_((dt_tensor *)(intptr_t)self, requires_grad);
+static int32_t py_tensor_requires_grad_(int64_t input, int32_t requires_grad) {
+  return dt_tensor_requires_grad_((dt_tensor *)(intptr_t)input, requires_grad);
 }
 
-static int32_t py_tensor_is_leaf(int64_t self) {
+static int32_t py_tensor_is_leaf(int64_t input) {
   int32_t out = 0;
-  return dt_tensor_is_leaf((dt_tensor *)(intptr_t)self, &out) ? -1 : out;
+  return dt_tensor_is_leaf((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_grad(int64_t self) {
+static int64_t py_tensor_grad(int64_t input) {
   dt_tensor *out = NULL;
-  if (dt_tensor_grad((dt_tensor *)(intptr_t)self, &out)) return 1;
+  if (dt_tensor_grad((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_grad(int64_t self, int64_t grad) {
-  return dt_tensor_set_grad((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)grad);
+static int32_t py_tensor_set_grad(int64_t input, int64_t grad) {
+  return dt_tensor_set_grad((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)grad);
 }
 
-static int32_t py_tensor_retain_grad(int64_t self) {
-  return dt_tensor_retain_grad((dt_tensor *)(intptr_t)self);
+static int32_t py_tensor_retain_grad(int64_t input) {
+  return dt_tensor_retain_grad((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_tensor_grad_fn_name(int64_t self) {
+static int64_t py_tensor_grad_fn_name(int64_t input) {
   dt_bytes *out = NULL;
-  (void)!dt_tensor_grad_fn_name((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_grad_fn_name((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_data(int64_t self) {
+static int64_t py_tensor_data(int64_t input) {
   dt_tensor *out = NULL;
-  (void)!dt_tensor_data((dt_tensor *)(intptr_t)self, &out);
+  (void)!dt_tensor_data((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_data(int64_t self, int64_t data) {
-  return dt_tensor_set_data((dt_tensor *)(intptr_t)self, (dt_tensor *)(intptr_t)data);
-}
-
-static int64_t py_detach(int64_t input) {
-  dt_tensor *out = NULL;
-  (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int32_t py_detach_(int64_t self) {
-  return dt_detach_((dt_tensor *)(intptr_t)self);
+static int32_t py_tensor_set_data(int64_t input, int64_t data) {
+  return dt_tensor_set_data((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)data);
 }
 
 static int64_t py_build_info(void) {
@@ -2512,7 +2542,7 @@ static int32_t py_set_default_dtype(int32_t d) {
 static int64_t py_get_default_device(void) {
   dt_device_type type = 0;
   int64_t index = 0;
-  return dt_get_default_device(&type, &index) ? 0 : (int64_t)type << 32 | index;
+  return dt_get_default_device(&type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
 static int32_t py_set_default_device(int32_t device_type, int64_t device_index) {
@@ -2550,6 +2580,10 @@ static int32_t py_reset_peak_memory_stats(int32_t device_type, int64_t device_in
   return dt_reset_peak_memory_stats(device_type, device_index);
 }
 
+static int32_t py_set_log(int64_t log) {
+  return dt_set_log(log ? on_log_hook : NULL, (void *)(intptr_t)log, on_drop);
+}
+
 static int32_t py_set_memory_hook(int64_t hook) {
   return dt_set_memory_hook(on_memory_hook, (void *)(intptr_t)hook, on_drop);
 }
@@ -2570,6 +2604,16 @@ static int64_t py_view(int64_t input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_view((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_detach(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_detach_(int64_t input) {
+  return dt_detach_((dt_tensor *)(intptr_t)input);
 }
 
 static int64_t py_view_as(int64_t input, int64_t other) {
@@ -2628,7 +2672,7 @@ static int64_t py_t(int64_t input) {
 
 static int64_t py_squeeze(int64_t input, const int64_t *dim, int64_t dim_n) {
   dt_tensor *out = NULL;
-  (void)!dt_squeeze((dt_tensor *)(intptr_t)input, dim, dim_n, &out);
+  (void)!dt_squeeze((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
   return (int64_t)(intptr_t)out;
 }
 

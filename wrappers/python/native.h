@@ -54,6 +54,15 @@ static void on_drop(void* user_data) {
 
 /* ---- lists and text */
 
+/* Lists that may be absent: Python gives the count -1. One that is there has an address. */
+static const void* list_or_null(const void* list, int64_t n) {
+  static const int64_t nothing = 0;
+  return n < 0 ? NULL : list ? list : &nothing;
+}
+static int64_t list_count(int64_t n) {
+  return n < 0 ? 0 : n;
+}
+
 /* Fills out with the list's handles and releases the list. */
 static int32_t py_list_take(int64_t list, int64_t* out, int64_t n) {
   dt_tensor_list* const handle = (dt_tensor_list*)(intptr_t)list;

@@ -16,14 +16,16 @@ SCHEMA = schema.load(Path(__file__).resolve().parents[3] / "capi" / "schema")
 ELSEWHERE = {
     "test_creation.py: they have no tensor to begin with": {
         "empty", "zeros", "ones", "full", "arange", "linspace", "eye", "scalar_tensor", "empty_like",
-        "new_empty", "new_zeros", "new_ones", "new_full", "from_numbers", "from_bools",
+        "new_empty", "new_zeros", "new_ones", "new_full", "from_numbers", "from_ints",
+        "from_bools",
     },
     "test_random.py: PyTorch draws other numbers": {
         "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
         "bernoulli", "uniform_", "normal_", "bernoulli_", "random_", "generator_get_state",
     },
     "test_autograd.py: they are the machinery that every row's gradients go through": {
-        "autograd_grad", "custom_function", "tensor_base", "tensor_grad", "requires_grad_", "detach_",
+        "autograd_grad", "custom_function", "tensor_base", "tensor_grad",
+        "tensor_requires_grad_", "detach_",
     },
     "test_data.py and robustness/test_files.py: they read files": {
         "data_loader_next", "read_idx", "load_safetensors", "load_safetensors_bytes",
@@ -39,6 +41,7 @@ ELSEWHERE = {
         "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "logical_not_", "logical_and_", "logical_or_",
         "logical_xor_", "tril_", "triu_", "cumsum_", "addmm_",
     },
+    "test_subscript.py: brackets, as other languages write them": {"at", "set_at"},
     "test_streams.py: where memory is": {"cpu", "cuda"},
     "tests/capi: handles, without arithmetic": {"tensor_alias", "tensor_list_get"},
 }  # fmt: skip

@@ -254,5 +254,7 @@ def test_from_numbers_is_for_other_languages():
     x = _ops.from_numbers([1.0, 2.0, 3.0, 4.0], [2, 2], dtype=dt.int64)
     assert x.tolist() == [[1, 2], [3, 4]] and x.dtype is dt.int64
     assert _ops.from_numbers([1.5]).tolist() == [1.5]
+    big = 2**62 + 1  # no float64
+    assert _ops.from_ints([big, -big]).tolist() == [big, -big]
     with pytest.raises(RuntimeError):
         _ops.from_numbers([1.0, 2.0, 3.0], [2, 2])

@@ -16,9 +16,10 @@ OTHER_FILES = {"autograd", "data", "devices", "layers", "modules", "optim", "ran
 LEFT_OUT = {
     "they say where memory is": {"tensor_data_ptr", "tensor_is_set_to"},
     "PyTorch means something else by the name": {"index"},
+    "it needs a GPU": {"cuda"},
     "statements.py has them": {
         "dropout",
-        "requires_grad_", "detach_", "tensor_retain_grad", "tensor_item", "tensor_is_leaf",
+        "tensor_requires_grad_", "detach_", "tensor_retain_grad", "tensor_item", "tensor_is_leaf",
         "tensor_requires_grad", "tensor_grad", "tensor_data", "tensor_device",
     },
 }  # fmt: skip

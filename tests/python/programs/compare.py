@@ -13,7 +13,7 @@ import dumbtorch
 import torch
 
 from .known import Case, known
-from .tensors import Pair, largest, nature, parts, values
+from .tensors import Pair, largest, may_look_at, nature, parts, values
 
 # Relative to the largest finite number in sight, and to the least precise dtype so far: float64 may be made of float32.
 TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
@@ -33,15 +33,14 @@ class Difference:
         """What stays the same while a program is reduced."""
         if self.aspect in ("raised", "error type", "error text", "crash"):
             return (self.aspect, _words(self.ours), _words(self.theirs))
-        return (
-            self.aspect,
-            "gradient" if ".grad" in self.place else "",
-            _operation(self.statement),
-        )
+        part = "gradient" if ".grad" in self.place else ""
+        what = () if self.aspect == "values" else (_words(self.ours), _words(self.theirs))
+        return (self.aspect, part, _operation(self.statement), *what)
 
     def __str__(self) -> str:
         where = f" of {self.place}" if self.place else ""
-        return f"{self.aspect}{where} after line {self.line}\n  dumbtorch: {self.ours}\n  PyTorch:   {self.theirs}"
+        ours, theirs = (t if len(t) < 300 else t[:300] + "..." for t in (self.ours, self.theirs))
+        return f"{self.aspect}{where} after line {self.line}\n  dumbtorch: {ours}\n  PyTorch:   {theirs}"
 
 
 def _words(error: str) -> str:
@@ -201,9 +200,9 @@ class _Run:
             raise _Stopped
         tensor = getattr(pair, "theirs", None)
         history = "\n".join(self.history)
-        why = known(
-            Case(difference, history, self.settings.device, torch.is_grad_enabled(), tensor)
-        )
+        tensors = {n: x for n, x in self.theirs.items() if may_look_at(x)}
+        grad = torch.is_grad_enabled()
+        why = known(Case(difference, history, self.settings.device, grad, tensor, tensors))
         if why is None:
             raise _Differ(difference)
         if why.final:

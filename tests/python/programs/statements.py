@@ -177,6 +177,8 @@ def backward(p: Program) -> None:
 def grad(p: Program) -> None:
     y = _outputs(p)
     inputs = list(dict.fromkeys(p.existing(needs_grad) for _ in range(p.choose(1, 1, 2, 3))))
+    if len(inputs) > 1 and any(p.value(x)._backward_hooks for x in inputs):
+        raise Refused("hooks of one that is above another are known to differ")
     options = p.choose(
         "",
         ", retain_graph=True",

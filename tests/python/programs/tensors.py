@@ -26,7 +26,7 @@ def parts(name: str, ours, theirs, place: str = "") -> Iterator[Pair]:
     """The tensors and numbers that a value consists of, with their gradients."""
     place = place or name
     if isinstance(theirs, torch.Tensor):
-        if not _is_forbidden(theirs):
+        if may_look_at(theirs):
             yield Pair(name, place, ours, theirs)
             if theirs.is_leaf or theirs.retains_grad:
                 yield Pair(name, place + ".grad", getattr(ours, "grad", None), theirs.grad)
@@ -44,12 +44,12 @@ def parts(name: str, ours, theirs, place: str = "") -> Iterator[Pair]:
         yield Pair(name, place, ours, theirs)
 
 
-def _is_forbidden(x: torch.Tensor) -> bool:
-    """PyTorch refuses to look at some views whose base was written, such as one of several."""
+def may_look_at(x: object) -> bool:
+    """Whether it is a tensor, and none of the views that PyTorch refuses to look at after their base was written."""
     try:
-        return x.grad_fn is None and False
+        return isinstance(x, torch.Tensor) and x.is_leaf in (True, False)
     except RuntimeError:
-        return True
+        return False
 
 
 def _state(module) -> list:
@@ -137,8 +137,7 @@ def largest(x) -> float:
 
 
 def describe(x) -> str:
-    """A value in a line, for reading."""
+    """A value in a line."""
     if not isinstance(x, (torch.Tensor, dumbtorch.Tensor)):
         return repr(x)
-    text = str(x.detach().tolist())
-    return f"{text if len(text) < 300 else text[:300] + '...'} {dtype_name(x)}"
+    return f"{dtype_name(x)} {x.detach().tolist()}"

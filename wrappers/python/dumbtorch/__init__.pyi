@@ -167,7 +167,6 @@ from ._ops import cumsum as cumsum
 from ._ops import equal as equal
 from ._ops import isclose as isclose
 from ._ops import allclose as allclose
-from ._ops import detach as detach
 from ._ops import build_info as build_info
 from ._ops import is_grad_enabled as is_grad_enabled
 from ._ops import is_anomaly_enabled as is_anomaly_enabled
@@ -182,6 +181,8 @@ from ._ops import reset_peak_memory_stats as reset_peak_memory_stats
 from ._ops import set_memory_hook as set_memory_hook
 from ._ops import remove_memory_hook as remove_memory_hook
 from ._ops import empty_cache as empty_cache
+from ._ops import detach as detach
+from ._ops import detach_ as detach_
 from ._ops import reshape as reshape
 from ._ops import flatten as flatten
 from ._ops import unflatten as unflatten

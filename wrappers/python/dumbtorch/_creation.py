@@ -26,7 +26,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = _ops.to(out, device, dtype)
     if pin_memory:
         out = _ops.tensor_pin_memory(out)
-    return _ops.requires_grad_(out) if requires_grad else out
+    return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -52,7 +52,7 @@ def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=False):
         raise ValueError("asarray: dtype or device differ, so that a copy is needed")
     if copy and not copied:
         out = _ops.clone(out)
-    return _ops.requires_grad_(_ops.detach(out)) if requires_grad else out
+    return _ops.tensor_requires_grad_(_ops.detach(out)) if requires_grad else out
 
 
 def from_numpy(a):
@@ -159,7 +159,7 @@ def from_bytes(kind, data, shape, dtype, requires_grad):
     """What pickle calls: a tensor of type `kind` from its elements in row-major order."""
     handle = lib.py_from_data(ffi.from_buffer(data), len(data), shape, len(shape), dtype.number)
     out = adopt(kind, handle)
-    return _ops.requires_grad_(out) if requires_grad else out
+    return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
@@ -171,8 +171,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     address = int(ffi.cast("intptr_t", memory))
     shape = [len(view) // dtype.itemsize]
     owner = keep_alive(memory)
-    out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, -1, dtype.number, owner))
-    return _ops.requires_grad_(out) if requires_grad else out
+    out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, 0, dtype.number, owner))
+    return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 
 def _span(length: int, itemsize: int, count: int, offset: int) -> slice:

@@ -78,6 +78,12 @@ def _on_custom_backward(id, grads, grads_n, saved, saved_n, out):
     return 0
 
 
+@ffi.def_extern("py_on_log_hook", error=9, onerror=on_callback_error)
+def _on_log_hook(id, level, message):
+    CALLBACKS[id](LOG_LEVEL.value(level), ffi.string(message).decode())
+    return 0
+
+
 @ffi.def_extern("py_on_memory_hook", error=9, onerror=on_callback_error)
 def _on_memory_hook(id, bytes, out):
     result = CALLBACKS[id](bytes)
@@ -877,7 +883,7 @@ def optim_rprop(params, *, lr=0.01, etaminus=0.5, etaplus=1.2, step_size_min=1e-
     return Optimizer.own(out)
 
 
-def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Adds gradients with respect to the leaves to their .grad. If it fails, some of them may
     have been added.
 
@@ -890,9 +896,9 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     """
     try:
         inputs_c = NULL if inputs is None else handle_list(inputs)
-        status = lib.py_backward(self._h, 0 if gradient is None else gradient._h, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
+        status = lib.py_tensor_backward(input._h, 0 if gradient is None else gradient._h, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "backward", "self:tensor gradient:tensor? retain_graph:bool? create_graph:bool inputs:tensor[]?", self, gradient, retain_graph, create_graph, inputs) from None
+        raise complain(error, "backward", "input:tensor gradient:tensor? retain_graph:bool? create_graph:bool inputs:tensor[]?", input, gradient, retain_graph, create_graph, inputs) from None
     if status:
         raise fail()
 
@@ -946,7 +952,7 @@ def autograd_grad(outputs, inputs, grad_outputs=(), retain_graph=None, create_gr
     return take_tensors(out)
 
 
-def tensor_register_hook(self, hook):
+def tensor_register_hook(input, hook):
     """Has backward call a function with the tensor's gradient.
 
     Args:
@@ -954,9 +960,9 @@ def tensor_register_hook(self, hook):
     """
     try:
         hook_c = keep(hook)
-        out = lib.py_tensor_register_hook(self._h, hook_c)
+        out = lib.py_tensor_register_hook(input._h, hook_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "register_hook", "self:tensor hook:callback", self, hook) from None
+        raise complain(error, "register_hook", "input:tensor hook:callback", input, hook) from None
     return Hook.own(out)
 
 
@@ -1213,7 +1219,7 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
     return wrap(out)
 
 
-def new_empty(self, *args, size=None, dtype=None, device=None, requires_grad=False):
+def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=False):
     """A tensor with arbitrary contents, of this tensor's dtype and device.
 
     Args:
@@ -1225,13 +1231,13 @@ def new_empty(self, *args, size=None, dtype=None, device=None, requires_grad=Fal
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_empty(self._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_empty(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_empty", "self:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", self, size or args, dtype, device, requires_grad) from None
+        raise complain(error, "new_empty", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
     return wrap(out)
 
 
-def new_zeros(self, *args, size=None, dtype=None, device=None, requires_grad=False):
+def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=False):
     """A tensor filled with 0, of this tensor's dtype and device.
 
     Args:
@@ -1243,13 +1249,13 @@ def new_zeros(self, *args, size=None, dtype=None, device=None, requires_grad=Fal
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_zeros(self._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_zeros(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_zeros", "self:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", self, size or args, dtype, device, requires_grad) from None
+        raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
     return wrap(out)
 
 
-def new_ones(self, *args, size=None, dtype=None, device=None, requires_grad=False):
+def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=False):
     """A tensor filled with 1, of this tensor's dtype and device.
 
     Args:
@@ -1261,13 +1267,13 @@ def new_ones(self, *args, size=None, dtype=None, device=None, requires_grad=Fals
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_ones(self._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_ones(input._h, size_c, len(size_c), DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_ones", "self:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", self, size or args, dtype, device, requires_grad) from None
+        raise complain(error, "new_ones", "input:tensor size:i64[] dtype:enum? device:device? requires_grad:bool", input, size or args, dtype, device, requires_grad) from None
     return wrap(out)
 
 
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """A tensor filled with one number, of this tensor's dtype and device.
 
     Args:
@@ -1281,9 +1287,9 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_full(self._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_full", "self:tensor size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", self, size, fill_value, dtype, device, requires_grad) from None
+        raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:enum? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
     return wrap(out)
 
 
@@ -1323,6 +1329,57 @@ def from_bools(data, size=None, *, device=None):
     return wrap(out)
 
 
+def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
+    """Tensor of the given integers. torch.tensor of other languages.
+
+    Args:
+        data: The elements, row-major.
+        size: The shape; absent means 1-d.
+        dtype: Element type; absent means int64.
+        device: Where; absent means the default device, or the input's.
+        requires_grad: Whether backward shall find the gradient of the result.
+    """
+    try:
+        data_c = shape_list(data)
+        size_c, size_c_n = optional_ints(size, 0)
+        device_type, device_index = device_parts(device)
+        out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, DTYPE[dtype], device_type, device_index, requires_grad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "from_ints", "data:i64[] size:i64[]? dtype:enum? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
+    return wrap(out)
+
+
+def to_ints(input):
+    """A tensor's elements as integers. For many, dt_tensor_read is faster.
+
+    Returns:
+        All elements, row-major, rounded towards zero.
+    """
+    try:
+        out = ffi_new(INT64_16)
+        count = lib.py_to_ints(input._h, out, 16)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "to_ints", "input:tensor", input) from None
+    return take_numbers(out, count)
+
+
+def to_numbers(input):
+    """A tensor's elements as real numbers. For many, dt_tensor_read is faster.
+
+    Returns:
+        All elements, row-major.
+    """
+    try:
+        out = ffi_new(FLOAT64_16)
+        count = lib.py_to_numbers(input._h, out, 16)
+        if count > 16:
+            out = ffi_new(FLOAT64_ARRAY, count)
+            count = lib.py_to_numbers(input._h, out, count)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "to_numbers", "input:tensor", input) from None
+    return take_numbers(out, count)
+
+
 def clone(input, *, memory_format=None):
     """A differentiable copy.
 
@@ -1354,6 +1411,36 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
     return wrap(out)
 
 
+def cpu(input, memory_format=None):
+    """The tensor on the CPU; itself if it is there.
+
+    Args:
+        memory_format: The order in memory; absent keeps the tensor's where it is dense.
+    """
+    try:
+        out = lib.py_cpu(input._h, MEMORY_FORMAT[memory_format])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cpu", "input:tensor memory_format:enum?", input, memory_format) from None
+    return wrap(out)
+
+
+def cuda(input, device=None, non_blocking=False, memory_format=None):
+    """The tensor on a CUDA device; itself if it is there.
+
+    Args:
+        device: A CUDA device; absent: the current one.
+        non_blocking: Whether a copy from page-locked memory may still run when the call
+            returns.
+        memory_format: The order in memory; absent keeps the tensor's where it is dense.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_cuda(input._h, device_type, device_index, non_blocking, MEMORY_FORMAT[memory_format])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:enum?", input, device, non_blocking, memory_format) from None
+    return wrap(out)
+
+
 def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """The tensor if it lies densely in memory in that order, else a copy that does.
 
@@ -1367,7 +1454,7 @@ def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     return wrap(out)
 
 
-def copy_(self, src, non_blocking=False):
+def copy_(input, src, non_blocking=False):
     """Copies src into the tensor.
 
     Args:
@@ -1375,15 +1462,15 @@ def copy_(self, src, non_blocking=False):
         non_blocking: Whether a copy between devices may still run when the call returns.
     """
     try:
-        status = lib.py_copy_(self._h, src._h, non_blocking)
+        status = lib.py_copy_(input._h, src._h, non_blocking)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "copy_", "self:tensor src:tensor non_blocking:bool", self, src, non_blocking) from None
+        raise complain(error, "copy_", "input:tensor src:tensor non_blocking:bool", input, src, non_blocking) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
-def fill_(self, value):
+def fill_(input, value):
     """Fills the tensor with one number.
 
     Args:
@@ -1391,26 +1478,26 @@ def fill_(self, value):
     """
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        status = lib.py_fill_(self._h, value_h, value_kind, value_i, value_f)
+        status = lib.py_fill_(input._h, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fill_", "self:tensor value:operand", self, value) from None
+        raise complain(error, "fill_", "input:tensor value:operand", input, value) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
-def zero_(self):
+def zero_(input):
     """Fills the tensor with 0."""
     try:
-        status = lib.py_zero_(self._h)
+        status = lib.py_zero_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "zero_", "self:tensor", self) from None
+        raise complain(error, "zero_", "input:tensor", input) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
-def tensor_dataset(tensors):
+def dataset_new(tensors):
     """A dataset whose item i is row i of each tensor.
 
     Args:
@@ -1418,7 +1505,7 @@ def tensor_dataset(tensors):
     """
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_tensor_dataset(tensors_c, len(tensors_c))
+        out = lib.py_dataset_new(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "TensorDataset", "tensors:tensor[]", tensors) from None
     return Dataset.own(out)
@@ -1576,6 +1663,23 @@ def cuda_set_device(index):
         raise fail()
 
 
+def device_from_text(text):
+    """The device that a text names.
+
+    Args:
+        text: "cpu", "cuda" or "cuda:1".
+
+    Returns:
+        The device; one without a number has the index -1, which stands for CUDA's current
+        one.
+    """
+    try:
+        out = lib.py_device_from_text(c_string(text))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "device_from_text", "text:str", text) from None
+    return device_from(out)
+
+
 def device_name(device):
     """The maker's name of a device: "NVIDIA H200".
 
@@ -1692,54 +1796,24 @@ def get_tf32():
     return get_tf32_result((out[0] != 0, out[1] != 0))
 
 
-def tensor_pin_memory(self):
+def tensor_pin_memory(input):
     """A copy in page-locked memory, from and to which GPUs copy without a detour."""
     try:
-        out = lib.py_tensor_pin_memory(self._h)
+        out = lib.py_tensor_pin_memory(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pin_memory", "self:tensor", self) from None
+        raise complain(error, "pin_memory", "input:tensor", input) from None
     return wrap(out)
 
 
-def tensor_is_pinned(self):
+def tensor_is_pinned(input):
     """Whether the tensor lies in memory that pin_memory allocated."""
     try:
-        out = lib.py_tensor_is_pinned(self._h)
+        out = lib.py_tensor_is_pinned(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_pinned", "self:tensor", self) from None
+        raise complain(error, "is_pinned", "input:tensor", input) from None
     if out < 0:
         raise fail()
     return out != 0
-
-
-def cpu(input, memory_format=None):
-    """The tensor on the CPU; itself if it is there.
-
-    Args:
-        memory_format: The order in memory; absent keeps the tensor's where it is dense.
-    """
-    try:
-        out = lib.py_cpu(input._h, MEMORY_FORMAT[memory_format])
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "cpu", "input:tensor memory_format:enum?", input, memory_format) from None
-    return wrap(out)
-
-
-def cuda(input, device=None, non_blocking=False, memory_format=None):
-    """The tensor on a CUDA device; itself if it is there.
-
-    Args:
-        device: A CUDA device; absent: the current one.
-        non_blocking: Whether a copy from page-locked memory may still run when the call
-            returns.
-        memory_format: The order in memory; absent keeps the tensor's where it is dense.
-    """
-    try:
-        device_type, device_index = device_parts(device)
-        out = lib.py_cuda(input._h, device_type, device_index, non_blocking, MEMORY_FORMAT[memory_format])
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:enum?", input, device, non_blocking, memory_format) from None
-    return wrap(out)
 
 
 def stream_new(device=None, priority=0):
@@ -1817,7 +1891,7 @@ def set_stream(device, stream):
         raise fail()
 
 
-def tensor_record_stream(self, stream):
+def tensor_record_stream(input, stream):
     """Says that a stream uses the tensor's memory, so that it is not given away before the
     stream is done with it.
 
@@ -1825,9 +1899,9 @@ def tensor_record_stream(self, stream):
         stream: A stream other than the one it was made on.
     """
     try:
-        status = lib.py_tensor_record_stream(self._h, stream._h)
+        status = lib.py_tensor_record_stream(input._h, stream._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "record_stream", "self:tensor stream:handle", self, stream) from None
+        raise complain(error, "record_stream", "input:tensor stream:handle", input, stream) from None
     if status:
         raise fail()
 
@@ -1905,23 +1979,23 @@ def index_put(input, indices, values, accumulate=False):
     return wrap(out)
 
 
-def index_put_(self, indices, values, accumulate=False):
+def index_put_(input, indices, values, accumulate=False):
     """Writes values at indices, in place.
 
     Args:
         indices: One int64, int32, uint8 or bool tensor per dimension; absent ones take the
             whole dimension.
-        values: What to write; it broadcasts to the shape of self[indices].
+        values: What to write; it broadcasts to the shape of input[indices].
         accumulate: Add instead of replacing; repeated indices then add up.
     """
     try:
         indices_c = optional_handle_list(indices)
-        status = lib.py_index_put_(self._h, indices_c, len(indices_c), values._h, accumulate)
+        status = lib.py_index_put_(input._h, indices_c, len(indices_c), values._h, accumulate)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_put_", "self:tensor indices:tensor?[] values:tensor accumulate:bool", self, indices, values, accumulate) from None
+        raise complain(error, "index_put_", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
 def index_select(input, dim, index):
@@ -1955,7 +2029,7 @@ def index_add(input, dim, index, source, *, alpha=1):
     return wrap(out)
 
 
-def index_add_(self, dim, index, source, *, alpha=1):
+def index_add_(input, dim, index, source, *, alpha=1):
     """In-place version of `index_add`.
 
     Args:
@@ -1966,12 +2040,12 @@ def index_add_(self, dim, index, source, *, alpha=1):
     """
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_index_add_(self._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
+        status = lib.py_index_add_(input._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_add_", "self:tensor dim:i64 index:tensor source:tensor alpha:scalar", self, dim, index, source, alpha) from None
+        raise complain(error, "index_add_", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
 def gather(input, dim, index, *, sparse_grad=False):
@@ -2006,7 +2080,7 @@ def scatter(input, dim, index, src):
     return wrap(out)
 
 
-def scatter_(self, dim, index, src):
+def scatter_(input, dim, index, src):
     """In-place version of `scatter`.
 
     Args:
@@ -2016,12 +2090,12 @@ def scatter_(self, dim, index, src):
     """
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
-        status = lib.py_scatter_(self._h, dim, index._h, src_h, src_kind, src_i, src_f)
+        status = lib.py_scatter_(input._h, dim, index._h, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter_", "self:tensor dim:i64 index:tensor src:operand", self, dim, index, src) from None
+        raise complain(error, "scatter_", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
 def scatter_add(input, dim, index, src):
@@ -2039,7 +2113,7 @@ def scatter_add(input, dim, index, src):
     return wrap(out)
 
 
-def scatter_add_(self, dim, index, src):
+def scatter_add_(input, dim, index, src):
     """In-place version of `scatter_add`.
 
     Args:
@@ -2048,12 +2122,12 @@ def scatter_add_(self, dim, index, src):
         src: What to add: at least as large as index.
     """
     try:
-        status = lib.py_scatter_add_(self._h, dim, index._h, src._h)
+        status = lib.py_scatter_add_(input._h, dim, index._h, src._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter_add_", "self:tensor dim:i64 index:tensor src:tensor", self, dim, index, src) from None
+        raise complain(error, "scatter_add_", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
 def masked_select(input, mask):
@@ -2142,6 +2216,43 @@ def triu_(input, diagonal=0):
         status = lib.py_triu_(input._h, diagonal)
     except BAD_ARGUMENTS as error:
         raise complain(error, "triu_", "input:tensor diagonal:i64", input, diagonal) from None
+    if status:
+        raise fail()
+    return input
+
+
+def at(input, index, tensors=()):
+    """input[index] of Python.
+
+    Args:
+        index: As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+        tensors: Integer or bool tensors, for the places marked ?, in their order.
+
+    Returns:
+        A view, unless there are tensors.
+    """
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_at(input._h, c_string(index), tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "at", "input:tensor index:str tensors:tensor[]", input, index, tensors) from None
+    return wrap(out)
+
+
+def set_at(input, index, value, tensors=()):
+    """input[index] = value of Python.
+
+    Args:
+        index: As Python writes it: "1, -2:, ::2, ..., None", with ? for each tensor.
+        value: What to write; it broadcasts.
+        tensors: Integer or bool tensors, for the places marked ?, in their order.
+    """
+    try:
+        value_h, value_kind, value_i, value_f = read_operand(value)
+        tensors_c = handle_list(tensors)
+        status = lib.py_set_at(input._h, c_string(index), value_h, value_kind, value_i, value_f, tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_at", "input:tensor index:str value:operand tensors:tensor[]", input, index, value, tensors) from None
     if status:
         raise fail()
     return input
@@ -2635,7 +2746,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return wrap(out)
 
 
-def step_lr(optimizer, step_size, gamma=0.1):
+def optim_step_lr(optimizer, step_size, gamma=0.1):
     """Multiplies the learning rate by gamma every step_size epochs.
 
     Args:
@@ -2644,13 +2755,13 @@ def step_lr(optimizer, step_size, gamma=0.1):
         gamma: What it is multiplied by then.
     """
     try:
-        out = lib.py_step_lr(optimizer._h, step_size, gamma)
+        out = lib.py_optim_step_lr(optimizer._h, step_size, gamma)
     except BAD_ARGUMENTS as error:
         raise complain(error, "StepLR", "optimizer:handle step_size:i64 gamma:f64", optimizer, step_size, gamma) from None
     return LrScheduler.own(out)
 
 
-def cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
+def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
     """Lowers the learning rate along half a cosine (arXiv 1608.03983).
 
     Args:
@@ -2659,7 +2770,7 @@ def cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
         eta_min: The lowest rate.
     """
     try:
-        out = lib.py_cosine_annealing_lr(optimizer._h, t_max, eta_min)
+        out = lib.py_optim_cosine_annealing_lr(optimizer._h, t_max, eta_min)
     except BAD_ARGUMENTS as error:
         raise complain(error, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min) from None
     return LrScheduler.own(out)
@@ -4311,7 +4422,7 @@ def bernoulli(input, *, generator=None):
     return wrap(out)
 
 
-def uniform_(self, low=0.0, high=1.0, *, generator=None):
+def uniform_(input, low=0.0, high=1.0, *, generator=None):
     """Fills the tensor with uniform numbers in [low, high).
 
     Args:
@@ -4320,15 +4431,15 @@ def uniform_(self, low=0.0, high=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_uniform_(self._h, low, high, 0 if generator is None else generator._h)
+        status = lib.py_uniform_(input._h, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "uniform_", "self:tensor low:f64 high:f64 generator:handle?", self, low, high, generator) from None
+        raise complain(error, "uniform_", "input:tensor low:f64 high:f64 generator:handle?", input, low, high, generator) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
-def normal_(self, mean=0.0, std=1.0, *, generator=None):
+def normal_(input, mean=0.0, std=1.0, *, generator=None):
     """Fills the tensor with normal numbers.
 
     Args:
@@ -4337,15 +4448,15 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_normal_(self._h, mean, std, 0 if generator is None else generator._h)
+        status = lib.py_normal_(input._h, mean, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "normal_", "self:tensor mean:f64 std:f64 generator:handle?", self, mean, std, generator) from None
+        raise complain(error, "normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
-def bernoulli_(self, p=0.5, *, generator=None):
+def bernoulli_(input, p=0.5, *, generator=None):
     """Fills the tensor with 1 with probability p, else 0.
 
     Args:
@@ -4353,15 +4464,15 @@ def bernoulli_(self, p=0.5, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_bernoulli_(self._h, p, 0 if generator is None else generator._h)
+        status = lib.py_bernoulli_(input._h, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bernoulli_", "self:tensor p:f64 generator:handle?", self, p, generator) from None
+        raise complain(error, "bernoulli_", "input:tensor p:f64 generator:handle?", input, p, generator) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
-def random_(self, low, high, *, generator=None):
+def random_(input, low, high, *, generator=None):
     """Fills the tensor with uniform integers in [low, high).
 
     Args:
@@ -4370,12 +4481,12 @@ def random_(self, low, high, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_random_(self._h, low, high, 0 if generator is None else generator._h)
+        status = lib.py_random_(input._h, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "random_", "self:tensor low:i64 high:i64 generator:handle?", self, low, high, generator) from None
+        raise complain(error, "random_", "input:tensor low:i64 high:i64 generator:handle?", input, low, high, generator) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
 def manual_seed(seed):
@@ -4857,29 +4968,29 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return out != 0
 
 
-def tensor_alias(self):
+def tensor_alias(input):
     """Makes another handle to a tensor, to be released on its own.
 
     Returns:
         A second handle to the same tensor.
     """
     try:
-        out = lib.py_tensor_alias(self._h)
+        out = lib.py_tensor_alias(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensor_alias", "self:tensor", self) from None
+        raise complain(error, "tensor_alias", "input:tensor", input) from None
     return wrap(out)
 
 
-def tensor_dim(self):
+def tensor_dim(input):
     """Number of dimensions."""
     try:
-        out = lib.py_tensor_dim(self._h)
+        out = lib.py_tensor_dim(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dim", "self:tensor", self) from None
+        raise complain(error, "dim", "input:tensor", input) from None
     return int_or_fail(out)
 
 
-def tensor_size(self, dim=None, *, axis=None):
+def tensor_size(input, dim=None, *, axis=None):
     """Size of one dimension.
 
     Args:
@@ -4888,13 +4999,13 @@ def tensor_size(self, dim=None, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_tensor_size(self._h, dim)
+        out = lib.py_tensor_size(input._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "size", "self:tensor dim:i64", self, dim) from None
+        raise complain(error, "size", "input:tensor dim:i64", input, dim) from None
     return int_or_fail(out)
 
 
-def tensor_shape(self):
+def tensor_shape(input):
     """Shape of the tensor.
 
     Returns:
@@ -4902,13 +5013,13 @@ def tensor_shape(self):
     """
     try:
         out = ffi_new(INT64_16)
-        count = lib.py_tensor_shape(self._h, out, 16)
+        count = lib.py_tensor_shape(input._h, out, 16)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "shape", "self:tensor", self) from None
+        raise complain(error, "shape", "input:tensor", input) from None
     return take_numbers(out, count)
 
 
-def tensor_stride(self):
+def tensor_stride(input):
     """Strides of the tensor.
 
     Returns:
@@ -4916,129 +5027,129 @@ def tensor_stride(self):
     """
     try:
         out = ffi_new(INT64_16)
-        count = lib.py_tensor_stride(self._h, out, 16)
+        count = lib.py_tensor_stride(input._h, out, 16)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "stride", "self:tensor", self) from None
+        raise complain(error, "stride", "input:tensor", input) from None
     return take_numbers(out, count)
 
 
-def tensor_numel(self):
+def tensor_numel(input):
     """Number of elements."""
     try:
-        out = lib.py_tensor_numel(self._h)
+        out = lib.py_tensor_numel(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "numel", "self:tensor", self) from None
+        raise complain(error, "numel", "input:tensor", input) from None
     return int_or_fail(out)
 
 
-def tensor_storage_offset(self):
+def tensor_storage_offset(input):
     """Position of the first element in the storage, in elements."""
     try:
-        out = lib.py_tensor_storage_offset(self._h)
+        out = lib.py_tensor_storage_offset(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "storage_offset", "self:tensor", self) from None
+        raise complain(error, "storage_offset", "input:tensor", input) from None
     return int_or_fail(out)
 
 
-def tensor_element_size(self):
+def tensor_element_size(input):
     """Bytes of one element."""
     try:
-        out = lib.py_tensor_element_size(self._h)
+        out = lib.py_tensor_element_size(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "element_size", "self:tensor", self) from None
+        raise complain(error, "element_size", "input:tensor", input) from None
     return int_or_fail(out)
 
 
-def tensor_dtype(self):
+def tensor_dtype(input):
     """Element type."""
     try:
-        out = lib.py_tensor_dtype(self._h)
+        out = lib.py_tensor_dtype(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dtype", "self:tensor", self) from None
+        raise complain(error, "dtype", "input:tensor", input) from None
     if not out:
         raise fail()
     return DTYPE.value(out)
 
 
-def tensor_device(self):
+def tensor_device(input):
     """Where the memory is."""
     try:
-        out = lib.py_tensor_device(self._h)
+        out = lib.py_tensor_device(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "device", "self:tensor", self) from None
+        raise complain(error, "device", "input:tensor", input) from None
     return device_from(out)
 
 
-def tensor_is_contiguous(self, *, memory_format=MEMORY_FORMAT.named("contiguous")):
+def tensor_is_contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     """Whether elements lie in memory densely in that order.
 
     Args:
         memory_format: The order to check for.
     """
     try:
-        out = lib.py_tensor_is_contiguous(self._h, MEMORY_FORMAT[memory_format])
+        out = lib.py_tensor_is_contiguous(input._h, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_contiguous", "self:tensor memory_format:enum", self, memory_format) from None
+        raise complain(error, "is_contiguous", "input:tensor memory_format:enum", input, memory_format) from None
     if out < 0:
         raise fail()
     return out != 0
 
 
-def tensor_data_ptr(self):
+def tensor_data_ptr(input):
     """Address of the first element.
 
     Returns:
         Valid as long as any tensor looks at the storage.
     """
     try:
-        out = lib.py_tensor_data_ptr(self._h)
+        out = lib.py_tensor_data_ptr(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "data_ptr", "self:tensor", self) from None
+        raise complain(error, "data_ptr", "input:tensor", input) from None
     if out < 0:
         raise fail()
     return out
 
 
-def tensor_is_set_to(self, other):
+def tensor_is_set_to(input, other):
     """Whether both look at the same memory in the same way.
 
     Args:
         other: Another tensor.
     """
     try:
-        out = lib.py_tensor_is_set_to(self._h, other._h)
+        out = lib.py_tensor_is_set_to(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_set_to", "self:tensor other:tensor", self, other) from None
+        raise complain(error, "is_set_to", "input:tensor other:tensor", input, other) from None
     if out < 0:
         raise fail()
     return out != 0
 
 
-def tensor_is_same(self, other):
+def tensor_is_same(input, other):
     """Whether two handles are of one tensor.
 
     Args:
         other: Another handle.
     """
     try:
-        out = lib.py_tensor_is_same(self._h, other._h)
+        out = lib.py_tensor_is_same(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_same", "self:tensor other:tensor", self, other) from None
+        raise complain(error, "is_same", "input:tensor other:tensor", input, other) from None
     if out < 0:
         raise fail()
     return out != 0
 
 
-def tensor_base(self):
+def tensor_base(input):
     """What a view is a view of: the tensor that a chain of views began with.
 
     Returns:
         The tensor, or NULL if this one is no view.
     """
     try:
-        out = lib.py_tensor_base(self._h)
+        out = lib.py_tensor_base(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "base", "self:tensor", self) from None
+        raise complain(error, "base", "input:tensor", input) from None
     if out > 1:
         return wrap(out)
     if out:
@@ -5046,83 +5157,83 @@ def tensor_base(self):
     return None
 
 
-def tensor_version(self):
+def tensor_version(input):
     """How often the tensor, its views and what it was detached from were changed in place."""
     try:
-        out = lib.py_tensor_version(self._h)
+        out = lib.py_tensor_version(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "version", "self:tensor", self) from None
+        raise complain(error, "version", "input:tensor", input) from None
     return int_or_fail(out)
 
 
-def tensor_item(self):
+def tensor_item(input):
     """The only element of a tensor as a number."""
     try:
         out = ffi_new(SCALAR_OUT)
-        status = lib.py_tensor_item(self._h, out)
+        status = lib.py_tensor_item(input._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "item", "self:tensor", self) from None
+        raise complain(error, "item", "input:tensor", input) from None
     if status:
         raise fail()
     return scalar_from(out)
 
 
-def tensor_to_string(self):
+def tensor_to_string(input):
     """The tensor as text, as PyTorch prints it."""
     try:
-        out = lib.py_tensor_to_string(self._h)
+        out = lib.py_tensor_to_string(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "to_string", "self:tensor", self) from None
+        raise complain(error, "to_string", "input:tensor", input) from None
     return take_text(out)
 
 
-def tensor_requires_grad(self):
+def tensor_requires_grad(input):
     """Whether the tensor takes part in a graph: set by the user, or made from such a tensor."""
     try:
-        out = lib.py_tensor_requires_grad(self._h)
+        out = lib.py_tensor_requires_grad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "requires_grad", "self:tensor", self) from None
+        raise complain(error, "requires_grad", "input:tensor", input) from None
     if out < 0:
         raise fail()
     return out != 0
 
 
-def requires_grad_(self, requires_grad=True):
+def tensor_requires_grad_(input, requires_grad=True):
     """Says whether a leaf's gradient is wanted.
 
     Args:
         requires_grad: Whether backward shall find its gradient.
     """
     try:
-        status = lib.py_requires_grad_(self._h, requires_grad)
+        status = lib.py_tensor_requires_grad_(input._h, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "requires_grad_", "self:tensor requires_grad:bool", self, requires_grad) from None
+        raise complain(error, "requires_grad_", "input:tensor requires_grad:bool", input, requires_grad) from None
     if status:
         raise fail()
-    return self
+    return input
 
 
-def tensor_is_leaf(self):
+def tensor_is_leaf(input):
     """Whether the tensor was not made by a recorded operation."""
     try:
-        out = lib.py_tensor_is_leaf(self._h)
+        out = lib.py_tensor_is_leaf(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_leaf", "self:tensor", self) from None
+        raise complain(error, "is_leaf", "input:tensor", input) from None
     if out < 0:
         raise fail()
     return out != 0
 
 
-def tensor_grad(self):
+def tensor_grad(input):
     """The gradient that backward has added up.
 
     Returns:
         The gradient, or NULL if there is none yet.
     """
     try:
-        out = lib.py_tensor_grad(self._h)
+        out = lib.py_tensor_grad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "grad", "self:tensor", self) from None
+        raise complain(error, "grad", "input:tensor", input) from None
     if out > 1:
         return wrap(out)
     if out:
@@ -5130,55 +5241,55 @@ def tensor_grad(self):
     return None
 
 
-def tensor_set_grad(self, grad=None):
+def tensor_set_grad(input, grad=None):
     """Replaces the gradient.
 
     Args:
         grad: A tensor of the same shape, dtype and device, or absent to drop the gradient.
     """
     try:
-        status = lib.py_tensor_set_grad(self._h, 0 if grad is None else grad._h)
+        status = lib.py_tensor_set_grad(input._h, 0 if grad is None else grad._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_grad", "self:tensor grad:tensor?", self, grad) from None
+        raise complain(error, "set_grad", "input:tensor grad:tensor?", input, grad) from None
     if status:
         raise fail()
 
 
-def tensor_retain_grad(self):
+def tensor_retain_grad(input):
     """Makes backward keep the gradient of a tensor that is not a leaf."""
     try:
-        status = lib.py_tensor_retain_grad(self._h)
+        status = lib.py_tensor_retain_grad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "retain_grad", "self:tensor", self) from None
+        raise complain(error, "retain_grad", "input:tensor", input) from None
     if status:
         raise fail()
 
 
-def tensor_grad_fn_name(self):
+def tensor_grad_fn_name(input):
     """The name of the recorded operation that made the tensor.
 
     Returns:
         "MulBackward0", or nothing for a leaf.
     """
     try:
-        out = lib.py_tensor_grad_fn_name(self._h)
+        out = lib.py_tensor_grad_fn_name(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "grad_fn_name", "self:tensor", self) from None
+        raise complain(error, "grad_fn_name", "input:tensor", input) from None
     return take_text(out)
 
 
-def tensor_data(self):
+def tensor_data(input):
     """The same memory without the graph and with a version of its own: backward does not
     notice what is changed through it.
     """
     try:
-        out = lib.py_tensor_data(self._h)
+        out = lib.py_tensor_data(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "data", "self:tensor", self) from None
+        raise complain(error, "data", "input:tensor", input) from None
     return wrap(out)
 
 
-def tensor_set_data(self, data):
+def tensor_set_data(input, data):
     """Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
     and its history. No other thread may use it meanwhile.
 
@@ -5186,33 +5297,11 @@ def tensor_set_data(self, data):
         data: The tensor whose memory, shape and dtype it has from now on.
     """
     try:
-        status = lib.py_tensor_set_data(self._h, data._h)
+        status = lib.py_tensor_set_data(input._h, data._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_data", "self:tensor data:tensor", self, data) from None
+        raise complain(error, "set_data", "input:tensor data:tensor", input, data) from None
     if status:
         raise fail()
-
-
-def detach(input):
-    """The same memory without the graph."""
-    try:
-        out = lib.py_detach(input._h)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "detach", "input:tensor", input) from None
-    return wrap(out)
-
-
-def detach_(self):
-    """Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
-    made from it before stays as it is.
-    """
-    try:
-        status = lib.py_detach_(self._h)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "detach_", "self:tensor", self) from None
-    if status:
-        raise fail()
-    return self
 
 
 def build_info():
@@ -5417,6 +5506,21 @@ def reset_peak_memory_stats(device=None):
         raise fail()
 
 
+def set_log(log):
+    """Sends log messages to a function.
+
+    Args:
+        log: The function; absent, the start, discards messages: the library never prints.
+    """
+    try:
+        log_c = keep(log)
+        status = lib.py_set_log(log_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_log", "log:callback?", log) from None
+    if status:
+        raise fail()
+
+
 def set_memory_hook(hook):
     """Has this context call a function before an allocation fails, on the thread that
     allocates. Worker threads of data loaders do not call it.
@@ -5486,6 +5590,28 @@ def view(input, *args, size=None):
     except BAD_ARGUMENTS as error:
         raise complain(error, "view", "input:tensor size:i64[]", input, size or args) from None
     return wrap(out)
+
+
+def detach(input):
+    """The same memory without the graph."""
+    try:
+        out = lib.py_detach(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "detach", "input:tensor", input) from None
+    return wrap(out)
+
+
+def detach_(input):
+    """Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
+    made from it before stays as it is.
+    """
+    try:
+        status = lib.py_detach_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "detach_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
 
 
 def view_as(input, other):
@@ -5886,6 +6012,31 @@ def flip(input, *args, dims=None):
     except BAD_ARGUMENTS as error:
         raise complain(error, "flip", "input:tensor dims:i64[]", input, dims or args) from None
     return wrap(out)
+
+
+def functional_dropout(input, p=0.5, training=True, inplace=False):
+    """Sets elements to 0 at random and scales the others by 1 / (1 - p)."""
+    return (dropout_ if inplace else dropout)(input, p, training)
+
+
+def functional_relu(input, inplace=False):
+    """max(0, input). The gradient at 0 is 0."""
+    return (relu_ if inplace else relu)(input)
+
+
+def functional_leaky_relu(input, negative_slope=0.01, inplace=False):
+    """input where it is positive, negative_slope * input elsewhere."""
+    return (leaky_relu_ if inplace else leaky_relu)(input, negative_slope)
+
+
+def functional_elu(input, alpha=1.0, inplace=False):
+    """input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    return (elu_ if inplace else elu)(input, alpha)
+
+
+def functional_silu(input, inplace=False):
+    """input * sigmoid(input), also called swish."""
+    return (silu_ if inplace else silu)(input)
 
 
 class Dataset(Handle):
@@ -6379,16 +6530,16 @@ class Module(Handle):
         if status:
             raise fail()
 
-    def sequential_append(self, child):
+    def append(self, child):
         """Adds a child to a Sequential, under the next number.
 
         Args:
             child: The module that runs last from now on.
         """
         try:
-            status = lib.py_sequential_append(self._h, child._h)
+            status = lib.py_module_append(self._h, child._h)
         except BAD_ARGUMENTS as error:
-            raise complain(error, "sequential_append", "self:handle child:handle", self, child) from None
+            raise complain(error, "append", "self:handle child:handle", self, child) from None
         if status:
             raise fail()
 
@@ -6647,7 +6798,7 @@ max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
 memory_stats_result = result_type("memory_stats", "allocated reserved peak")
 METHODS = {
-    "backward": backward,
+    "backward": tensor_backward,
     "register_hook": tensor_register_hook,
     "new_empty": new_empty,
     "new_zeros": new_zeros,
@@ -6655,14 +6806,14 @@ METHODS = {
     "new_full": new_full,
     "clone": clone,
     "to": to,
+    "cpu": cpu,
+    "cuda": cuda,
     "contiguous": contiguous,
     "copy_": copy_,
     "fill_": fill_,
     "zero_": zero_,
     "pin_memory": tensor_pin_memory,
     "is_pinned": tensor_is_pinned,
-    "cpu": cpu,
-    "cuda": cuda,
     "record_stream": tensor_record_stream,
     "index": index,
     "index_put": index_put,
@@ -6830,14 +6981,14 @@ METHODS = {
     "version": tensor_version,
     "item": tensor_item,
     "to_string": tensor_to_string,
-    "requires_grad_": requires_grad_,
+    "requires_grad_": tensor_requires_grad_,
     "set_grad": tensor_set_grad,
     "retain_grad": tensor_retain_grad,
     "grad_fn_name": tensor_grad_fn_name,
     "set_data": tensor_set_data,
+    "view": view,
     "detach": detach,
     "detach_": detach_,
-    "view": view,
     "view_as": view_as,
     "reshape": reshape,
     "reshape_as": reshape_as,
@@ -6875,6 +7026,7 @@ PROPERTIES = {
 }
 NAMESPACES = {
     "autograd": {
+        "backward": autograd_backward,
         "grad": autograd_grad,
         "custom_function": custom_function,
         "set_detect_anomaly": set_detect_anomaly,
@@ -6898,17 +7050,17 @@ NAMESPACES = {
         "layer_norm": layer_norm,
         "softmax": softmax,
         "log_softmax": log_softmax,
-        "dropout": dropout,
+        "dropout": functional_dropout,
         "dropout_": dropout_,
         "embedding": embedding,
         "tanh": tanh,
         "sigmoid": sigmoid,
-        "relu": relu,
-        "leaky_relu": leaky_relu,
-        "elu": elu,
+        "relu": functional_relu,
+        "leaky_relu": functional_leaky_relu,
+        "elu": functional_elu,
         "softplus": softplus,
         "logsigmoid": logsigmoid,
-        "silu": silu,
+        "silu": functional_silu,
         "gelu": gelu,
     },
     "nn": {
@@ -6960,8 +7112,8 @@ NAMESPACES = {
         "Rprop": optim_rprop,
     },
     "optim.lr_scheduler": {
-        "StepLR": step_lr,
-        "CosineAnnealingLR": cosine_annealing_lr,
+        "StepLR": optim_step_lr,
+        "CosineAnnealingLR": optim_cosine_annealing_lr,
     },
     "torch": {
         "empty": empty,
@@ -7084,7 +7236,6 @@ NAMESPACES = {
         "equal": equal,
         "isclose": isclose,
         "allclose": allclose,
-        "detach": detach,
         "build_info": build_info,
         "is_grad_enabled": is_grad_enabled,
         "set_grad_enabled": set_grad_enabled,
@@ -7100,6 +7251,8 @@ NAMESPACES = {
         "set_memory_hook": set_memory_hook,
         "remove_memory_hook": remove_memory_hook,
         "empty_cache": empty_cache,
+        "detach": detach,
+        "detach_": detach_,
         "reshape": reshape,
         "flatten": flatten,
         "unflatten": unflatten,
@@ -7123,7 +7276,7 @@ NAMESPACES = {
         "flip": flip,
     },
     "utils.data": {
-        "TensorDataset": tensor_dataset,
+        "TensorDataset": dataset_new,
         "DataLoader": data_loader_new,
         "read_idx": read_idx,
     },

@@ -397,11 +397,14 @@ def device_parts(d) -> tuple[int, int]:
 _DEVICES = {number: name for name, number in _enums.DEVICE_TYPE.items()}
 
 
+_CURRENT = 0xFFFFFFFF  # -1: whichever CUDA device is current
+
+
 def device_from(packed: int) -> device:
     if not packed:
         raise fail()
-    name = _DEVICES[packed >> 32]
-    return device(name, None if name == "cpu" else packed & 0xFFFFFFFF)
+    name, index = _DEVICES[packed >> 32], packed & 0xFFFFFFFF
+    return device(name, None if name == "cpu" or index == _CURRENT else index)
 
 
 # ---- what the library keeps: functions it will call, memory it looks at

@@ -150,7 +150,7 @@ class Tensor(TensorBase):
             raise RuntimeError("requires_grad must be a bool")
         if value and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        _ops.requires_grad_(self, value)
+        _ops.tensor_requires_grad_(self, value)
 
     @property
     def grad(self) -> Tensor | None:
@@ -236,6 +236,8 @@ class Tensor(TensorBase):
     # ---- operators that C does not have
 
     def __pos__(self) -> Tensor:
+        if self.dtype is bool_:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
         return self
 
     def __dir__(self):
@@ -413,7 +415,7 @@ def _rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
     """The copy with the original's type, requires_grad and attributes."""
     out = adopt(kind, lib.py_tensor_alias(copy._h))
     if original.requires_grad:
-        _ops.requires_grad_(out)
+        _ops.tensor_requires_grad_(out)
     out_dict = getattr(original, "__dict__", None)
     if out_dict:
         out.__dict__.update(out_dict)

@@ -45,7 +45,7 @@ def gradgradcheck(
     inputs = _tuple(inputs)
     if grad_outputs is None:
         outputs = _differentiable(func(*inputs))
-        grad_outputs = [_ops.requires_grad_(_ops.randn_like(y)) for y in outputs]
+        grad_outputs = [_ops.tensor_requires_grad_(_ops.randn_like(y)) for y in outputs]
     grad_outputs = _tuple(grad_outputs)
     count = len(inputs)
 

@@ -11,32 +11,6 @@ globals().update(_ops.NAMESPACES["functional"])
 
 __all__ = list(_ops.NAMESPACES["functional"])
 
-
-def relu(input, inplace=False):
-    """max(0, input)."""
-    return _ops.relu_(input) if inplace else _ops.relu(input)
-
-
-def dropout(input, p=0.5, training=True, inplace=False):
-    """Sets elements to 0 at random and scales the others by 1 / (1 - p)."""
-    return (_ops.dropout_ if inplace else _ops.dropout)(input, p, training)
-
-
-def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """input where it is positive, negative_slope * input elsewhere."""
-    return (_ops.leaky_relu_ if inplace else _ops.leaky_relu)(input, negative_slope)
-
-
-def elu(input, alpha=1.0, inplace=False):
-    """input where it is positive, alpha * (exp(input) - 1) elsewhere."""
-    return (_ops.elu_ if inplace else _ops.elu)(input, alpha)
-
-
-def silu(input, inplace=False):
-    """input * sigmoid(input), also called swish."""
-    return _ops.silu_(input) if inplace else _ops.silu(input)
-
-
 conv2d = _overloads.conv2d
 
 

@@ -15,7 +15,7 @@ class Parameter(Tensor):
         data = _ops.empty((0,)) if data is None else _ops.detach(data)
         out = adopt(cls, lib.py_tensor_alias(data._h))
         if requires_grad:
-            _ops.requires_grad_(out)
+            _ops.tensor_requires_grad_(out)
         return out
 
     def __init__(self, data=None, requires_grad=True):

@@ -327,7 +327,7 @@ class Module:
     def requires_grad_(self, requires_grad: bool = True):
         """Whether the parameters are trained."""
         for p in self.parameters():
-            _ops.requires_grad_(p, requires_grad)
+            _ops.tensor_requires_grad_(p, requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:

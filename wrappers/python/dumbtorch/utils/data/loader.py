@@ -125,7 +125,7 @@ class DataLoader:
         return self._threaded(iter(jobs)) if self.num_workers else map(self._fetch, jobs)
 
     def _core_batches(self):
-        dataset = _ops.tensor_dataset(self.dataset.tensors)
+        dataset = _ops.dataset_new(self.dataset.tensors)
         loader = _ops.data_loader_new(
             dataset, batch_size=self.batch_size, shuffle=self._shuffle, drop_last=self.drop_last,
             num_workers=self.num_workers, prefetch_factor=self.prefetch_factor,

@@ -1,0 +1,300 @@
+"""The plan: each public function lowered once, for all languages.
+
+The schema says what a function is; the plan says what a binding of it does: which values its caller
+gives, which C parameters each of them becomes, what comes back and in which form, who owns it, under
+which names users find it. A language is a set of templates over this data and a small runtime, so
+nothing here knows a language, and no language flattens options or groups overloads by itself.
+
+`lower(schema)` gives one `Plan`. Everything in it is frozen, and complete: what is absent is an empty
+tuple or string.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from . import cabi
+from .cabi import Parameter
+from .model import Argument, Callback, Enum, Function, Handle, Kind, Options, Schema, SchemaError
+
+# The form in which a result comes out of the C API, by kind. `value`: plain C values. `numbers`: a
+# buffer of the caller's, with its capacity, and how many numbers there are. All others are new
+# handles, which the caller releases: `object` is shown as itself, the rest are read and released.
+FORMS = {
+    "tensor": "object", "tensor?": "object", "handle": "object",
+    "tensor[]": "tensors", "str": "text", "str[]": "texts",
+    "i64": "value", "f64": "value", "bool": "value", "enum": "value", "device": "value",
+    "scalar": "value", "pointer": "value",
+    "i64[]": "numbers", "f64[]": "numbers",
+}  # fmt: skip
+
+# The kind of handle behind a form that is read and released.
+_CARRIERS = {"tensors": "tensor_list", "text": "bytes", "texts": "string_list"}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A value that a call's user gives: an argument of the function, or a field of its options.
+
+    It is lent for the time of the call, with two exceptions: a callback's user data belongs to the
+    library from then on (`kept`), and a tensor may be `written`.
+    """
+
+    argument: Argument
+    parameters: tuple[Parameter, ...]  # of the C function, or members of the options struct
+    struct: str = ""  # the options argument whose field it is
+    pointed: bool = False  # the member of the struct points to the number; NULL means the default
+
+    @property
+    def name(self) -> str:
+        return self.argument.name
+
+    @property
+    def kind(self) -> Kind:
+        return self.argument.kind
+
+    @property
+    def required(self) -> bool:
+        """It has no default, so it must be given, if only as absent."""
+        return not self.argument.has_default
+
+    @property
+    def kept(self) -> bool:
+        return self.kind.base == "callback"
+
+    @property
+    def written(self) -> bool:
+        return self.kind.mutable
+
+
+@dataclass(frozen=True)
+class Input:
+    """An argument of the C function: one slot, or an options struct with a slot for each field."""
+
+    argument: Argument
+    slots: tuple[Slot, ...]
+
+    @property
+    def is_struct(self) -> bool:
+        return self.argument.kind.base == "options"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What comes back."""
+
+    argument: Argument
+    parameters: tuple[Parameter, ...]
+    form: str  # of FORMS
+    handle: str  # the kind of handle that comes out, "" for plain values
+
+    @property
+    def name(self) -> str:
+        return self.argument.name
+
+    @property
+    def kind(self) -> Kind:
+        return self.argument.kind
+
+    @property
+    def optional(self) -> bool:
+        return self.kind.optional
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of the C API as its users call it."""
+
+    function: Function
+    inputs: tuple[Input, ...]  # in the C function's order
+    results: tuple[Result, ...]  # empty for functions that act, and for those that give back `this`
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """In the order of the signature; an options struct's fields stand in its place."""
+        return tuple(slot for i in self.inputs for slot in i.slots)
+
+    @cached_property
+    def required(self) -> tuple[Slot, ...]:
+        return tuple(slot for slot in self.slots if slot.required)
+
+    @cached_property
+    def optional(self) -> tuple[Slot, ...]:
+        return tuple(slot for slot in self.slots if not slot.required)
+
+    @property
+    def structs(self) -> tuple[Input, ...]:
+        return tuple(i for i in self.inputs if i.is_struct)
+
+    @property
+    def callbacks(self) -> tuple[Slot, ...]:
+        return tuple(slot for slot in self.slots if slot.kept)
+
+    @property
+    def returns_this(self) -> bool:
+        """It writes its first argument and gives it back."""
+        return self.function.inplace
+
+    @property
+    def c_name(self) -> str:
+        return self.function.c_name
+
+    @property
+    def since(self) -> int:
+        return self.function.since
+
+    @property
+    def member(self) -> str:
+        """Its name in its class, "" if it is no method."""
+        return self.function.method_name
+
+    @property
+    def free(self) -> str:
+        """Its name in its namespaces."""
+        return self.function.torch_name
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Where it is found as a function; what is no method and in no namespace is in torch."""
+        return self.function.namespaces or (() if self.function.method else ("torch",))
+
+    @property
+    def about(self) -> str:
+        """What it does, and what comes back, in words."""
+        return f"{self.function.doc} {self.function.returns}".strip()
+
+
+@dataclass(frozen=True)
+class Overloads:
+    """The calls that share a name, in a class or a namespace. A call that needs more arguments comes
+    before one that it extends: the first whose last required argument is given is meant."""
+
+    name: str
+    calls: tuple[Call, ...]
+
+    def place(self, call: Call) -> tuple[int, str]:
+        """Where the argument stands that tells a call from those after it: (position, name)."""
+        last = len(call.required) - 1
+        return last, call.required[last].name
+
+
+@dataclass(frozen=True)
+class Class:
+    handle: Handle
+    methods: tuple[Overloads, ...]
+    properties: tuple[Call, ...]
+
+    @property
+    def name(self) -> str:
+        return self.handle.name
+
+
+@dataclass(frozen=True)
+class Namespace:
+    path: str  # "torch", "nn", "optim.lr_scheduler"
+    functions: tuple[Overloads, ...]
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A callback: what the library gives a user's function, and what it wants back. All handles that
+    come in are lent; one that goes out is new and becomes the library's."""
+
+    callback: Callback
+    inputs: tuple[Slot, ...]
+    results: tuple[Result, ...]
+
+    @property
+    def name(self) -> str:
+        return self.callback.name
+
+
+@dataclass(frozen=True)
+class Plan:
+    schema: Schema
+    calls: tuple[Call, ...]
+    classes: tuple[Class, ...]
+    namespaces: tuple[Namespace, ...]
+    hooks: tuple[Hook, ...]
+    enums: tuple[Enum, ...]
+    options: tuple[Options, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Call]:
+        return {call.function.name: call for call in self.calls}
+
+
+def lower(schema: Schema) -> Plan:
+    calls = tuple(_call(schema, f) for f in schema.public)
+    return Plan(
+        schema=schema,
+        calls=calls,
+        classes=tuple(_class(h, calls) for h in schema.handles.values()),
+        namespaces=_namespaces(calls),
+        hooks=tuple(_hook(c) for c in schema.callbacks.values()),
+        enums=tuple(schema.enums.values()),
+        options=tuple(schema.options.values()),
+    )
+
+
+def _call(schema: Schema, f: Function) -> Call:
+    return Call(f, tuple(_input(schema, a) for a in f.args), tuple(map(result, f.results)))
+
+
+def _input(schema: Schema, a: Argument) -> Input:
+    if a.kind.base != "options":
+        return Input(a, (Slot(a, tuple(cabi.argument(a))),))
+    o = schema.options[a.kind.name]
+    return Input(
+        a,
+        tuple(Slot(f, tuple(cabi.field(f, o)), a.name, cabi.needs_pointer(f, o)) for f in o.fields),
+    )
+
+
+def result(r: Argument) -> Result:
+    form = FORMS[r.kind.key]
+    handle = _CARRIERS.get(form, "")
+    if form == "object":
+        handle = r.kind.name or "tensor"
+    return Result(r, tuple(cabi.result(r)), form, handle)
+
+
+def _hook(c: Callback) -> Hook:
+    inputs = tuple(Slot(a, tuple(cabi.argument(a))) for a in c.args)
+    return Hook(c, inputs, tuple(map(result, c.results)))
+
+
+# ---- names
+
+
+def _class(handle: Handle, calls: tuple[Call, ...]) -> Class:
+    own = [call for call in calls if call.function.method == handle.name]
+    methods = [(call.member, call) for call in own if not call.function.as_property]
+    properties = tuple(call for call in own if call.function.as_property)
+    return Class(handle, _overloads(handle.name, methods), properties)
+
+
+def _namespaces(calls: tuple[Call, ...]) -> tuple[Namespace, ...]:
+    spaces: dict[str, list[tuple[str, Call]]] = {}
+    for call in calls:
+        for path in call.namespaces:
+            spaces.setdefault(path, []).append((call.free, call))
+    return tuple(Namespace(path, _overloads(path, rows)) for path, rows in spaces.items())
+
+
+def _overloads(where: str, named: list[tuple[str, Call]]) -> tuple[Overloads, ...]:
+    names: dict[str, list[Call]] = {}
+    for name, call in named:
+        names.setdefault(name, []).append(call)
+    return tuple(Overloads(name, _ordered(where, name, group)) for name, group in names.items())
+
+
+def _ordered(where: str, name: str, group: list[Call]) -> tuple[Call, ...]:
+    group = sorted(group, key=lambda call: -len(call.required))
+    for more, less in zip(group, group[1:], strict=False):
+        given = [slot.name for slot in more.required]
+        if len(more.required) == len(less.required) or given[-1] in [s.name for s in less.slots]:
+            text = f"'{name}' of {where}: overloads cannot be told apart by their arguments"
+            raise SchemaError(text)
+    return tuple(group)

@@ -1,0 +1,300 @@
+"""Prints wrappers/table/functions.gen.c: the plan as a C table, for languages whose runtime looks
+functions up by name. wrappers/table/table.h says what is in it.
+
+Every function becomes an adapter between cells and C parameters, and a description of what it takes
+and gives; a callback becomes the C function that packs what the library gives it into cells."""
+
+from __future__ import annotations
+
+from . import cabi
+from .cabi import Parameter
+from .model import Argument, Kind, SchemaError
+from .plan import Call, Class, Hook, Input, Plan, Result, Slot
+from .text import GENERATED, call
+
+_TOP = f"""\
+/* {GENERATED} */
+#include "table.h"
+
+#include <math.h>
+"""
+
+
+def generate(plan: Plan) -> dict[str, str]:
+    return {"wrappers/table/functions.gen.c": _Table(plan).text()}
+
+
+def cells(kind: Kind) -> tuple[str, ...]:
+    """The members of the cells that a value takes."""
+    if kind.list or kind.base == "bytes":
+        return ("p", "i")
+    parts = {
+        "operand": ("p", "i", "i", "f"), "scalar": ("i", "i", "f"), "device": ("i", "i"),
+        "i64": ("i",), "bool": ("i",), "enum": ("i",), "f64": ("f",),
+    }.get(kind.base, ("p",))  # fmt: skip
+    return ("i", *parts) if _is_optional_number(kind) else parts
+
+
+def _is_optional_number(kind: Kind) -> bool:
+    return kind.optional and not kind.list and kind.base in ("i64", "f64", "bool")
+
+
+class _Table:
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.shared: dict[str, str] = {}  # arrays that several functions have, by content
+        self.new: list[str] = []  # those that are not printed yet
+        self.next: dict[str, tuple[str, int]] = {}  # the overload after a call, and what tells
+
+    def text(self) -> str:
+        parts = [_TOP, *map(self.enum, self.plan.enums), *map(self.handle, self.plan.classes)]
+        parts += map(self.hook, self.plan.hooks)
+        for group in self.groups():
+            for c, less in zip(group.calls, group.calls[1:], strict=False):
+                self.next[c.c_name] = (less.function.name, group.place(c)[0])
+        # An overload comes before the one that leads to it.
+        for c in sorted(self.plan.calls, key=lambda c: c.c_name in self.next):
+            parts += [self.adapter(c), self.function(c)]
+        parts += [self.classes(), self.namespaces(), self.functions()]
+        return "\n".join(parts)
+
+    def groups(self):
+        for c in self.plan.classes:
+            yield from c.methods
+        for n in self.plan.namespaces:
+            yield from n.functions
+
+    # ---- enums, handles, callbacks
+
+    @staticmethod
+    def enum(e) -> str:
+        static = "" if e.name in ("dtype", "device_type") else "static __attribute__((unused)) "
+        name = f"dtt_{e.name}s" if not static else f"enum_{e.name}"
+        values = [f'{{"{v.name}", {v.number}}}' for v in e.values] + ["{NULL, 0}"]
+        head = call(f"static const dtt_value values_{e.name}[] = {{", values, "};")
+        return f'{head}\n{static}const dtt_enum {name} = {{"{e.name}", values_{e.name}}};'
+
+    @staticmethod
+    def handle(c: Class) -> str:
+        n = c.name
+        return (
+            f"static void release_{n}(void *handle) {{\n  dt_{n}_release((dt_{n} *)handle);\n}}\n"
+            f'const dtt_handle dtt_handle_{n} = {{"{n}", release_{n}}};'
+        )
+
+    def hook(self, h: Hook) -> str:
+        parameters = cabi.callback_parameters(h.callback)
+        lines = [call(f"static dt_status run_{h.name}(", parameters, ") {")]
+        values = [p.name for slot in h.inputs for p in slot.parameters]
+        members = [m for slot in h.inputs for m in cells(slot.kind)]
+        lines += [
+            f"  dtt_cell args[{len(values)}], results[{len(h.results)}];",
+            "  dt_status status;",
+        ]
+        for i, (value, member) in enumerate(zip(values, members, strict=True)):
+            lines.append(f"  args[{i}].{member} = {'(void *)' if member == 'p' else ''}{value};")
+        run = f"dtt_run(&callback_{h.name}, user_data, args, results)"
+        lines += [f"  status = {run};"]
+        for i, r in enumerate(h.results):
+            kind = r.parameters[0].type[:-1].rstrip()
+            lines.append(f"  if (!status) *{r.name} = ({kind})results[{i}].{cells(r.kind)[0]};")
+        lines += ["  return status;", "}"]
+        args, n_args = self.items([(s.kind, s.name, True) for s in h.inputs])
+        names = ["result" if r.name == "out" else r.name for r in h.results]
+        results, n_results = self.items(
+            [(r.kind, name, True) for r, name in zip(h.results, names, strict=True)]
+        )
+        entry = f'{{"{h.name}", {args}, {results}, {n_args}, {n_results}}}'
+        described = f"static const dtt_callback callback_{h.name} = {entry};"
+        return "\n".join([*self.take_new(), described, *lines])
+
+    # ---- what a function takes and gives
+
+    def items(self, rows: list[tuple[Kind, str, bool]]) -> tuple[str, int]:
+        """(the name of an array of dtt_item, its length) for (kind, name, required) of each."""
+        out, cell = [], 0
+        for kind, name, required in rows:
+            out.append(f"  {self.item(kind, name, required, cell)},")
+            cell += len(cells(kind))
+        return (self.share("dtt_item", "items", out), len(rows)) if rows else ("NULL", 0)
+
+    def result_items(self, c: Call) -> tuple[str, int]:
+        out, cell = [], 0
+        for r in c.results:
+            of = f"&dtt_handle_{r.handle}" if r.handle else None
+            out.append(f"  {self.item(r.kind, r.name, False, cell, of)},")
+            cell += result_cells(r)
+        return (self.share("dtt_item", "items", out), len(out)) if out else ("NULL", 0)
+
+    @staticmethod
+    def item(kind: Kind, name: str, required: bool, cell: int, of: str | None = None) -> str:
+        word = "DTT_STR" if kind.base == "path" else f"DTT_{kind.base.upper()}"
+        if kind.base == "enum":
+            shown = {"dtype": "dtt_dtypes", "device_type": "dtt_device_types"}
+            of = "&" + shown.get(kind.name, f"enum_{kind.name}")
+        elif kind.base == "callback":
+            of = f"&callback_{kind.name}"
+        elif kind.base == "handle":
+            of = f"&dtt_handle_{kind.name}"
+        flags = (kind.list, kind.optional, kind.element_optional, required)
+        numbers = ", ".join(str(int(x)) for x in (cell, *flags, kind.count))
+        return f'{{"{name}", {of or "NULL"}, {word}, {numbers}}}'
+
+    def share(self, c: str, prefix: str, lines: list[str]) -> str:
+        """The name of an array with these lines, which is printed once."""
+        body = "\n".join(lines)
+        if body not in self.shared:
+            self.shared[body] = f"{prefix}_{len(self.shared)}"
+            self.new.append(f"static const {c} {self.shared[body]}[] = {{\n{body}\n}};")
+        return self.shared[body]
+
+    def take_new(self) -> list[str]:
+        new, self.new = self.new, []
+        return new
+
+    # ---- functions
+
+    def function(self, c: Call) -> str:
+        args, n_args = self.items([(s.kind, s.name, s.required) for s in c.slots])
+        results, n_results = self.result_items(c)
+        initial = [x for s in c.slots for x in self.initial(s)]
+        n_cells = len(initial)
+        if n_cells > 64 or n_args > 24 or sum(map(result_cells, c.results)) > 8:
+            raise SchemaError(f"table: {c.c_name} has more arguments than table.h has room for")
+        start = self.share("dtt_cell", "cells", [f"  {', '.join(initial)},"]) if initial else "NULL"
+        less, told_by = self.next.get(c.c_name, ("", 0))
+        numbers = f"{n_args}, {n_results}, {n_cells}, {int(c.returns_this)}, {told_by}"
+        n = c.function.name
+        row = f'{{"{c.member or c.free}", call_{n}, {args}, {results}, {start}'
+        following = f"&function_{less}" if less else "NULL"
+        line = f"static const dtt_function function_{n} = {row}, {numbers}, {following}}};"
+        return "\n".join([*self.take_new(), line]) + "\n"
+
+    def initial(self, s: Slot) -> list[str]:
+        """The cells of an argument that is not given."""
+        kind, value = s.kind, s.argument.default
+        zeros = ["{0}"] * len(cells(kind))
+        # A list in an options struct starts absent, which means its default.
+        if value is None or s.required or (kind.list and (s.struct or not value)):
+            return zeros
+        if kind.list:
+            element = {"i64": "int64_t", "f64": "double"}[kind.base]
+            numbers = ", ".join(cabi.number(v) for v in value)
+            array = self.share(element, "numbers", [f"  {numbers}"])
+            return [f"{{.p = (void *){array}}}", f"{{{len(value)}}}"]
+        if kind.base in ("operand", "scalar"):
+            word, i, f = cabi.scalar_literal(value)
+            number = [f"{{{word}}}", f"{{{i}}}", f"{{.f = {f}}}"]
+            return ["{0}", *number] if kind.base == "operand" else number
+        if kind.base == "f64":
+            return [f"{{.f = {cabi.number(value)}}}"]
+        literal = cabi.literal(Argument(s.name, Kind(kind.base, kind.name), default=value))[0]
+        return [f"{{.p = (void *){literal}}}" if kind.base == "str" else f"{{{literal}}}"]
+
+    def adapter(self, c: Call) -> str:
+        lines, passed, at = [], [], 0
+        for i in c.inputs:
+            values: list[tuple[Parameter, str]] = []
+            for s in i.slots:
+                prepare, got = self.passed(s, at)
+                lines += prepare
+                values += zip(s.parameters, got, strict=True)
+                at += len(cells(s.kind))
+            if i.is_struct:
+                lines += self.struct(i, values)
+            passed += [f"&o_{i.argument.name}"] if i.is_struct else [v for _, v in values]
+        before, outs, after = self.outs(c)
+        used = "" if at else "  (void)a;\n"
+        used += "" if c.results else "  (void)r;\n"
+        run = call(f"  status = {c.c_name}(", [*passed, *outs], ");")
+        body = "\n".join([*(f"  {line}" for line in [*before, *lines, "dt_status status;"]), run])
+        head = f"static dt_status call_{c.function.name}(const dtt_cell *a, dtt_cell *r) {{"
+        tail = "".join(f"  {line}\n" for line in after)
+        return f"{head}\n{used}{body}\n{tail}  return status;\n}}\n"
+
+    @staticmethod
+    def struct(i: Input, values: list[tuple[Parameter, str]]) -> list[str]:
+        c, name = cabi.type_name(i.argument.kind), f"o_{i.argument.name}"
+        lines = [f"{c} {name} = {c.upper()}_INIT;"]
+        return lines + [f"{name}.{p.name} = {value};" for p, value in values]
+
+    @staticmethod
+    def passed(s: Slot, at: int) -> tuple[list[str], list[str]]:
+        """(statements before, the C values) of the argument whose first cell is a[at]."""
+        kind = s.kind
+        if kind.base == "callback":
+            user_data = f"a[{at}].p"
+            return [], [f"{user_data} ? run_{kind.name} : NULL", user_data, "dtt_drop"]
+        if _is_optional_number(kind) or s.pointed:
+            c = {"i64": "int64_t", "f64": "double", "bool": "int32_t"}[kind.base]
+            member, given = cells(kind)[-1], "" if s.pointed else f"a[{at}].i ? "
+            value = f"const {c} v_{s.name} = ({c})a[{at + (not s.pointed)}].{member};"
+            return [value], [f"{given}&v_{s.name}" + (" : NULL" if given else "")]
+        places = zip(s.parameters, cells(kind), strict=True)
+        return [], [f"({p.type})a[{at + i}].{m}" for i, (p, m) in enumerate(places)]
+
+    @staticmethod
+    def outs(c: Call) -> tuple[list[str], list[str], list[str]]:
+        """(variables, what is passed, statements that fill the cells)"""
+        before, passed, after, at = [], [], [], 0
+        for r in c.results:
+            if r.form == "numbers":
+                passed += [
+                    f"({r.parameters[0].type})r[{at}].p",
+                    f"r[{at + 1}].i",
+                    f"&r[{at + 2}].i",
+                ]
+                at += 3
+                continue
+            for p in r.parameters:
+                plain = p.type[:-1].rstrip()
+                is_pointer = plain.endswith("*")
+                member = "p" if is_pointer else "f" if plain == "double" else "i"
+                before.append(f"{Parameter(plain, 'r_' + p.name)} = {'NULL' if is_pointer else 0};")
+                passed.append(f"&r_{p.name}")
+                after.append(f"r[{at}].{member} = r_{p.name};")
+                at += 1
+        return before, passed, after
+
+    # ---- names
+
+    def functions(self) -> str:
+        rows = [f"  &function_{c.function.name}," for c in self.plan.calls]
+        return "\n".join(["const dtt_function* const dtt_functions[] = {", *rows, "  NULL};\n"])
+
+    def entries(self, name: str, rows: list[tuple[str, Call]]) -> str:
+        lines = [f'  {{"{key}", &function_{c.function.name}}},' for key, c in rows]
+        return "\n".join([f"static const dtt_entry {name}[] = {{", *lines, "  {NULL, NULL}};"])
+
+    def classes(self) -> str:
+        parts, rows = [], []
+        for c in self.plan.classes:
+            own = [x for x in self.plan.calls if x.function.method == c.name]
+            lists = {
+                "methods": [(g.name, g.calls[0]) for g in c.methods],
+                "properties": [(x.member, x) for x in c.properties],
+                "operators": [
+                    (x.function.operator, x)
+                    for x in own
+                    if x.function.operator and not x.returns_this
+                ],
+            }
+            parts += [self.entries(f"{word}_{c.name}", rows) for word, rows in lists.items()]
+            names = ", ".join(f"{word}_{c.name}" for word in lists)
+            rows.append(f"  {{&dtt_handle_{c.name}, {names}}},")
+        table = ["const dtt_class dtt_classes[] = {", *rows, "  {NULL, NULL, NULL, NULL}};"]
+        return "\n".join([*parts, *table])
+
+    def namespaces(self) -> str:
+        parts, rows = [], []
+        for n in self.plan.namespaces:
+            name = "functions_" + n.path.replace(".", "_")
+            parts.append(self.entries(name, [(g.name, g.calls[0]) for g in n.functions]))
+            rows.append(f'  {{"{n.path}", {name}}},')
+        return "\n".join(
+            [*parts, "const dtt_namespace dtt_namespaces[] = {", *rows, "  {NULL, NULL}};\n"]
+        )
+
+
+def result_cells(r: Result) -> int:
+    return 3 if r.form == "numbers" else len(r.parameters)

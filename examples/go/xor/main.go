@@ -1,0 +1,59 @@
+// The shortest training run there is: a 2-4-1 network learns exclusive or.
+package main
+
+import (
+	"fmt"
+	"log"
+
+	dt "dumbtorch"
+)
+
+func main() {
+	if err := train(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func train() error {
+	if err := dt.ManualSeed(0); err != nil {
+		return err
+	}
+	x := table(2, 0, 0, 0, 1, 1, 0, 1, 1)
+	y := table(1, 0, 1, 1, 0)
+
+	model := dt.Must(dt.Sequential(
+		dt.Must(dt.NnLinear(2, 4)), dt.Must(dt.NnTanh()), dt.Must(dt.NnLinear(4, 1))))
+	parameters := dt.Must(model.Parameters())
+	optimizer := dt.Must(dt.OptimSgd(parameters, dt.OptimSgdOptions{Lr: dt.P(0.1)}))
+	for epoch := 1; epoch <= 5000; epoch++ {
+		if err := optimizer.ZeroGrad(); err != nil {
+			return err
+		}
+		loss, err := dt.MseLoss(dt.Must(model.Forward(x)), y)
+		if err != nil {
+			return err
+		}
+		if err := loss.Backward(); err != nil {
+			return err
+		}
+		if err := optimizer.Step(); err != nil {
+			return err
+		}
+		if epoch%1000 == 0 {
+			fmt.Printf("epoch %d loss %.6f\n", epoch, dt.Must(loss.Item()))
+		}
+	}
+
+	return dt.NoGrad(func() error {
+		points, answers := dt.Must(dt.ToNumbers(x)), dt.Must(dt.ToNumbers(dt.Must(model.Forward(x))))
+		for i, answer := range answers {
+			fmt.Printf("%.0f xor %.0f = %.3f\n", points[2*i], points[2*i+1], answer)
+		}
+		return nil
+	})
+}
+
+// table makes a tensor of four rows.
+func table(columns int, numbers ...float64) *dt.Tensor {
+	return dt.Must(dt.FromNumbers(numbers, dt.FromNumbersOptions{Size: []int{4, columns}}))
+}

@@ -1,0 +1,105 @@
+"""What was released stays: the generator refuses a schema without a line of capi/released.lock."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def house(tmp_path) -> Path:
+    """A copy of what the generator reads."""
+    shutil.copytree(ROOT / "capi", tmp_path / "capi")
+    for folder in ("wrappers", "tests/conformance"):
+        ignored = shutil.ignore_patterns("*.so", "__pycache__")
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    shutil.copy(ROOT / "CMakeLists.txt", tmp_path)
+    return tmp_path
+
+
+def change(house: Path, file: str, *pairs: tuple[str, str]) -> None:
+    path = house / file
+    for old, new in pairs:
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+
+def generate(house: Path, *flags: str) -> str:
+    """The error, or nothing."""
+    command = [sys.executable, "-B", house / "capi" / "generate", *flags]
+    return subprocess.run(command, capture_output=True, text=True).stderr
+
+
+# What breaks a program: the file, what is replaced in it, and a word of the promise.
+BROKEN = {
+    "an argument is added": (
+        "nn.toml",
+        [
+            ("groups: i64 = 1)", "groups: i64 = 1, n: i64 = 0)"),
+            ("[fn.conv2d]", '[fn.conv2d]\nargs.n = "N."'),
+        ],
+        "dt_conv2d",
+    ),
+    "a function is renamed": ("views.toml", [("[fn.permute]", "[fn.permuted]")], "dt_permute"),
+    "a default changes": (
+        "reduce.toml",
+        [("keepdim: bool = false", "keepdim: bool = true")],
+        "keepdim",
+    ),
+    "enum values change places": (
+        "types.toml",
+        [("uint8 = [5,", "uint8 = [6,"), ("bool = [6,", "bool = [5,")],
+        "DT_DTYPE_BOOL = 6",
+    ),
+    "an enum value goes": (
+        "types.toml",
+        [('bool = [6, "True or false in one byte."]', "")],
+        "DT_DTYPE_BOOL",
+    ),
+    "a field comes before others": (
+        "data.toml",
+        [
+            ('"shuffle: bool', '"n: f64 = 0.0", "shuffle: bool'),
+            ("args.shuffle", 'args.n = "N."\nargs.shuffle'),
+        ],
+        "data_loader_options[",
+    ),
+    "a callback takes more": (
+        "autograd.toml",
+        [('(grad: tensor) -> tensor?"', '(grad: tensor, n: i64) -> tensor?"\nargs.n = "N."')],
+        "dt_tensor_hook",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_was_released_stays(house, what):
+    file, pairs, promise = BROKEN[what]
+    change(house, f"capi/schema/{file}", *pairs)
+    error = generate(house)
+    assert "programs that were built for libdumbtorch.so.0.1 rely on" in error
+    assert promise in error
+    assert "docs/abi.md" in error
+
+
+def test_another_soname_makes_other_promises(house):
+    old, new = "keepdim: bool = false", "keepdim: bool = true"
+    change(house, "capi/schema/reduce.toml", (old, new))
+    change(house, "CMakeLists.txt", ("VERSION 0.1.", "VERSION 0.2."))
+    assert generate(house) == ""
+    assert generate(house, "--release") == ""
+    change(house, "capi/schema/reduce.toml", (new, old))
+    assert "libdumbtorch.so.0.2 rely on" in generate(house)
+
+
+def test_additions_are_free(house):
+    change(house, "CMakeLists.txt", ("VERSION 0.1.0", "VERSION 0.1.1"))
+    (house / "capi" / "schema" / "more.toml").write_text(
+        '[fn.cube]\nsig = "(input: tensor) -> tensor"\nclass = "float"\ny = "input * input * input"\n'
+        'grad.input = "3 * grad * square(input)"\nargs.input = "The tensor."\ndoc = "input cubed."\n'
+    )
+    assert generate(house) == ""

@@ -1,0 +1,109 @@
+"""What random programs have found, reduced: programs in which the two libraries must agree."""
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "the step of a slice is its stride also where it takes one element": """
+n1 = t.tensor([0.0, 1.0])[::2].stride()
+n2 = t.ones(3, 3)[::4, ::2].stride()
+n3 = t.tensor([0.0])[:0:3].stride()
+""",
+    "linspace of one or no step is no range": """
+x1 = t.linspace(0, 1, 0, dtype=t.bool)
+x2 = t.linspace(0.5, 1, 1, dtype=t.bool)
+x3 = t.linspace(0, 1, 2, dtype=t.bool)
+x4 = t.linspace(300, 0, 0, dtype=t.uint8)
+""",
+    "linspace of numbers that do not fit, one step": "x1 = t.linspace(300, 0, 1, dtype=t.uint8)",
+    "linspace of numbers that do not fit": "x1 = t.linspace(0, 1e10, 3, dtype=t.int32)",
+    "a fraction below the smallest integer": "x1 = t.full((1,), -0.5, dtype=t.uint8)",
+    "a fraction above the largest integer": "x1 = t.zeros(1, dtype=t.uint8).fill_(255.5)",
+    "empty memory preserves no format": "x1 = t.empty((), memory_format=t.preserve_format)",
+    "plus of bools": "x1 = +t.tensor([True])",
+    "a product of constants keeps nothing": """
+x1 = t.zeros(2, requires_grad=True)
+x2 = t.nn.functional.linear(t.ones(2, 1, 3), t.ones(2, 3), x1).sum()
+x2.backward()
+x2.backward()
+x3 = t.addmm(x1, t.ones(4, 3), t.ones(3, 2), beta=2).sum()
+x3.backward()
+x3.backward()
+""",
+    "an index without elements is not kept": """
+x1 = t.ones(1, 1, requires_grad=True)
+x2 = t.zeros((0, 1), dtype=t.int64)
+x3 = x1.scatter_add(0, x2, t.ones(0, 1))
+x2.fill_(0)
+x3.backward()
+""",
+    "parameters frozen before a backward with a graph": """
+m1 = t.nn.BatchNorm2d(1)
+x1 = t.arange(4.0).reshape(1, 1, 2, 2)
+x2 = m1(x1)
+m1.bias.requires_grad_(False)
+x2.square().sum().backward(create_graph=True)
+""",
+    "convolutions of constants": """
+x1 = t.arange(16.0).reshape(1, 1, 4, 4)
+x2 = t.ones(1, 1, 2, 2, requires_grad=True)
+x3 = t.nn.functional.conv2d(x1, x2)
+x3.sum().backward(create_graph=True)
+x4 = x1.clone().requires_grad_()
+x5 = t.nn.functional.conv2d(x4, t.ones(1, 1, 2, 2))
+x5.sum().backward(create_graph=True)
+""",
+    "a gradient by an index without elements": """
+x1 = t.zeros((), requires_grad=True)
+x2 = t.ones(1).scatter_add(0, t.zeros((0,), dtype=t.int64), x1)
+x2.square().backward(create_graph=True)
+""",
+    "the product of a number is the number": """
+x1 = t.tensor(2.0, requires_grad=True)
+x2 = x1.prod()
+x3, x4 = t.autograd.grad(x2, [x1, x2], x1)
+x5, x6 = x1.prod(0), t.tensor(True).prod(0, keepdim=True)
+""",
+    "the target's gradient at infinity": """
+x1 = t.tensor([-t.inf, t.inf, -1.0])
+x2 = t.tensor([2.0, 0.5, 0.5], requires_grad=True)
+t.nn.functional.binary_cross_entropy_with_logits(x1, x2, reduction="sum").backward()
+""",
+    "batch_norm without eps": """
+x1 = t.ones(2, 3)
+x2 = t.nn.functional.batch_norm(x1, t.zeros(3), t.ones(3), eps=0.0)
+x3 = t.nn.functional.batch_norm(x1, t.zeros(3), t.ones(3), training=True, eps=0.0)
+""",
+    "a copy to itself": """
+x1 = t.ones(()).expand(2)
+x1.copy_(x1)
+x2 = t.ones(2, requires_grad=True) * 2
+x2.copy_(x2)
+x2.sum().backward()
+""",
+    "a leaf that an op has written since": """
+x1 = t.tensor([1.0], requires_grad=True)
+x2 = t.sigmoid(x1)
+x1.requires_grad_(False)
+x1 += x2
+x1.backward()
+""",
+    "a leaf that was detached, written and trained again": """
+x1 = t.tensor([1.0], requires_grad=True)
+x2 = x1 * 2
+x1.detach_()
+x1 += t.ones(1, requires_grad=True)
+x1.detach_()
+x1.requires_grad_()
+x2.backward()
+""",
+}
+
+
+# On whatever device the other tests run, these compare on the CPU: they are about the graph and arguments.
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None

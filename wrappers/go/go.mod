@@ -1,0 +1,3 @@
+module dumbtorch
+
+go 1.19
