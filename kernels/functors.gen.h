@@ -882,7 +882,7 @@ struct power_minus_half_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * (T(-0.5) * math::conj(math::rsqrt(input) / input));
+    return grad * (T(-0.5) * math::conj(math::pow(input, T(-1.5))));
   }
 };
 
@@ -902,7 +902,7 @@ struct power_minus_one_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return -grad / math::conj(input * input);
+    return -grad * math::conj(math::pow(input, T(-2)));
   }
 };
 

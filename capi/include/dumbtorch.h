@@ -2455,7 +2455,8 @@ DT_MUST_CHECK DT_API dt_status dt_max_pool2d(
     int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
     int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
 
-/** Maximum of each window, and where it is.
+/** Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+ * may.
  * @param input [batch, channels, height, width], or without the batch.
  * @param kernel_size The window: height, width.
  * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.

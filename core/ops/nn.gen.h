@@ -47,7 +47,8 @@ Tensor max_pool2d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
     IntList padding = {0, 0}, IntList dilation = {1, 1}, bool ceil_mode = false);
 
-// Maximum of each window, and where it is.
+// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+// may.
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
     IntList padding = {0, 0}, IntList dilation = {1, 1}, bool ceil_mode = false);

@@ -727,7 +727,7 @@ const Tensor& power_half_(const Tensor& input) {
 static void power_minus_half_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  if (g.wants[0]) g.out[0] = grad * (T(-0.5) * conj(rsqrt(input) / input));
+  if (g.wants[0]) g.out[0] = grad * (T(-0.5) * conj(pow(input, T(-1.5))));
 }
 static constexpr PointwiseRow kPowerMinusHalf{
     "power_minus_half", "PowerMinusHalfBackward0", DT_OP_power_minus_half,
@@ -745,7 +745,7 @@ const Tensor& power_minus_half_(const Tensor& input) {
 static void power_minus_one_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  if (g.wants[0]) g.out[0] = -grad / conj(input * input);
+  if (g.wants[0]) g.out[0] = -grad * conj(pow(input, T(-2)));
 }
 static constexpr PointwiseRow kPowerMinusOne{
     "power_minus_one", "PowerMinusOneBackward0", DT_OP_power_minus_one,

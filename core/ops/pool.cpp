@@ -2,6 +2,8 @@
 // gradients are ops with gradients of their own.
 #include "core/ops/indexing.gen.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/window.h"
 
@@ -92,6 +94,12 @@ void set_window(Call& call, const Window& w) {
   call.dilation = w.dilation;
 }
 
+// An image's elements where the maxima were: 0 for windows that had none (see max_pool2d).
+Tensor at_maxima(const Tensor& image, const Tensor& indices) {
+  const Tensor taken = gather(planes(image), 2, planes(clamp_min(indices, 0)));
+  return masked_fill(reshape(taken, indices.sizes()), lt(indices, 0), 0);
+}
+
 // Puts g's elements where the maxima were; the derivative of that is to take them from there.
 Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& input_sizes,
                          const Window& window) {
@@ -102,9 +110,8 @@ Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& inp
   call.indices = indices;
   set_window(call, window);
   run(op::max_pool2d_backward, call);
-  return record("MaxPool2DWithIndicesBackwardBackward0", gx, {g}, [indices](BackwardCall& b) {
-    b.results[0] = reshape(gather(planes(b.grad()), 2, planes(indices)), indices.sizes());
-  });
+  return record("MaxPool2DWithIndicesBackwardBackward0", gx, {g},
+                [indices](BackwardCall& b) { b.results[0] = at_maxima(b.grad(), indices); });
 }
 
 std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {

@@ -131,7 +131,7 @@ struct Conv2dBackwardWeight : Call {
 };
 
 // Maximum of each window; padding never wins, NaN does. indices (int64) = h * W + w in x's plane,
-// the first of equals.
+// the first of equals; -1 of a window that holds padding alone.
 struct MaxPool2d : Call {
   const dt_view& y;
   const dt_view& indices;
@@ -152,8 +152,9 @@ struct MaxPool2d : Call {
         dilation{call->ints[6], call->ints[7]} {}
 };
 
-// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, gx zero elsewhere. The windows
-// are those of max_pool2d: they say which outputs may have chosen an element.
+// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, except where the index is -1;
+// gx zero elsewhere. The windows are those of max_pool2d: they say which outputs may have chosen an
+// element.
 struct MaxPool2dBackward : Call {
   const dt_view& gx;
   const dt_view& g;

@@ -145,7 +145,7 @@ struct MaxPool {
     if (taps.row_begin >= taps.row_end || taps.col_begin >= taps.col_end) {
       // Dilated taps may all lie in the padding, which never wins.
       best.value = best.value + Limits<Value>::kLowest;
-      origin = next = 0;
+      origin = -1, next = 0;
     }
     const auto put = y_step == 1 && index_step == 1 ? write<kWidth, true> : write<kWidth, false>;
     put(best, y.at(n, c, p, q), y_step, indices.at(n, c, p, q), index_step, origin, next);
@@ -256,13 +256,15 @@ struct MaxPoolBackward {
                int64_t plane_step, int64_t count) const {
     if (gx.h_step == gx.w * gx.w_step) {
       for (int64_t i = 0; i < count; ++i) {
-        plane[i * plane_step + index[i * index_step] * gx.w_step] += from[i * g_step];
+        const int64_t at = index[i * index_step];
+        if (at >= 0) plane[i * plane_step + at * gx.w_step] += from[i * g_step];
       }
       return;
     }
     for (int64_t i = 0; i < count; ++i) {
       const int64_t at = index[i * index_step];
-      plane[i * plane_step + at / gx.w * gx.h_step + at % gx.w * gx.w_step] += from[i * g_step];
+      if (at >= 0)
+        plane[i * plane_step + at / gx.w * gx.h_step + at % gx.w * gx.w_step] += from[i * g_step];
     }
   }
 

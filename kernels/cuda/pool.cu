@@ -33,8 +33,9 @@ struct Best {
                                    ? -std::numeric_limits<T>::infinity()
                                    : std::numeric_limits<T>::lowest();
 
-  T value = kLowest;  // of a window whose taps all lie in the padding, which never wins
-  Int position = 0;
+  // Those of a window whose taps all lie in the padding, which never wins.
+  T value = kLowest;
+  Int position = -1;
 
   __device__ __forceinline__ void take(T x, Int at) {
     if (x > value || x != x) value = x, position = at;

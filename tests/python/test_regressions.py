@@ -327,6 +327,23 @@ def test_max_pool2d_windows_in_the_padding(torch):
             t.nn.functional.max_pool2d(t.ones(1, 1, 2, 12), **options)
 
 
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_max_pool2d_windows_of_padding_alone(channels_last, dtype):
+    """They chose the image's first element, which got their gradient. Here the taps miss all of its columns."""
+    x = dt.arange(24.0, dtype=getattr(dt, dtype)).reshape(1, 2, 3, 4)
+    if channels_last:
+        x = x.contiguous(memory_format=dt.channels_last)
+    x.requires_grad_()
+    y, indices = dt.nn.functional.max_pool2d(x, (3, 2), 1, 1, dilation=(1, 5), return_indices=True)
+    assert (y == -dt.inf).all() and (indices == -1).all()
+    weight = dt.ones_like(y).requires_grad_()
+    (gradient,) = dt.autograd.grad(y, x, weight, create_graph=True)
+    assert (gradient == 0).all()
+    gradient.sum().backward()
+    assert (weight.grad == 0).all()
+
+
 def test_index_add_to_a_number():
     """It counted as one slice, whatever the number of indices: as many were read beyond the source."""
     for n in (0, 2, 1000):

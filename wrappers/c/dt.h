@@ -3817,8 +3817,8 @@ static inline dt_tensor *T_do_max_pool2d(
 /** T_max_pool2d_with_indices(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent,
  *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false, .indices:
  *     where this result goes)
- * Maximum of each window, and where it is. The maxima, and their positions in the flattened
- * height x width (int64). */
+ * Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated
+ * ones may. The maxima, and their positions in the flattened height x width (int64). */
 typedef struct {
   T_Dims stride;
   T_Dims padding;

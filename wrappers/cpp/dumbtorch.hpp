@@ -5210,8 +5210,8 @@ inline Tensor max_pool2d(
   return Tensor(out);
 }
 
-// Maximum of each window, and where it is. The maxima, and their positions in the flattened height
-// x width (int64).
+// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+// may. The maxima, and their positions in the flattened height x width (int64).
 inline MaxPool2dWithIndicesResult max_pool2d_with_indices(
     const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
     const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, bool ceil_mode = false) {

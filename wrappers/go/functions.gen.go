@@ -2994,8 +2994,9 @@ type MaxPool2dWithIndicesOptions struct {
 	CeilMode bool
 }
 
-// MaxPool2dWithIndices: Maximum of each window, and where it is. The maxima, and their positions in
-// the flattened height x width (int64).
+// MaxPool2dWithIndices: Maximum of each window, and where it is: -1 of a window that holds padding
+// alone, as dilated ones may. The maxima, and their positions in the flattened height x width
+// (int64).
 func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
 	r, err := run(185, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)

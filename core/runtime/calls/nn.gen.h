@@ -96,7 +96,7 @@ struct Conv2dBackwardWeightCall : Operands<2, 2> {
 };
 
 // Maximum of each window; padding never wins, NaN does. indices (int64) = h * W + w in x's plane,
-// the first of equals.
+// the first of equals; -1 of a window that holds padding alone.
 struct MaxPool2dCall : Operands<2, 1> {
   View& y = outputs[0];
   View& indices = outputs[1];
@@ -112,8 +112,9 @@ struct MaxPool2dCall : Operands<2, 1> {
   std::array<double, 0> floats() const { return {}; }
 };
 
-// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, gx zero elsewhere. The windows
-// are those of max_pool2d: they say which outputs may have chosen an element.
+// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, except where the index is -1;
+// gx zero elsewhere. The windows are those of max_pool2d: they say which outputs may have chosen an
+// element.
 struct MaxPool2dBackwardCall : Operands<1, 2> {
   View& gx = outputs[0];
   View& g = inputs[0];

@@ -108,6 +108,14 @@ x1.detach_()
 x1.requires_grad_()
 x2.backward()
 """,
+    "roots and reciprocals of infinity and 0": """
+x1 = t.tensor([-t.inf, t.inf, 0.0, -0.0], requires_grad=True)
+x2 = t.ones(4)
+x3, = t.autograd.grad(x1.pow(-0.5), x1, x2, create_graph=True)
+x4, = t.autograd.grad(x3, x1, x2)
+x5, = t.autograd.grad(x1.pow(-1), x1, x2, create_graph=True)
+x6, = t.autograd.grad(x5, x1, x2)
+""",
 }
 
 

@@ -2579,7 +2579,8 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window, and where it is.
+    """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
+    dilated ones may.
 
     Args:
         kernel_size: The window: height, width.
