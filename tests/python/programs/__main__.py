@@ -14,6 +14,7 @@ import pathlib
 import sys
 from time import monotonic
 
+from . import workers
 from .compare import Difference, Settings, compare, run_in_pytorch
 from .generate import generate
 from .reduce import reduce
@@ -22,6 +23,8 @@ from .workers import Worker, each
 
 def main() -> int:
     options = _options()
+    if options.device != "cpu":
+        workers.start_method = "spawn"
     if options.show is not None:
         print(generate(options.show), end="")
         return 0
