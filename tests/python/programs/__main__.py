@@ -15,8 +15,8 @@ import sys
 from time import monotonic
 
 from . import workers
-from .check import Check, text_of
-from .compare import Difference, run_in_pytorch
+from .check import Check, alone
+from .compare import Difference
 from .generate import generate
 from .reduce import reduce
 from .workers import Worker, each
@@ -67,7 +67,7 @@ def _options():
 
 def _pytorch_dies(program: str | int) -> bool:
     """Whether it needs no second library for a crash."""
-    return next(each(lambda p: run_in_pytorch(text_of(p)), [program], 1))[1] is not None
+    return next(each(alone, [program], 1))[1] is not None
 
 
 def _many(options) -> int:
@@ -117,7 +117,7 @@ def _reduced(program: str, difference: Difference, check: Check) -> str:
 
 def _one_of_your_own(options) -> int:
     check = Check(options)
-    program = options.file.readtext_of()
+    program = options.file.read_text()
     difference = next(each(check, [program], 1))[1]
     if difference is None:
         print("no difference")

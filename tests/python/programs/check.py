@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .compare import Difference, Settings, compare
+from .compare import Difference, Settings, compare, run_in_pytorch
 from .generate import generate
 
 
@@ -10,7 +10,7 @@ class Check:
     """What a worker does: compares a program, given by its text or its seed."""
 
     def __init__(self, options):
-        ignored = options.ignore.readtext_of().split("\n") if options.ignore else ()
+        ignored = options.ignore.read_text().split("\n") if options.ignore else ()
         self.settings = Settings(options.device, options.errors, tuple(filter(None, ignored)))
 
     def __call__(self, program: str | int) -> Difference | None:
@@ -19,3 +19,8 @@ class Check:
 
 def text_of(program: str | int) -> str:
     return generate(program) if isinstance(program, int) else program
+
+
+def alone(program: str | int) -> Difference | None:
+    """What PyTorch alone makes of it: for a program that takes its process down."""
+    return run_in_pytorch(text_of(program))
