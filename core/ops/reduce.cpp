@@ -159,7 +159,8 @@ Tensor extremum_index(Op<ReductionAlongCall> op, const Tensor& x, std::optional<
 
 Tensor truth(Op<ReductionCall> op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
   const bool none = dim && dim->empty();  // unlike other reductions, not all of them
-  const Tensor y = none ? ne(contiguous(x), 0) : launch(op, x, Plan(x, dim, keepdim), DType::BOOL, x.dtype());
+  const Tensor y =
+      none ? ne(contiguous(x), 0) : launch(op, x, Plan(x, dim, keepdim), DType::BOOL, x.dtype());
   return x.dtype() == DType::UINT8 ? to_dtype(y, DType::UINT8) : y;
 }
 
