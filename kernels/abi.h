@@ -19,8 +19,7 @@ enum { DT_KERNEL_ABI = 1, DT_MAX_DIMS = 16 };
 
 /* Element types. The numbers equal the public enum `dt_dtype`. */
 enum {
-#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack_code) \
-  DT_##NAME,
+#define DT_DTYPE_ROW(NAME, ...) DT_##NAME,
   DT_DTYPE_DEFAULT_ = 0,
 #include "dtype.def"
   DT_DTYPE_COUNT_

@@ -80,7 +80,8 @@ do_pytest() {
 do_programs() {
   export DT_TEST_DEVICE=cuda DT_BUILD_DIR="$PWD/$build"
   cd tests/python
-  python3 -m programs --seconds "${SECONDS_OF_PROGRAMS:-500}" --seed "${SEED:-0}" --jobs 12 --keep-going
+  python3 -m programs --seconds "${SECONDS_OF_PROGRAMS:-500}" --seed "${SEED:-0}" \
+    --jobs 12 --keep-going
 }
 
 do_bench() {

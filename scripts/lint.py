@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,6 +47,7 @@ MAY_INCLUDE = {
         "kernels/abi.h",
         "kernels/calls/pointwise.h",
         "kernels/dtype.def",
+        "kernels/dtype.h",
         "kernels/ops.def",
         "kernels/pointwise.def",
     ),
@@ -76,6 +78,7 @@ CALL_BY_PLACE = re.compile(
 # Who writes, reads, prints and hashes calls as counted spans.
 KNOW_CALLS = ("kernels/abi.h", "kernels/calls/", "core/runtime/backend.")
 KERNEL_START = re.compile(r"<<<|\bcu(da)?LaunchKernel")
+DTYPE_ROW = re.compile(r"^DT_DTYPE_ROW\((\w+)", re.M)
 MACHINE_PATH = re.compile(r"(?<![\w.$})~-])/(work|root|home|tmp|mnt|opt)/\w")
 
 Complaints = Iterator[str]
@@ -164,6 +167,21 @@ def check_calls(path: Path, text: str) -> Complaints:
         return
     for match in CALL_BY_PLACE.finditer(text):
         yield f"{line_of(text, match)}: '{match[0]}': a call has names, see kernels/calls/call.h"
+
+
+@cache
+def dtype_name() -> re.Pattern:
+    """What names a dtype: DType::FLOAT32, DT_FLOAT32."""
+    names = DTYPE_ROW.findall((ROOT / "kernels" / "dtype.def").read_text(encoding="utf-8"))
+    return re.compile(rf"\b(?:DType::|DT_)(?:{'|'.join(names)})\b")
+
+
+def check_dtypes(path: Path, text: str) -> Complaints:
+    """A dtype is meant by its C++ type, its class or its role: see kernels/dtype.h."""
+    if top_folder(path) not in {"kernels", "core", "capi"} or path.suffix not in CPP_SUFFIXES:
+        return
+    for match in dtype_name().finditer(text):
+        yield f"{line_of(text, match)}: {match[0]}: only kernels/dtype.def names a dtype"
 
 
 def line_of(text: str, match: re.Match) -> int:
@@ -277,7 +295,8 @@ def lint(texts: dict[Path, str]) -> Complaints:
     for path, text in texts.items():
         checks = [check_includes]
         if path in by_hand:
-            checks += [check_length, check_text, check_generated, check_kernels, check_calls]
+            checks += [check_length, check_text, check_generated]
+            checks += [check_kernels, check_calls, check_dtypes]
         for check in checks:
             for complaint in check(path, text):
                 yield f"{path.relative_to(ROOT)}:{complaint}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from . import dtypes
 from .core_ops import families
 from .model import (
     ARGUMENT_KINDS,
@@ -25,6 +26,7 @@ _WAITS = ("", "device", "file", "thread")
 
 
 def check(schema: Schema) -> None:
+    dtypes.check(schema)
     for f in schema.functions.values():
         where = f"{f.file}.toml: [fn.{f.name}]"
         _kinds(where, f.args, ARGUMENT_KINDS)

@@ -15,6 +15,7 @@ from . import (
     core_ops,
     cpp,
     describe,
+    dtypes,
     go,
     header,
     kernels,
@@ -42,6 +43,7 @@ RELEASED = ROOT / "capi" / "released.lock"
 # Each generator returns {path from the repository's root: text}. Those of the library itself see
 # the schema; those of its users see the plan.
 LIBRARY = (
+    dtypes.generate,
     kernels.generate,
     calls.generate,
     core_ops.generate,

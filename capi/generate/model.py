@@ -94,6 +94,23 @@ class Enum:
 
 
 @dataclass(frozen=True)
+class DType:
+    """What core, the kernels and the wrappers know of an element type."""
+
+    name: str
+    c: str  # the C++ type of an element
+    bytes: int
+    category: str  # bool, integer or floating
+    compute: str  # the dtype that arithmetic is done in
+    torch: str  # "Float": PyTorch's word
+    typeid: str  # "unsigned char": where PyTorch's sentences name the C++ type
+    c10: str  # "uint8_t": where they name it as c10's headers spell it
+    safetensors: str
+    dlpack: int
+    code: str  # of Python's struct module; "" = it has none
+
+
+@dataclass(frozen=True)
 class Handle:
     """An opaque object of the C API; each handle owns one reference."""
 
@@ -371,6 +388,7 @@ class CFunction:
 @dataclass
 class Schema:
     enums: dict[str, Enum] = field(default_factory=dict)
+    dtypes: dict[str, DType] = field(default_factory=dict)
     handles: dict[str, Handle] = field(default_factory=dict)
     options: dict[str, Options] = field(default_factory=dict)
     callbacks: dict[str, Callback] = field(default_factory=dict)

@@ -83,6 +83,11 @@ def enums(schema: Schema) -> str:
     for e in schema.enums.values():
         zero = {e.zero: 0} if e.zero else {}
         lines.append(f"{e.name.upper()} = {zero | {v.name: v.number for v in e.values}}")
+    rows = {t.name: (t.bytes, t.category, t.code, t.torch) for t in schema.dtypes.values()}
+    lines += [
+        "# Bytes, category, code of the struct module, PyTorch's word.",
+        f"DTYPE_TRAITS = {rows}",
+    ]
     return "\n".join(lines).replace("'", '"') + "\n"
 
 

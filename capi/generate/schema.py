@@ -7,7 +7,7 @@ import pathlib
 import re
 import tomllib
 
-from . import formula, layers, optimizers, signature
+from . import dtypes, formula, layers, optimizers, signature
 from .model import (
     Argument,
     Call,
@@ -31,6 +31,7 @@ _TABLES = {
     "defaults",
     "args",
     "enum",
+    "dtype",
     "handle",
     "options",
     "callback",
@@ -122,6 +123,10 @@ def _parse_enum(schema, names, stem, file, name, row) -> None:
         name, row.get("doc", ""), values, row.get("core", ""), row.get("zero", ""), reserved, since
     )
     _add(schema.enums, name, enum)
+
+
+def _parse_dtype(schema, names, stem, file, name, row) -> None:
+    dtypes.parse(schema, name, row)
 
 
 def _parse_handle(schema, names, stem, file, name, row) -> None:
@@ -348,6 +353,7 @@ def _parse_layer(schema, names, stem, file, name, row) -> None:
 # Functions refer to everything else, so they come last.
 _PARSERS = (
     ("enum", _parse_enum),
+    ("dtype", _parse_dtype),
     ("handle", _parse_handle),
     ("options", _parse_options),
     ("callback", _parse_callback),

@@ -28,7 +28,7 @@ Tensor from_ints(IntList data, std::optional<IntList> size, DType dtype, Device 
   DT_CHECK(count_elements(sizes) == n, kRuntimeError, "shape ", sizes, " does not hold ", n,
            " numbers");
   const GradMode off(false);
-  const Tensor ints = make_empty(sizes, DType::INT64, kCpu);
+  const Tensor ints = make_empty(sizes, kIntegerDType, kCpu);
   std::copy(data.begin(), data.end(), ints.data_as<int64_t>());
   const Tensor x = to(ints, device_or_default(device), dtype);
   if (requires_grad) x.set_requires_grad(true);
@@ -36,11 +36,11 @@ Tensor from_ints(IntList data, std::optional<IntList> size, DType dtype, Device 
 }
 
 std::vector<int64_t> to_ints(const Tensor& x) {
-  return elements<int64_t>(x, DType::INT64);
+  return elements<int64_t>(x, kIntegerDType);
 }
 
 std::vector<double> to_numbers(const Tensor& x) {
-  return elements<double>(x, DType::FLOAT64);
+  return elements<double>(x, kRealDType);
 }
 
 }  // namespace dt::capi

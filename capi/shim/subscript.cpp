@@ -55,11 +55,9 @@ Item read_numbers(std::string_view text) {
 
 // A mask stands for as many dimensions as it has; a tensor of one integer is a place.
 Item read_tensor(const Tensor& tensor) {
-  const DType dtype = tensor.dtype();
-  const bool is_mask = dtype == DType::BOOL || dtype == DType::UINT8;
-  if (tensor.ndim() == 0 && (dtype == DType::INT64 || dtype == DType::INT32))
+  if (tensor.ndim() == 0 && is_index(tensor.dtype()))
     return {Item::kPlace, 1, {item(tensor).to_int64()}};
-  return {Item::kTensor, is_mask ? tensor.ndim() : 1, {}, tensor};
+  return {Item::kTensor, is_mask(tensor.dtype()) ? tensor.ndim() : 1, {}, tensor};
 }
 
 std::vector<Item> read_items(std::string_view text, TensorList tensors) {

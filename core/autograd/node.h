@@ -29,7 +29,7 @@ Edge gradient_edge(const Tensor& x);
 // What a gradient must look like when it arrives: see conform() in gradients.h.
 struct OutputInfo {
   Dims sizes;
-  DType dtype = DType::FLOAT32;
+  DType dtype = DType::kDefault;
   Device device = kCpu;
   Ref<Stream> stream;  // of a GPU, that the op ran on; null: the main stream
 

@@ -9,7 +9,7 @@ namespace {
 // PyTorch's type of a tensor: "torch.FloatTensor", but "CPUBoolType".
 std::string tensor_type(const Tensor& x) {
   const bool on_cpu = x.device().type == DeviceType::kCpu;
-  if (x.dtype() == DType::BOOL) return on_cpu ? "CPUBoolType" : "CUDABoolType";
+  if (is_bool(x.dtype())) return on_cpu ? "CPUBoolType" : "CUDABoolType";
   return std::string(on_cpu ? "torch." : "torch.cuda.") + type_word(x.dtype()) + "Tensor";
 }
 

@@ -1,37 +1,38 @@
-// Element types and PyTorch's promotion rules.
+// Element types in core: the rows of kernels/dtype.def, PyTorch's promotion, and the dtypes that
+// have a role. Elsewhere a dtype is meant by its role or by its C++ type, never by its name.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "kernels/abi.h"
+#include "core/base/error.h"
+#include "kernels/dtype.h"
 
 namespace dt {
 
 enum class DType : int32_t {
   kDefault = 0,  // "not given": the library's default, or the input's
-#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack) \
-  NAME = DT_##NAME,
+#define DT_DTYPE_ROW(NAME, ...) NAME = DT_##NAME,
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW
 };
-
-// Promotion goes by category first, then by width (torch.result_type).
-enum class Category : uint8_t { BOOL, INTEGER, FLOATING };
 
 struct DTypeInfo {
   const char* name;  // "float32"
   int bytes;
   Category category;
   DType compute;            // arithmetic is done in this type
+  const char* torch;        // what PyTorch's sentences call it: "Float"
+  const char* type_id;      // where they name the C++ type instead: "unsigned char"
+  const char* c10;          // where c10 does: "uint8_t"
   const char* safetensors;  // "F32"
   int dlpack_code;
 };
 
 inline constexpr DTypeInfo kDTypes[] = {
-    {"default", 0, Category::BOOL, DType::kDefault, "", 0},
-#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack) \
-  {#name, bytes, Category::category, DType::compute, safetensors, dlpack},
+    {"default", 0, Category::BOOL, DType::kDefault, "Undefined", "undefined", "undefined", "", 0},
+#define DT_DTYPE_ROW(NAME, name, T, bytes, category, compute, ...) \
+  {#name, bytes, Category::category, DType::compute, __VA_ARGS__},
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW
 };
@@ -46,76 +47,92 @@ constexpr bool is_floating(DType t) {
 constexpr bool is_integral(DType t) {
   return info(t).category == Category::INTEGER;
 }
+constexpr bool is_bool(DType t) {
+  return t != DType::kDefault && info(t).category == Category::BOOL;
+}
+// Whether it is calculated in a wider integer.
+constexpr bool is_narrow_integer(DType t) {
+  return is_integral(t) && info(t).compute != t;
+}
 inline void append(std::string& s, DType t) {
   s += info(t).name;
 }
-
-// torch.promote_types. uint8 with a signed integer gives the signed one (all here are wider).
-constexpr DType promote_types(DType a, DType b) {
-  if (a == DType::kDefault) return b;
-  if (b == DType::kDefault) return a;
-  if (info(a).category != info(b).category) return info(a).category > info(b).category ? a : b;
-  return info(a).bytes >= info(b).bytes ? a : b;
-}
-
-// What PyTorch's sentences call a dtype: "Float".
 inline const char* type_word(DType t) {
-  switch (t) {
-    case DType::FLOAT32:
-      return "Float";
-    case DType::FLOAT64:
-      return "Double";
-    case DType::INT64:
-      return "Long";
-    case DType::INT32:
-      return "Int";
-    case DType::UINT8:
-      return "Byte";
-    case DType::BOOL:
-      return "Bool";
-    default:
-      return "Undefined";
-  }
+  return info(t).torch;
 }
-
-// And where they name the C++ type instead: "float".
 inline const char* c_type_word(DType t) {
-  switch (t) {
-    case DType::FLOAT32:
-      return "float";
-    case DType::FLOAT64:
-      return "double";
-    case DType::INT64:
-      return "long int";
-    case DType::INT32:
-      return "int";
-    case DType::UINT8:
-      return "unsigned char";
-    case DType::BOOL:
-      return "bool";
-    default:
-      return "undefined";
-  }
+  return info(t).type_id;
 }
 
-// Calls f with a value of the C++ type of `t`: visit(t, [&](auto zero) { using T = decltype(zero);
-// ... }).
-template <class F>
-decltype(auto) visit(DType t, F&& f) {
-  switch (t) {
-    case DType::FLOAT64:
-      return f(double{});
-    case DType::INT64:
-      return f(int64_t{});
-    case DType::INT32:
-      return f(int32_t{});
-    case DType::UINT8:
-      return f(uint8_t{});
-    case DType::BOOL:
-      return f(bool{});
-    default:
-      return f(float{});
+// ---- roles
+
+// The dtype of a C++ type.
+template <class T>
+inline constexpr DType kDTypeOf = static_cast<DType>(dtype_of<T>);
+
+inline constexpr DType kMaskDType = kDTypeOf<bool>;
+inline constexpr DType kIndexDType = kDTypeOf<int64_t>;    // positions and counts
+inline constexpr DType kIntegerDType = kDTypeOf<int64_t>;  // what plain integers become
+inline constexpr DType kRealDType = kDTypeOf<double>;      // real numbers with all their digits
+inline constexpr DType kByteDType = kDTypeOf<uint8_t>;     // images, and PyTorch's masks of old
+
+constexpr bool is_mask(DType t) {
+  return t == kMaskDType || t == kByteDType;
+}
+
+// Indices may be int32 or int64; kernels take int64.
+constexpr bool is_index(DType t) {
+  return t == kIndexDType || t == kDTypeOf<int32_t>;
+}
+
+// ---- promotion
+
+// Whether a dtype has room for all numbers of another one of its category.
+constexpr bool holds_all_of(DType wide, DType narrow) {
+  return wide == narrow || info(wide).bytes > info(narrow).bytes;
+}
+
+// torch.promote_types: the narrowest dtype of the higher category with room for both.
+constexpr DType promote_types(DType a, DType b) {
+  if (a == b || b == DType::kDefault) return a;
+  if (a == DType::kDefault) return b;
+  if (info(a).category != info(b).category) return info(a).category > info(b).category ? a : b;
+  DType best = DType::kDefault;
+  for (int i = 1; i < kDTypeCount; ++i) {
+    const auto t = static_cast<DType>(i);
+    const bool fits =
+        info(t).category == info(a).category && holds_all_of(t, a) && holds_all_of(t, b);
+    if (fits && (best == DType::kDefault || info(t).bytes < info(best).bytes)) best = t;
   }
+  return best;
+}
+
+constexpr bool promotes_all() {
+  for (int a = 1; a < kDTypeCount; ++a) {
+    for (int b = 1; b < kDTypeCount; ++b) {
+      if (promote_types(static_cast<DType>(a), static_cast<DType>(b)) == DType::kDefault)
+        return false;
+    }
+  }
+  return true;
+}
+static_assert(promotes_all(), "two dtypes have no common one");
+
+// ---- from a dtype to its C++ type: visit(t, [&](auto type) { using T = typename
+// decltype(type)::type; ... }).
+
+template <class F>
+decltype(auto) visit(DType t, const F& f) {
+  switch (t) {
+#define DT_DTYPE_ROW(NAME, name, T, ...) \
+  case DType::NAME:                      \
+    return f(Type<T>());
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+    case DType::kDefault:
+      break;
+  }
+  fail(Code::kInternal, "no element is of dtype ", info(t).name);
 }
 
 }  // namespace dt

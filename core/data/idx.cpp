@@ -12,13 +12,13 @@ constexpr int64_t kMaxBytes = int64_t{1} << 36;
 DType dtype_of_code(uint8_t code, const std::string& path) {
   switch (code) {
     case 0x08:
-      return DType::UINT8;
+      return kDTypeOf<uint8_t>;
     case 0x0C:
-      return DType::INT32;
+      return kDTypeOf<int32_t>;
     case 0x0D:
-      return DType::FLOAT32;
+      return kDTypeOf<float>;
     case 0x0E:
-      return DType::FLOAT64;
+      return kDTypeOf<double>;
     default:
       fail(Code::kIo, "'", path, "' has IDX element type ", int(code), ", which is not supported");
   }

@@ -91,8 +91,8 @@ void DataLoader::start() {
 void DataLoader::begin_epoch() {
   stop_workers();
   const GradMode no_grad(false);
-  order_ = shuffle_ ? randperm(dataset_->size(), generator_, DType::INT64, kCpu)
-                    : arange(0, dataset_->size(), 1, DType::INT64, kCpu);
+  order_ = shuffle_ ? randperm(dataset_->size(), generator_, kIndexDType, kCpu)
+                    : arange(0, dataset_->size(), 1, kIndexDType, kCpu);
   next_ = 0;
   running_ = true;
   start_workers();

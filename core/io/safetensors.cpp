@@ -252,7 +252,7 @@ std::vector<Tensor> read_tensors(Input& file, const std::vector<Entry>& entries,
     meter.run(e.end - e.begin, [&](int64_t at, int64_t n) {
       file.read(data_at + e.begin + at, static_cast<char*>(x.data()) + at, n);
     });
-    if (x.dtype() == DType::BOOL) check_bools(x, e.name);
+    if (is_bool(x.dtype())) check_bools(x, e.name);
     tensors.push_back(x);
   }
   return tensors;

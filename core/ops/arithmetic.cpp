@@ -21,7 +21,7 @@ bool has_zero(const Operand& x) {
 // this.
 void check_divisor(const Tensor& input, const Operand& other) {
   const DType common = result_type({input, other});
-  if (is_floating(common) || common == DType::BOOL || input.numel() == 0) return;
+  if (is_floating(common) || is_bool(common) || input.numel() == 0) return;
   if (!other.is_number() && other.tensor().device() != kCpu) return;  // it would be waited for
   DT_CHECK(!has_zero(narrowed(other, common)), kRuntimeError, "ZeroDivisionError");
 }
@@ -43,7 +43,7 @@ bool is_exponent(const Operand& input, const Operand& exponent, double number) {
 
 // The only power of bools that there is: to True or False, numbers that is.
 bool is_bool_power(const Operand& input, const Operand& exponent) {
-  return exponent.is_number() && result_type({input, exponent}) == DType::BOOL;
+  return exponent.is_number() && is_bool(result_type({input, exponent}));
 }
 
 void check_bounds(const std::optional<Operand>& min, const std::optional<Operand>& max) {
@@ -137,7 +137,7 @@ Tensor gelu(const Tensor& input, Approximate approximate) {
 }
 
 Tensor bitwise_not(const Tensor& input) {
-  return input.dtype() == DType::BOOL ? logical_not(input) : bitwise_complement(input);
+  return is_bool(input.dtype()) ? logical_not(input) : bitwise_complement(input);
 }
 
 }  // namespace dt

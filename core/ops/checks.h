@@ -25,18 +25,14 @@ inline void check_constant(const Tensor& x, const char* function, const char* ar
            "'. This input cannot have requires_grad True.");
 }
 
-// What c10 calls the types, where a number does not fit.
-inline const char* number_word(DType t) {
-  if (t == DType::INT64) return "int64_t";
-  return t == DType::UINT8 ? "uint8_t" : c_type_word(t);
-}
-
 // Whether a tensor of this dtype can hold the number, cut to an integer or rounded to a float where
 // need be. Negative integers wrap around in unsigned types, as in C.
 inline bool fits(const Scalar& number, DType t) {
-  const auto within = [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (std::is_floating_point_v<T>) {
+  return visit(t, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (kIsBool<T>) {
+      return true;
+    } else if constexpr (kIsFloating<T>) {
       const double v = number.to_double();
       return !std::isfinite(v) || std::abs(v) <= std::numeric_limits<T>::max();
     } else if (number.is_floating()) {
@@ -49,12 +45,11 @@ inline bool fits(const Scalar& number, DType t) {
                                                  : -int64_t{std::numeric_limits<T>::max()};
       return v >= lowest && v <= int64_t{std::numeric_limits<T>::max()};
     }
-  };
-  return t == DType::BOOL || visit(t, within);
+  });
 }
 
 inline void check_fits(const Scalar& number, DType t) {
-  DT_CHECK(fits(number, t), kRuntimeError, "value cannot be converted to type ", number_word(t),
+  DT_CHECK(fits(number, t), kRuntimeError, "value cannot be converted to type ", info(t).c10,
            " without overflow");
 }
 
@@ -72,15 +67,10 @@ inline void check_apart(const Tensor& written, const Tensor& read) {
   check_overlap(overlap == Overlap::kSome || overlap == Overlap::kSame);
 }
 
-inline bool is_index_dtype(const Tensor& index) {
-  return index.dtype() == DType::INT64 || index.dtype() == DType::INT32;
-}
-
-// Indices may be int32 or int64; kernels take int64.
 inline Tensor index_operand(const Tensor& index, const char* op) {
-  DT_CHECK(index.numel() == 0 || is_index_dtype(index), kRuntimeError, op,
+  DT_CHECK(index.numel() == 0 || is_index(index.dtype()), kRuntimeError, op,
            "(): Expected dtype int32/int64 for index");
-  return to_dtype(index, DType::INT64);
+  return to_dtype(index, kIndexDType);
 }
 
 inline Tensor at_least_1d(const Tensor& x) {

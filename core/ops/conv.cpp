@@ -209,7 +209,7 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }
 
 void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  DT_CHECK(x.dtype() != DType::BOOL || x.numel() == 0, kNotImplemented,
+  DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented,
            "\"slow_conv2d_cpu\" not implemented for 'Bool'");
   DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
            type_word(x.dtype()), " but found ", type_word(weight.dtype()));
@@ -239,8 +239,8 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   check_geometry(c.window, groups);
   check_shapes(input, weight, bias, c);
   check_dtypes(input, weight, bias);
-  if (input.dtype() == DType::BOOL)
-    return zeros(output_sizes(input.sizes(), weight.sizes(), c), DType::BOOL, input.device());
+  if (is_bool(input.dtype()))
+    return zeros(output_sizes(input.sizes(), weight.sizes(), c), kMaskDType, input.device());
   if (!is_floating(input.dtype())) return convolve_integers(input, weight, bias, c);
   return recorded_convolution(input, weight, bias, c);
 }

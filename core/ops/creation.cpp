@@ -32,9 +32,9 @@ Tensor filled(const Dims& sizes, const Dims& strides, const Scalar& value, DType
 DType dtype_of_number(const Scalar& v) {
   switch (v.category()) {
     case Category::BOOL:
-      return DType::BOOL;
+      return kMaskDType;
     case Category::INTEGER:
-      return DType::INT64;
+      return kIntegerDType;
     default:
       return context().default_dtype;
   }
@@ -50,7 +50,7 @@ int64_t count_of_numbers(double count) {
 // How many integers arange makes: exact where a double is not. The bounds and the step lose their
 // fractions first.
 int64_t count_of_integers(const Scalar& start, const Scalar& end, const Scalar& step) {
-  for (const Scalar& x : {start, end, step}) check_fits(x, DType::INT64);
+  for (const Scalar& x : {start, end, step}) check_fits(x, kIntegerDType);
   const int64_t k = step.to_int64();
   DT_CHECK(k != 0, kValueError, "step must be nonzero");
   int64_t span;
@@ -113,7 +113,7 @@ Tensor from_numbers(Span<const double> data, std::optional<IntList> size, DType 
   DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_numbers: shape ", sizes,
            " does not hold ", n, " numbers");
   const GradMode off(false);
-  const Tensor numbers = make_empty(sizes, DType::FLOAT64, kCpu);
+  const Tensor numbers = make_empty(sizes, kRealDType, kCpu);
   std::copy(data.begin(), data.end(), numbers.data_as<double>());
   return finish(to(numbers, device_or_default(device), dtype_or_default(dtype)), requires_grad);
 }
@@ -123,7 +123,7 @@ Tensor from_bools(const std::vector<bool>& data, std::optional<IntList> size, De
   const Dims sizes(size.value_or(IntList(&n, 1)));
   DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_bools: shape ", sizes,
            " does not hold ", n, " truth values");
-  const Tensor bools = make_empty(sizes, DType::BOOL, kCpu);
+  const Tensor bools = make_empty(sizes, kMaskDType, kCpu);
   std::copy(data.begin(), data.end(), bools.data_as<bool>());
   return to(bools, device_or_default(device));
 }
@@ -174,16 +174,16 @@ Tensor new_ones(const Tensor& self, IntList size, DType dtype, Device device, bo
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype,
               Device device, bool requires_grad) {
   const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
-  if (dtype == DType::kDefault) dtype = floating ? context().default_dtype : DType::INT64;
+  if (dtype == DType::kDefault) dtype = floating ? context().default_dtype : kIntegerDType;
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
-  DT_CHECK(dtype != DType::BOOL, kNotImplemented, "\"arange_cpu\" not implemented for 'Bool'");
+  DT_CHECK(!is_bool(dtype), kNotImplemented, "\"arange_cpu\" not implemented for 'Bool'");
   DT_CHECK(s != 0, kRuntimeError, "step must be nonzero");
   DT_CHECK(std::isfinite(a) && std::isfinite(b), kRuntimeError, "unsupported range: ", start,
            " -> ", end);
   DT_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), kRuntimeError,
            "upper bound and lower bound inconsistent with step sign");
-  const int64_t n = dtype == DType::INT64 ? count_of_integers(start, end, step)
-                                          : count_of_numbers(std::ceil((b - a) / s));
+  const int64_t n = dtype == kIntegerDType ? count_of_integers(start, end, step)
+                                           : count_of_numbers(std::ceil((b - a) / s));
   const Tensor y = make_empty({n}, dtype, device_or_default(device));
   if (n > 0) {
     ArangeCall call;
@@ -204,7 +204,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
   if (steps == 1) return full({1}, start, dtype, device, requires_grad);
   const Tensor y = make_empty({steps}, dtype, device_or_default(device));
   if (steps > 1) {
-    DT_CHECK(dtype != DType::BOOL, kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
+    DT_CHECK(!is_bool(dtype), kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
     for (const Scalar& x : {start, end}) check_fits(x, dtype);
     LinspaceCall call;
     call.y = y;

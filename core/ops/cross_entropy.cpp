@@ -89,9 +89,9 @@ void check_target_sizes(const Tensor& input, const Tensor& target) {
 }
 
 Tensor class_targets(const Tensor& target) {
-  DT_CHECK(target.dtype() == DType::INT64 || target.dtype() == DType::UINT8, kRuntimeError,
+  DT_CHECK(target.dtype() == kIndexDType || target.dtype() == kByteDType, kRuntimeError,
            "expected target dtype to be Long or Byte, but got ", type_word(target.dtype()));
-  return to_dtype(target, DType::INT64);
+  return to_dtype(target, kIndexDType);
 }
 
 // ---- cross entropy of rows

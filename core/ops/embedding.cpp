@@ -59,13 +59,13 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
                  std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq,
                  bool sparse) {
   DT_CHECK(weight.ndim() == 2, kRuntimeError, "'weight' must be 2-D");
-  DT_CHECK(is_index_dtype(input), kRuntimeError,
+  DT_CHECK(is_index(input.dtype()), kRuntimeError,
            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
            "Long, Int; but got torch.",
            type_word(input.dtype()), "Tensor instead (while checking arguments for embedding)");
   DT_CHECK(!sparse, kNotImplemented, "sparse must be false: there are no sparse gradients");
   const EmbeddingOptions options{checked_padding(padding_idx, weight.size(0)), scale_grad_by_freq};
-  const Tensor rows = reshape(to_dtype(input, DType::INT64), {input.numel()});
+  const Tensor rows = reshape(to_dtype(input, kIndexDType), {input.numel()});
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
 
   Dims sizes = input.sizes();

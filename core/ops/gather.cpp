@@ -17,7 +17,7 @@ namespace {
 
 void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {
   DT_CHECK(
-      is_index_dtype(index), kRuntimeError,
+      is_index(index.dtype()), kRuntimeError,
       "index_add_(): Expected dtype int32/int64 for index but got: ", type_word(index.dtype()));
   DT_CHECK(index.ndim() <= 1, kIndexError,
            "index_add_(): Index is supposed to be a vector, but got dim: ", index.ndim(),
@@ -182,7 +182,7 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   const int d = wrap_dim(dim, input.ndim());
   DT_CHECK(index.ndim() <= 1, kIndexError, "index_select(): Index is supposed to be a vector");
-  DT_CHECK(is_index_dtype(index), kRuntimeError,
+  DT_CHECK(is_index(index.dtype()), kRuntimeError,
            "index_select(): Expected dtype int32 or int64 for index");
   if (input.ndim() == 0) {
     DT_CHECK(index.numel() == 1, kRuntimeError,
@@ -190,7 +190,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
              " value(s)");
     return unsafe_view(index_select(reshape(input, {1}), 0, index), {});
   }
-  const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
+  const Tensor positions = at_least_1d(to_dtype(index, kIndexDType));
   Dims sizes = input.sizes();
   sizes[d] = positions.numel();
   const Tensor y = make_empty(sizes, input.dtype(), input.device());
@@ -228,7 +228,7 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   check_index_add(self, d, index, source);
   check_apart(self, index);
   check_apart(self, source);
-  const Tensor positions = at_least_1d(to_dtype(index, DType::INT64));
+  const Tensor positions = at_least_1d(to_dtype(index, kIndexDType));
   const Tensor target = at_least_1d(self), slices = at_least_1d(source);
   const double factor = alpha.to_double();
   const auto write = [&] {
@@ -315,7 +315,7 @@ Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const 
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes) {
-  DT_CHECK(input.dtype() == DType::INT64, kRuntimeError,
+  DT_CHECK(input.dtype() == kIndexDType, kRuntimeError,
            "one_hot is only applicable to index tensor of type LongTensor.");
   DT_CHECK(num_classes >= -1, kRuntimeError, "num_classes should be positive");
   if (input.numel() == 0) {
@@ -330,7 +330,7 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   }
   Dims sizes = input.sizes();
   sizes.push_back(num_classes);
-  const Tensor y = zeros(sizes, DType::INT64, input.device());
+  const Tensor y = zeros(sizes, kIndexDType, input.device());
   scatter_(y, -1, unsqueeze(input, -1), 1);
   return y;
 }

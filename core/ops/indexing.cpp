@@ -16,7 +16,7 @@ namespace dt {
 namespace {
 
 bool is_mask(const Tensor& index) {
-  return index.dtype() == DType::BOOL || index.dtype() == DType::UINT8;
+  return is_mask(index.dtype());
 }
 
 // base[index[0], index[1], ...]: one int64 tensor per dimension of the base; an undefined one
@@ -58,14 +58,14 @@ Selection select_positions(const Tensor& input, TensorList indices) {
   Selection s{input, {}};
   for (const Tensor& given : indices) {
     if (given.defined()) {
-      DT_CHECK(is_index_dtype(given) || is_mask(given), kIndexError,
+      DT_CHECK(is_index(given.dtype()) || is_mask(given), kIndexError,
                "tensors used as indices must be long, int, byte or bool tensors");
     }
     const Tensor index = beside(given, input);
     if (index.defined() && is_mask(index)) {
       add_mask(&s, index);
     } else {
-      s.index.push_back(index.defined() ? to_dtype(index, DType::INT64) : index);
+      s.index.push_back(index.defined() ? to_dtype(index, kIndexDType) : index);
     }
     DT_CHECK(static_cast<int>(s.index.size()) <= s.base.ndim(), kIndexError,
              "too many indices for tensor of dimension ", input.ndim());
@@ -260,7 +260,7 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
   check_mask(*mask, self, at);
   Dims sizes = mask->sizes();
   while (at + sizes.size() < self.ndim()) sizes.push_back(1);
-  const Tensor chosen = to_dtype(beside(*mask, self), DType::BOOL);
+  const Tensor chosen = to_dtype(beside(*mask, self), kMaskDType);
   masked_fill_(self, reshape(chosen, sizes), reshape(values, {}));
   return true;
 }

@@ -31,10 +31,10 @@ struct Resize {
 // here could not be captured.
 Tensor sources(const Resize& r, Interpolation mode, Device device) {
   const double offset = mode == Interpolation::kNearestExact ? 0.5 : 0;
-  const Tensor i = arange(offset, offset + static_cast<double>(r.to), 1, DType::FLOAT64, device);
+  const Tensor i = arange(offset, offset + static_cast<double>(r.to), 1, kRealDType, device);
   // The product is exact, so that this is PyTorch's rounding to float32.
-  const Tensor place = to_dtype(mul(i, static_cast<double>(r.step(mode))), DType::FLOAT32);
-  return clamp_max(to_dtype(floor(place), DType::INT64), r.from - 1);
+  const Tensor place = to_dtype(mul(i, static_cast<double>(r.step(mode))), kDTypeOf<float>);
+  return clamp_max(to_dtype(floor(place), kIndexDType), r.from - 1);
 }
 
 // One number stands for all spatial dimensions.
@@ -81,8 +81,8 @@ void check_input(const Tensor& x) {
            "D) for the modes: nearest | nearest-exact");
   DT_CHECK(x.size(1) > 0, kRuntimeError, "Non-empty ", n,
            "D data tensor expected but got a tensor with sizes ", x.sizes());
-  DT_CHECK(is_floating(x.dtype()) || x.dtype() == DType::UINT8, kNotImplemented,
-           "\"upsample_nearest", n - 2, "d\" not implemented for '", type_word(x.dtype()), "'");
+  DT_CHECK(is_floating(x.dtype()) || x.dtype() == kByteDType, kNotImplemented, "\"upsample_nearest",
+           n - 2, "d\" not implemented for '", type_word(x.dtype()), "'");
 }
 
 }  // namespace

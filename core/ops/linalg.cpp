@@ -77,7 +77,7 @@ Tensor multiply(Factor a, Factor b, const Addend* addend = nullptr,
   sizes.push_back(a.rows());
   sizes.push_back(b.columns());
   const Tensor y = make_empty(sizes, x.dtype(), x.device());
-  if (x.dtype() == DType::BOOL) return bools_without_products(y, a.columns(), addend);
+  if (is_bool(x.dtype())) return bools_without_products(y, a.columns(), addend);
   MatmulCall call;
   call.y = Factor{y, false}.view();
   call.a = a.view();
@@ -333,7 +333,7 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
   DT_CHECK(input.dtype() == tensor.dtype(), kRuntimeError,
            "dot : expected both vectors to have same dtype, but found ", type_word(input.dtype()),
            " and ", type_word(tensor.dtype()));
-  DT_CHECK(input.dtype() != DType::BOOL, kNotImplemented, "\"dot\" not implemented for 'Bool'");
+  DT_CHECK(!is_bool(input.dtype()), kNotImplemented, "\"dot\" not implemented for 'Bool'");
   const int64_t n = input.numel();
   DT_CHECK(n == tensor.numel(), kRuntimeError, "inconsistent tensor size, expected tensor ",
            input.sizes(), " and src ", tensor.sizes(),

@@ -25,10 +25,10 @@ Tensor weighted(const Tensor& losses, const Tensor& weight) {
 // What PyTorch's formula takes: 1 - target is the tensor that its losses are made in.
 void check_logits(const Tensor& input, const Tensor& target, const Tensor& pos_weight) {
   check_floating(input, "log_sigmoid_cpu");
-  DT_CHECK(!pos_weight.defined() || pos_weight.dtype() != DType::BOOL, kRuntimeError,
+  DT_CHECK(!pos_weight.defined() || !is_bool(pos_weight.dtype()), kRuntimeError,
            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
            "to invert a mask, use the `~` or `logical_not()` operator instead.");
-  DT_CHECK(target.dtype() != DType::BOOL, kRuntimeError,
+  DT_CHECK(!is_bool(target.dtype()), kRuntimeError,
            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
            "`logical_xor()` operator instead.");
   DT_CHECK(is_floating(target.dtype()), kRuntimeError, "result type ", type_word(input.dtype()),

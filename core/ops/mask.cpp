@@ -29,13 +29,13 @@ Operand fill_value(const Tensor& input, const Operand& value) {
   }
   const Scalar& number = value.number();
   check_fits(number, input.dtype());
-  if (input.dtype() == DType::BOOL) return number.to_bool();
+  if (is_bool(input.dtype())) return number.to_bool();
   if (is_integral(input.dtype())) return number.to_int64();
   return number;
 }
 
 void check_mask(const Tensor& mask) {
-  DT_CHECK(mask.dtype() == DType::BOOL, kRuntimeError,
+  DT_CHECK(is_bool(mask.dtype()), kRuntimeError,
            "masked_fill_ only supports boolean masks, but got mask with dtype ",
            c_type_word(mask.dtype()));
 }
@@ -67,7 +67,7 @@ const Tensor& write_triangle(Tensor (*triangle)(const Tensor&, int64_t), const T
   for (int d = 0; d < self.ndim(); ++d) {
     if (self.strides()[d] == 0) repeated.push_back(d);
   }
-  const Tensor inside = triangle(ones(self.sizes(), DType::BOOL, self.device()), diagonal);
+  const Tensor inside = triangle(ones(self.sizes(), kMaskDType, self.device()), diagonal);
   masked_fill_(each_place(self), logical_not(all(inside, IntList(repeated), true)), 0);
   return self;
 }
@@ -85,20 +85,19 @@ const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operan
 }
 
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
-  DT_CHECK(mask.dtype() == DType::BOOL, kRuntimeError,
-           "masked_select: expected BoolTensor for mask");
+  DT_CHECK(is_bool(mask.dtype()), kRuntimeError, "masked_select: expected BoolTensor for mask");
   Dims sizes = broadcast_sizes(mask.sizes(), input.sizes());
   if (sizes.empty()) sizes.push_back(1);  // choosing from a number gives a list as well
   return index(expand(input, sizes), {expand(mask, sizes)});
 }
 
 Tensor nonzero(const Tensor& input) {
-  const Tensor count = make_empty({}, DType::INT64, input.device());
+  const Tensor count = make_empty({}, kIndexDType, input.device());
   NonzeroCountCall counting;
   counting.count = count;
   counting.x = input;
   run(op::nonzero_count, counting);
-  const Tensor y = make_empty({item(count).to_int64(), input.ndim()}, DType::INT64, input.device());
+  const Tensor y = make_empty({item(count).to_int64(), input.ndim()}, kIndexDType, input.device());
   NonzeroCall call;
   call.y = y;
   call.x = input;

@@ -21,8 +21,8 @@ Tensor optional_contiguous(const Tensor& x) {
 void check_parameter_dtype(const Tensor& x, const Tensor& parameter) {
   if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
   fail(Code::kRuntimeError, "mixed dtype (CPU): ",
-       parameter.dtype() == DType::FLOAT32 ? "all inputs must share same datatype."
-                                           : "expect parameter to have scalar type of Float");
+       parameter.dtype() == kDTypeOf<float> ? "all inputs must share same datatype."
+                                            : "expect parameter to have scalar type of Float");
 }
 
 // x * weight + bias, where given, in the shape that broadcasts with x.

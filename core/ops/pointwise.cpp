@@ -25,13 +25,13 @@ Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const DType common = common_dtype(row, inputs, numbers);
-  if (common == DType::UINT8) {
+  if (is_narrow_integer(common)) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
-    if (narrow_operands(row, inputs, 0, narrow))
+    if (narrow_operands(row, inputs, common, 0, narrow))
       return pointwise(row, {narrow, row.inputs}, numbers);
   }
   const Dims sizes = common_sizes(inputs);
-  const DType dtype = row.bool_out ? DType::BOOL : common;
+  const DType dtype = row.bool_out ? kMaskDType : common;
   const Tensor y =
       make_empty_strided(sizes, output_strides(inputs, sizes), dtype, common_device(inputs));
   call_forward(row, inputs, y, common, numbers);
@@ -49,12 +49,12 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseN
 void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const Tensor& self = inputs[0].tensor();
   const DType common = common_dtype(row, inputs, numbers);
-  if (common == DType::UINT8) {
+  if (is_narrow_integer(common)) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
-    if (narrow_operands(row, inputs, 1, narrow))
+    if (narrow_operands(row, inputs, common, 1, narrow))
       return pointwise_(row, {narrow, row.inputs}, numbers);
   }
-  const DType dtype = row.bool_out ? DType::BOOL : common;
+  const DType dtype = row.bool_out ? kMaskDType : common;
   const Dims sizes = common_sizes(inputs);
   DT_CHECK(sizes == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
            " doesn't match the broadcast shape ", sizes);

@@ -18,7 +18,7 @@ void run_row(int op, Span<const View> outputs, Span<const View> inputs, DType co
   call.outputs = outputs;
   call.inputs = inputs;
   for (const Scalar& x : numbers)
-    call.numbers.add(common == DType::BOOL ? x.to_bool() : x.to_int64(), x.to_double());
+    call.numbers.add(is_bool(common) ? x.to_bool() : x.to_int64(), x.to_double());
   run(Op<PointwiseCall>{op}, call);
 }
 
@@ -36,9 +36,9 @@ void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Ten
   for (int i = 0; i < row.inputs; ++i) {
     const Operand& x = inputs[i];
     if (x.is_number())
-      space.add(x.number(), row.bool_inputs >> i & 1 ? DType::BOOL : common);
+      space.add(x.number(), row.bool_inputs >> i & 1 ? kMaskDType : common);
     else if (is_host_number(x.tensor(), out))
-      space.add(item(x.tensor()), row.bool_inputs >> i & 1 ? DType::BOOL : common);
+      space.add(item(x.tensor()), row.bool_inputs >> i & 1 ? kMaskDType : common);
     else
       space.add(x.tensor());
   }
@@ -57,7 +57,7 @@ void call_backward(const PointwiseRow& row, TensorList outs, Span<const Gradient
       space.add_absent();
   }
   for (const GradientOperand& x : operands) {
-    const DType dtype = x.is_condition ? DType::BOOL : grad.dtype();
+    const DType dtype = x.is_condition ? kMaskDType : grad.dtype();
     if (!x.tensor.defined())
       space.add(x.number, dtype);
     else if (is_host_number(x.tensor, grad))

@@ -10,7 +10,7 @@ namespace {
 
 bool has_bool(Span<const Operand> inputs) {
   for (const Operand& x : inputs) {
-    if (x.is_number() ? x.number().category() == Category::BOOL : x.tensor().dtype() == DType::BOOL)
+    if (x.is_number() ? x.number().category() == Category::BOOL : is_bool(x.tensor().dtype()))
       return true;
   }
   return false;
@@ -27,7 +27,7 @@ bool has_number(Span<const Operand> inputs) {
 void check_numbers(const PointwiseRow& row, DType common, PointwiseNumbers numbers) {
   if (row.op_class != OpClass::kNumber) return;
   for (const Scalar& alpha : numbers) {
-    DT_CHECK(alpha.category() != Category::BOOL || common == DType::BOOL, kRuntimeError,
+    DT_CHECK(alpha.category() != Category::BOOL || is_bool(common), kRuntimeError,
              "Boolean alpha only supported for Boolean results.");
     DT_CHECK(is_floating(common) || !alpha.is_floating(), kRuntimeError,
              "For integral input tensors, argument alpha must not be a floating point number.");
@@ -37,7 +37,7 @@ void check_numbers(const PointwiseRow& row, DType common, PointwiseNumbers numbe
 void check_condition(const Operand& x) {
   if (x.is_number()) return;
   const DType t = x.tensor().dtype();
-  DT_CHECK(t == DType::BOOL || t == DType::UINT8, kRuntimeError,
+  DT_CHECK(is_mask(t), kRuntimeError,
            "expected condition to be a boolean tensor, but got a tensor with dtype ", type_word(t));
 }
 
@@ -53,6 +53,11 @@ void check_operands(const PointwiseRow& row, Span<const Operand> inputs, DType c
   }
 }
 
+bool fits_into(const Operand& x, DType common) {
+  if (!x.is_number()) return info(x.tensor().dtype()).bytes <= info(common).bytes;
+  return narrowed(x, common).number().to_int64() == x.number().to_int64();
+}
+
 }  // namespace
 
 DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
@@ -65,15 +70,15 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, Pointwis
     for (int i = 0; i < row.inputs; ++i) {
       if (!(row.bool_inputs >> i & 1)) rest[n++] = inputs[i];
     }
-    common = n ? result_type({rest, n}) : DType::BOOL;
+    common = n ? result_type({rest, n}) : kMaskDType;
   }
-  DT_CHECK(!row.scalar_kernel || common != DType::BOOL || !has_number(inputs), kNotImplemented,
-           "\"", row.scalar_kernel, "\" not implemented for 'Bool'");
-  if (row.bool_error && common == DType::BOOL) fail(row.bool_error_code, row.bool_error);
-  if (row.mixed_bool_error && common != DType::BOOL && has_bool(inputs)) {
+  DT_CHECK(!row.scalar_kernel || !is_bool(common) || !has_number(inputs), kNotImplemented, "\"",
+           row.scalar_kernel, "\" not implemented for 'Bool'");
+  if (row.bool_error && is_bool(common)) fail(row.bool_error_code, row.bool_error);
+  if (row.mixed_bool_error && !is_bool(common) && has_bool(inputs)) {
     fail(row.bool_error_code, row.mixed_bool_error);
   }
-  if (row.counts_bools && common == DType::BOOL) common = DType::INT64;
+  if (row.counts_bools && is_bool(common)) common = kIntegerDType;
   const bool refused = row.op_class != OpClass::kNumber &&
                        is_floating(common) == (row.op_class == OpClass::kInteger);
   DT_CHECK(!row.refused_by || !refused, kNotImplemented, "\"", row.refused_by,
@@ -84,14 +89,13 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, Pointwis
   return common;
 }
 
-bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, int first, Operand* out) {
+bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common, int first,
+                     Operand* out) {
   bool any = false;
   for (int i = 0; i < row.inputs; ++i) {
     const Operand& x = out[i] = inputs[i];
-    const bool wide = x.is_number() ? x.number().to_int64() != uint8_t(x.number().to_int64())
-                                    : info(x.tensor().dtype()).bytes > 1;
-    if (i < first || !wide || row.bool_inputs >> i & 1) continue;
-    out[i] = narrowed(x, DType::UINT8);
+    if (i < first || row.bool_inputs >> i & 1 || fits_into(x, common)) continue;
+    out[i] = narrowed(x, common);
     any = true;
   }
   return any;

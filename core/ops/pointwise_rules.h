@@ -8,10 +8,11 @@ namespace dt {
 // The dtype that the operands meet in. Throws the row's sentence if it refuses them or its numbers.
 DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers);
 
-// Kernels calculate uint8 in int32, where a number or a 0-d tensor that is wider would stay whole:
-// -1 must be 255 before it is compared or divided by. Fills `out` with the operands, from number
-// `first` on narrow; tells whether one had to be changed.
-bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, int first, Operand* out);
+// Kernels calculate narrow integers in int32, where a number or a 0-d tensor that is wider would
+// stay whole: in uint8, -1 must be 255 before it is compared or divided by. Fills `out` with the
+// operands, from number `first` on narrow; tells whether one had to be changed.
+bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common, int first,
+                     Operand* out);
 
 // What the operands broadcast to, and where the result lies.
 Dims common_sizes(Span<const Operand> inputs);

@@ -117,10 +117,10 @@ Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& inp
 std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
   check_window(p.window);
   check_input(x, p);
-  DT_CHECK(x.dtype() != DType::BOOL, kNotImplemented, "\"max_pool2d\" not implemented for 'Bool'");
+  DT_CHECK(!is_bool(x.dtype()), kNotImplemented, "\"max_pool2d\" not implemented for 'Bool'");
   const Dims sizes = p.output_sizes(x.sizes());
   const Tensor y = empty_image(sizes, x, is_channels_last(x));
-  const Tensor indices = make_empty_strided(sizes, y.strides(), DType::INT64, x.device());
+  const Tensor indices = make_empty_strided(sizes, y.strides(), kIndexDType, x.device());
   MaxPool2dCall call;
   call.y = y;
   call.indices = indices;

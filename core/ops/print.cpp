@@ -72,15 +72,15 @@ class Style {
 
   template <class F>
   static void visit_elements(const Tensor& x, F f) {
-    visit(x.dtype(), [&](auto zero) {
-      const auto* p = x.data_as<decltype(zero)>();
+    visit(x.dtype(), [&](auto type) {
+      const auto* p = x.data_as<typename decltype(type)::type>();
       for (int64_t i = 0; i < x.numel(); ++i) f(static_cast<double>(p[i]));
     });
   }
   template <class F>
   static void visit_integers(const Tensor& x, F f) {
-    visit(x.dtype(), [&](auto zero) {
-      const auto* p = x.data_as<decltype(zero)>();
+    visit(x.dtype(), [&](auto type) {
+      const auto* p = x.data_as<typename decltype(type)::type>();
       for (int64_t i = 0; i < x.numel(); ++i) f(text(p[i]));
     });
   }
@@ -92,7 +92,8 @@ class Style {
 };
 
 std::string element(const Tensor& x, const Style& style) {
-  return visit(x.dtype(), [&](auto zero) { return style(*x.data_as<decltype(zero)>()); });
+  return visit(x.dtype(),
+               [&](auto type) { return style(*x.data_as<typename decltype(type)::type>()); });
 }
 
 std::string join(const std::vector<std::string>& parts, const std::string& separator) {
@@ -160,7 +161,7 @@ std::vector<std::string> suffixes(const Tensor& x) {
     list.push_back("size=" + sizes);
   }
   const bool usual =
-      x.dtype() == context().default_dtype || x.dtype() == DType::INT64 || x.dtype() == DType::BOOL;
+      x.dtype() == context().default_dtype || x.dtype() == kIntegerDType || is_bool(x.dtype());
   if (!usual || (x.numel() == 0 && x.dtype() != context().default_dtype)) {
     list.push_back(text("dtype=torch.", x.dtype()));
   }

@@ -12,8 +12,8 @@ DType result_type(Span<const Operand> operands) {
     if (x.is_number()) {
       const Category c = x.number().category();
       const DType t = c == Category::FLOATING  ? context().default_dtype
-                      : c == Category::INTEGER ? DType::INT64
-                                               : DType::BOOL;
+                      : c == Category::INTEGER ? kIntegerDType
+                                               : kMaskDType;
       number = promote_types(number, t);
     } else if (x.tensor().ndim() == 0) {
       zero_dim = promote_types(zero_dim, x.tensor().dtype());
@@ -30,8 +30,9 @@ DType result_type(Span<const Operand> operands) {
 
 Operand narrowed(const Operand& x, DType common) {
   if (!x.is_number()) return to_dtype(x.tensor(), common);
-  return visit(common, [&](auto zero) {
-    return Operand(static_cast<int64_t>(static_cast<decltype(zero)>(x.number().to_int64())));
+  return visit(common, [&](auto type) {
+    return Operand(
+        static_cast<int64_t>(static_cast<typename decltype(type)::type>(x.number().to_int64())));
   });
 }
 

@@ -1,6 +1,6 @@
 // Random tensors. Element i, counted in row-major order, gets the same number on every device, for
 // any number of threads and in any memory layout.
-#include <cfloat>
+#include <limits>
 
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
@@ -68,20 +68,14 @@ struct IntegerRange {
 };
 
 IntegerRange integer_range(DType t) {
-  switch (t) {
-    case DType::FLOAT32:
-      return {-(int64_t{1} << 24), int64_t{1} << 24};
-    case DType::FLOAT64:
-      return {-(int64_t{1} << 53), int64_t{1} << 53};
-    case DType::INT32:
-      return {INT32_MIN, INT32_MAX};
-    case DType::UINT8:
-      return {0, UINT8_MAX};
-    case DType::BOOL:
-      return {0, 1};
-    default:
-      return {INT64_MIN, INT64_MAX};
-  }
+  return visit(t, [](auto type) -> IntegerRange {
+    using Limits = std::numeric_limits<typename decltype(type)::type>;
+    if constexpr (kIsFloating<typename decltype(type)::type>) {
+      return {-(int64_t{1} << Limits::digits), int64_t{1} << Limits::digits};
+    } else {
+      return {int64_t{Limits::lowest()}, int64_t{Limits::max()}};
+    }
+  });
 }
 
 void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generator>& generator) {
@@ -93,7 +87,7 @@ void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generat
   DT_CHECK(high - 1 >= range.low && high - 1 <= range.high, kRuntimeError,
            "to - 1 is out of bounds for ", c_type_word(x.dtype()));
   const Generator::Draw at = reserve(generator, x);
-  fill(x, DType::INT64, [&](const Tensor& y) {
+  fill(x, kIntegerDType, [&](const Tensor& y) {
     RandintCall call;
     call.low = low;
     call.high = high;
@@ -103,7 +97,7 @@ void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generat
 
 void fill_bernoulli(const Tensor& x, double p, const Ref<Generator>& generator) {
   const Generator::Draw at = reserve(generator, x);
-  const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::FLOAT32;
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : kDTypeOf<float>;
   fill(x, dtype, [&](const Tensor& y) {
     BernoulliCall call;
     call.p = p;
@@ -143,7 +137,7 @@ Tensor randn(IntList size, const Ref<Generator>& generator, DType dtype, Device 
 Tensor randint(int64_t low, int64_t high, IntList size, const Ref<Generator>& generator,
                DType dtype, Device device, bool requires_grad) {
   const Tensor y =
-      make_empty(size, dtype == DType::kDefault ? DType::INT64 : dtype, device_or_default(device));
+      make_empty(size, dtype == DType::kDefault ? kIntegerDType : dtype, device_or_default(device));
   fill_integers(y, low, high, generator);
   return finish(y, requires_grad);
 }
@@ -152,12 +146,12 @@ Tensor randint(int64_t low, int64_t high, IntList size, const Ref<Generator>& ge
 // then the stable sort decides, so the result does not depend on the device.
 Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device device,
                 bool requires_grad) {
-  if (dtype == DType::kDefault) dtype = DType::INT64;
-  DT_CHECK(dtype != DType::BOOL, kNotImplemented, "\"randperm\" not implemented for 'Bool'");
-  const Tensor keys = make_empty({n}, DType::INT64, device_or_default(device));
+  if (dtype == DType::kDefault) dtype = kIntegerDType;
+  DT_CHECK(!is_bool(dtype), kNotImplemented, "\"randperm\" not implemented for 'Bool'");
+  const Tensor keys = make_empty({n}, kIndexDType, device_or_default(device));
   DT_CHECK(n - 1 <= integer_range(dtype).high, kRuntimeError, "value cannot be converted to type ",
            c_type_word(dtype), " without overflow");
-  const Tensor order = make_empty({n}, DType::INT64, keys.device());
+  const Tensor order = make_empty({n}, kIndexDType, keys.device());
   if (n > 0) {
     const Generator::Draw at = generator_or_default(generator, keys.device())->reserve(n);
     RandomKeysCall draw;
@@ -209,7 +203,10 @@ const Tensor& uniform_(const Tensor& self, double low, double high,
                        const Ref<Generator>& generator) {
   DT_CHECK(low <= high, kRuntimeError,
            "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
-  const double widest = self.dtype() == DType::FLOAT64 ? DBL_MAX : FLT_MAX;
+  const double widest =
+      visit(is_floating(self.dtype()) ? self.dtype() : kDTypeOf<float>, [](auto type) {
+        return static_cast<double>(std::numeric_limits<typename decltype(type)::type>::max());
+      });
   DT_CHECK(high - low <= widest, kRuntimeError, "uniform_ expects to-from <= ", widest,
            ", but found to=", high, " and from=", low);
   return overwrite("UniformBackward0", self, [&] { fill_uniform(self, low, high, generator); });

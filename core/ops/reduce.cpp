@@ -53,7 +53,7 @@ DType accumulate_dtype(const Tensor& x, DType wish) {
              "Autograd not support dtype: ", type_word(wish));
     return wish;
   }
-  return is_floating(x.dtype()) ? x.dtype() : DType::INT64;
+  return is_floating(x.dtype()) ? x.dtype() : kIntegerDType;
 }
 
 View kept_view(const Tensor& y, const Plan& plan) {
@@ -122,13 +122,13 @@ std::tuple<Tensor, Tensor> extremum_along(Op<ReductionAlongCall> op, const char*
                                           const Tensor& x, int64_t dim, bool keepdim) {
   const int d = wrap_dim(dim, x.ndim());
   if (x.ndim() == 0) {
-    const Tensor at = zeros({}, DType::INT64, x.device());
+    const Tensor at = zeros({}, kIndexDType, x.device());
     return {clone(x), at};
   }
   const Plan plan(x, IntList{d}, keepdim);
   DT_CHECK(x.sizes()[d] > 0, kIndexError, "Expected reduction dim ", d, " to have non-zero size.");
   const Tensor values = make_empty(plan.result_sizes, x.dtype(), x.device());
-  const Tensor indices = make_empty(plan.result_sizes, DType::INT64, x.device());
+  const Tensor indices = make_empty(plan.result_sizes, kIndexDType, x.device());
   const Dims strides = contiguous_strides(plan.kept_sizes);
   ReductionAlongCall call;
   call.values = View(values, plan.kept_sizes, strides, 0);
@@ -160,8 +160,8 @@ Tensor extremum_index(Op<ReductionAlongCall> op, const Tensor& x, std::optional<
 Tensor truth(Op<ReductionCall> op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
   const bool none = dim && dim->empty();  // unlike other reductions, not all of them
   const Tensor y =
-      none ? ne(contiguous(x), 0) : launch(op, x, Plan(x, dim, keepdim), DType::BOOL, x.dtype());
-  return x.dtype() == DType::UINT8 ? to_dtype(y, DType::UINT8) : y;
+      none ? ne(contiguous(x), 0) : launch(op, x, Plan(x, dim, keepdim), kMaskDType, x.dtype());
+  return x.dtype() == kByteDType ? to_dtype(y, kByteDType) : y;
 }
 
 // The product of x along dimension d by halves: right at zeros, at every order of derivative.
@@ -180,7 +180,7 @@ Tensor product_by_halves(Tensor x, int d) {
 Tensor sum(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype) {
   const DType out = accumulate_dtype(input, dtype);
   // Elements are converted before they are added: 0.5 + 0.5 is 0 in integers, 1 - 1 true in bool.
-  const bool cuts = is_floating(input.dtype()) ? !is_floating(out) : out == DType::BOOL;
+  const bool cuts = is_floating(input.dtype()) ? !is_floating(out) : is_bool(out);
   if (cuts && input.dtype() != out) return sum(to_dtype(input, out), dim, keepdim, out);
   const Plan plan(input, dim, keepdim);
   const Tensor y = launch(op::sum, input, plan, out, out);
@@ -246,11 +246,11 @@ std::tuple<Tensor, Tensor> min_dim(const Tensor& input, int64_t dim, bool keepdi
   return extremum_along(op::min_dim, "MinBackward0", input, dim, keepdim);
 }
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
-  DT_CHECK(input.dtype() != DType::BOOL, kRuntimeError, "does not support bool input");
+  DT_CHECK(!is_bool(input.dtype()), kRuntimeError, "does not support bool input");
   return extremum_index(op::max_dim, input, dim, keepdim);
 }
 Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
-  DT_CHECK(input.dtype() != DType::BOOL, kRuntimeError, "does not support bool input");
+  DT_CHECK(!is_bool(input.dtype()), kRuntimeError, "does not support bool input");
   return extremum_index(op::min_dim, input, dim, keepdim);
 }
 Tensor any(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
@@ -408,7 +408,7 @@ Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
   const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
   if (x.ndim() == 0) return clone(x);
-  DT_CHECK(x.dtype() != DType::BOOL || x.numel() == 0, kNotImplemented,
+  DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented,
            "\"cumsum_out_cpu\" not implemented for 'Bool'");
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   CumsumCall call;

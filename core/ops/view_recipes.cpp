@@ -24,7 +24,7 @@ Tensor embed(const Tensor& part, const Dims& sizes, At at) {
 Tensor storage_positions(const Dims& sizes, const Dims& strides, int64_t start,
                          int64_t storage_size, Device device) {
   const GradMode no_grad(false);
-  const Tensor all = arange(0, storage_size, 1, DType::INT64, device);
+  const Tensor all = arange(0, storage_size, 1, kIndexDType, device);
   return reshape(as_strided(all, sizes, strides, start), {-1});
 }
 

@@ -20,7 +20,7 @@ void check_not_capturing() {
 // A state's first value, like the parameter in memory.
 Tensor new_slot(const OptimizerRow::State& state, const Tensor& param, const Settings& settings) {
   const double value = state.initial(settings);
-  return state.is_number ? full({}, value, DType::FLOAT32, param.device())
+  return state.is_number ? full({}, value, kNumberDType, param.device())
                          : full_like(param.detach(), value);
 }
 
@@ -53,7 +53,7 @@ Operand ParamGroup::rate(const std::vector<ParamState*>& active) {
   const Device device = (*found)->param.device();
   if (!rate_on_device_.defined() || rate_on_device_.device() != device) {
     check_not_capturing();
-    rate_on_device_ = full({}, get("lr"), DType::FLOAT64, device);
+    rate_on_device_ = full({}, get("lr"), kRealDType, device);
   }
   return rate_on_device_;
 }

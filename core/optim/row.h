@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/dtype.h"
 #include "core/base/span.h"
 
 namespace dt {
@@ -15,6 +16,9 @@ struct OptimizerCall;
 
 // The settings of a parameter group, in the row's order; truth values as 0 and 1.
 using Settings = std::vector<double>;
+
+// Of the numbers that are kept for each parameter, as PyTorch's: counts of steps, products.
+constexpr DType kNumberDType = kDTypeOf<float>;
 
 struct OptimizerRow {
   // What is kept for each parameter: a tensor like it, or a 0-d float32.

@@ -65,7 +65,7 @@ class Lists {
   void add_numbers(TensorList numbers, const char* what) {
     for (const Tensor& x : numbers) {
       DT_CHECK(x.defined(), kRuntimeError, what, " is missing");
-      DT_CHECK(x.numel() == 1 && x.dtype() == DType::FLOAT32, kRuntimeError, what,
+      DT_CHECK(x.numel() == 1 && x.dtype() == kNumberDType, kRuntimeError, what,
                " must be one float32 number, got size ", x.sizes(), " of ", x.dtype());
       out_.push_back(flat(x));
     }
@@ -85,7 +85,7 @@ class Lists {
         call.inputs.push_back(flat(rate));
       } else {
         const Scalar number = lr.is_number() ? lr.number() : item(lr.tensor());
-        call.inputs.push_back(View(number.to_double(), DType::FLOAT64, {}));
+        call.inputs.push_back(View(number.to_double(), kRealDType, {}));
       }
       run(op, call);
       bump_versions(device);

@@ -79,9 +79,8 @@ bool has_nan(const dt_view& v) {
 void check_nan(const dt_call& call) {
   for (int i = 0; i < call.n_out; ++i) {
     const dt_view& v = call.out[i];
-    const bool nan = v.dtype == DT_FLOAT32   ? has_nan<float>(v)
-                     : v.dtype == DT_FLOAT64 ? has_nan<double>(v)
-                                             : false;
+    bool nan = false;
+    visit_floating(v.dtype, [&](auto type) { nan = has_nan<typename decltype(type)::type>(v); });
     DT_CHECK(!nan, kRuntimeError, call.op, ": output ", i, " has a NaN (DT_CHECK_NAN)");
   }
 }

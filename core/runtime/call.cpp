@@ -73,7 +73,7 @@ View::View(const Scalar& value, DType type, IntList sizes) {
   if (is_floating(type))
     number.f = value.to_double();
   else
-    number.i = type == DType::BOOL ? value.to_bool() : value.to_int64();
+    number.i = is_bool(type) ? value.to_bool() : value.to_int64();
   set_shape(this, sizes.data(), Dims(static_cast<int>(sizes.size()), 0).data(),
             static_cast<int>(sizes.size()));
 }

@@ -33,7 +33,7 @@ using MemoryHook = std::function<bool(int64_t bytes)>;
 struct Context : RefCounted {
   bool grad_enabled = true;
   bool anomaly_enabled = false;  // check gradients for NaN and name the op that made it
-  DType default_dtype = DType::FLOAT32;
+  DType default_dtype = kDTypeOf<float>;
   int32_t cuda_device = 0;           // which one "cuda" means
   std::vector<Ref<Stream>> streams;  // by CUDA device; null: its main stream
   Graph* graph = nullptr;            // what this thread is capturing

@@ -34,11 +34,11 @@ Ref<DefaultGenerators> default_generators() {
 }  // namespace
 
 Tensor random_state(Generator::Position position, Device device) {
-  const Tensor state = make_empty({2}, DType::INT64, kCpu);
+  const Tensor state = make_empty({2}, kDTypeOf<int64_t>, kCpu);
   state.data_as<int64_t>()[0] = position.seed;
   state.data_as<int64_t>()[1] = position.counter;
   if (device == kCpu) return state;
-  const Tensor there = make_empty({2}, DType::INT64, device);
+  const Tensor there = make_empty({2}, kDTypeOf<int64_t>, device);
   copy_elements(there, state);
   return there;
 }
@@ -76,7 +76,7 @@ Tensor Generator::get_state() const {
 }
 
 void Generator::set_state(const Tensor& state) {
-  const bool valid = state.dtype() == DType::INT64 && state.ndim() == 1 && state.numel() == 2;
+  const bool valid = state.dtype() == kDTypeOf<int64_t> && state.ndim() == 1 && state.numel() == 2;
   DT_CHECK(valid, kTypeError, "RNG state must be an int64 tensor of size [2], got ", state.dtype(),
            " ", state.sizes());
   DT_CHECK(state.device() == kCpu, kTypeError, "RNG state must be a CPU tensor, got one on ",

@@ -87,8 +87,8 @@ void Graph::end() {
     // numbers.
     if (counters_) {
       const View counter(random_state_, {1}, {1}, 1);
-      const View counter_and_step[] = {counter, View(Scalar(counters_), DType::INT64, {1})};
-      PointwiseCall call(DType::INT64);
+      const View counter_and_step[] = {counter, View(Scalar(counters_), kDTypeOf<int64_t>, {1})};
+      PointwiseCall call(kDTypeOf<int64_t>);
       call.outputs = {&counter, 1};
       call.inputs = {counter_and_step, 2};
       call.numbers.add(1, 1.0);  // alpha

@@ -72,7 +72,8 @@ Scalar item(const Tensor& x) {
   DT_CHECK(x.numel() == 1, kRuntimeError, "a Tensor with ", x.numel(),
            " elements cannot be converted to Scalar");
   const Tensor host = on_host(x);
-  return visit(x.dtype(), [&](auto zero) { return Scalar(*host.data_as<decltype(zero)>()); });
+  return visit(x.dtype(),
+               [&](auto type) { return Scalar(*host.data_as<typename decltype(type)::type>()); });
 }
 
 }  // namespace dt

@@ -55,7 +55,7 @@ struct TensorImpl : RefCounted, Pooled {
   Ref<VersionCell> own_version;  // shared by its views; null: the storage counts
   int64_t offset = 0;            // of element [0, ..., 0], in elements
   int64_t numel = 0;
-  DType dtype = DType::FLOAT32;
+  DType dtype = DType::kDefault;
   bool contiguous = true;  // dense and row-major
   Dims sizes, strides;     // strides count elements
   Autograd autograd;

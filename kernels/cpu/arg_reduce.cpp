@@ -117,7 +117,7 @@ class ArgReduce {
   // those before.
   Best<T> reduce_row(int64_t x, int64_t begin, int64_t end) const {
     const int64_t stride = plan_.reduced.inner().x;
-    const bool is_dense = x_.dtype == DtypeOf<T>::value && stride == 1;
+    const bool is_dense = holds<T>(x_.dtype) && stride == 1;
     T buffer[Plan::kTile];
     Best<T> best{};
     for (int64_t at = begin; at < end; at += Plan::kTile) {
@@ -147,7 +147,7 @@ class ArgReduce {
     const Axis& reduced = plan_.reduced.inner();
     const Walk outer(plan_.kept, plan_.kept.n - 1, block / per_line);
     const int64_t first = block % per_line * kColumns, width = min(kColumns, kept.size - first);
-    const bool is_dense = x_.dtype == DtypeOf<T>::value && kept.x == 1;
+    const bool is_dense = holds<T>(x_.dtype) && kept.x == 1;
     T best[kColumns], buffer[kColumns];
     Position position[kColumns];
     for (int64_t r = 0; r < reduced.size; ++r) {
@@ -161,8 +161,8 @@ class ArgReduce {
       }
     }
     store_run(value_at(outer.y + first * kept.y), values_.dtype, kept.y, best, width);
-    store_run(data<int64_t>(indices_) + outer.z + first * kept.z, DT_INT64, kept.z, position,
-              width);
+    store_run(data<int64_t>(indices_) + outer.z + first * kept.z, dtype_of<int64_t>, kept.z,
+              position, width);
   }
 
   static void improve(T* best, Position* position, const T* row, Position r, int64_t width) {
@@ -195,14 +195,12 @@ int32_t arg_reduce(const dt_stream* stream, const calls::ReductionAlong& call, i
 template <template <class> class Op>
 int32_t arg_reduce_numbers(const dt_stream* stream, const calls::ReductionAlong& call,
                            int64_t* bytes) {
-  switch (call.compute) {
-    case DT_FLOAT32:
-      return arg_reduce<Op<float>>(stream, call, bytes);
-    case DT_FLOAT64:
-      return arg_reduce<Op<double>>(stream, call, bytes);
-    default:
-      return arg_reduce<Op<int64_t>>(stream, call, bytes);  // narrow integers are compared wide
-  }
+  return visit_compute(call.compute, [&](auto type) {
+    using T = typename decltype(type)::type;
+    // Narrow integers are compared wide.
+    using Value = std::conditional_t<kIsFloating<T>, T, int64_t>;
+    return arg_reduce<Op<Value>>(stream, call, bytes);
+  });
 }
 
 }  // namespace

@@ -361,8 +361,9 @@ int64_t sums_bytes(const Shape& s) {
 }  // namespace
 
 int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
-  return visit_floating(call.x.dtype,
-                        [&](auto zero) { return forward<decltype(zero)>(stream, call); });
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return forward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& call) {
@@ -371,8 +372,9 @@ int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& 
 
 int32_t kernels::batch_norm_backward(const dt_stream* stream,
                                      const calls::BatchNormBackward& call) {
-  return visit_floating(call.g.dtype,
-                        [&](auto zero) { return backward<decltype(zero)>(stream, call); });
+  return visit_floating(call.g.dtype, [&](auto type) {
+    return backward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 int64_t kernels::batch_norm_backward_workspace(const dt_stream*,

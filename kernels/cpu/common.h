@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/abi.h"
+#include "kernels/dtype.h"
 
 namespace dt::cpu {
 namespace {
@@ -61,31 +61,6 @@ inline int64_t count(const dt_view& view) {
   int64_t n = 1;
   for (int d = 0; d < view.ndim; ++d) n *= view.sizes[d];
   return n;
-}
-
-constexpr int64_t bytes_of(int32_t dtype) {
-  switch (dtype) {
-#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack_code) \
-  case DT_##NAME:                                                                          \
-    return bytes;
-#include "kernels/dtype.def"
-#undef DT_DTYPE_ROW
-    default:
-      return 0;
-  }
-}
-
-// Returns body(T()) for the floating type of a dtype.
-template <class Body>
-inline int32_t visit_floating(int32_t dtype, const Body& body) {
-  switch (dtype) {
-    case DT_FLOAT32:
-      return body(float());
-    case DT_FLOAT64:
-      return body(double());
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
 }
 
 }  // namespace

@@ -166,18 +166,15 @@ struct BackwardWeight {
 
 template <template <class> class Op, class Call>
 int32_t run(const dt_stream* stream, const Call& call, int32_t dtype) {
-  return visit_floating(dtype, [&](auto zero) {
-    Op<decltype(zero)>::run(stream, call);
-    return int32_t{DT_KERNEL_OK};
-  });
+  return visit_floating(dtype,
+                        [&](auto type) { Op<typename decltype(type)::type>::run(stream, call); });
 }
 
 template <template <class> class Op, class Call>
 int64_t workspace(const dt_stream* stream, const Call& call, int32_t dtype) {
   int64_t bytes = 0;
-  visit_floating(dtype, [&](auto zero) {
-    bytes = Op<decltype(zero)>::workspace(stream, call);
-    return int32_t{DT_KERNEL_OK};
+  visit_floating(dtype, [&](auto type) {
+    bytes = Op<typename decltype(type)::type>::workspace(stream, call);
   });
   return bytes;
 }

@@ -6,98 +6,55 @@
 namespace dt::cpu {
 namespace {
 
-struct Bool {
-  uint8_t value;
-};
-
+// Real numbers become narrow integers through int32: the conversion of a negative one to an
+// unsigned type would be undefined.
 template <class To, class From>
-inline To convert(From x) {
-  return static_cast<To>(x);
+inline Stored<To> convert(From x) {
+  if constexpr (kIsBool<To>) {
+    return x != From(0);
+  } else if constexpr (kIsFloating<From> && !kIsFloating<To> && sizeof(To) < sizeof(int32_t)) {
+    return static_cast<To>(static_cast<int32_t>(x));
+  } else {
+    return static_cast<To>(x);
+  }
 }
-
-// Through int32: the conversion of a negative number to an unsigned type would be undefined.
-template <>
-inline uint8_t convert<uint8_t>(float x) {
-  return static_cast<uint8_t>(static_cast<int32_t>(x));
-}
-template <>
-inline uint8_t convert<uint8_t>(double x) {
-  return static_cast<uint8_t>(static_cast<int32_t>(x));
-}
-
-template <class To, class From>
-struct Conversion {
-  static To apply(From x) { return convert<To>(x); }
-};
-template <class From>
-struct Conversion<Bool, From> {
-  static Bool apply(From x) { return {static_cast<uint8_t>(x != From(0))}; }
-};
 
 template <class To, class From>
 void convert_tile(const Tile& tile) {
   for (int64_t r = 0; r < tile.rows; ++r) {
-    To* y = static_cast<To*>(tile.out) + r * tile.out_row;
+    Stored<To>* y = static_cast<Stored<To>*>(tile.out) + r * tile.out_row;
     const From* x = static_cast<const From*>(tile.in[0]) + r * tile.in_row[0];
     DT_INDEPENDENT
-    for (int64_t i = 0; i < tile.n; ++i) y[i] = Conversion<To, From>::apply(x[i]);
+    for (int64_t i = 0; i < tile.n; ++i) y[i] = convert<To>(x[i]);
   }
 }
 
-template <int kBytes>
+template <class T>
 void move_tile(const Tile& tile) {
   for (int64_t r = 0; r < tile.rows; ++r) {
-    __builtin_memmove(static_cast<char*>(tile.out) + r * tile.out_row * kBytes,
-                      static_cast<const char*>(tile.in[0]) + r * tile.in_row[0] * kBytes,
-                      static_cast<size_t>(tile.n * kBytes));
-  }
-}
-
-template <class From>
-TileFunction* conversion_from(int32_t to) {
-  switch (to) {
-    case DT_FLOAT32:
-      return convert_tile<float, From>;
-    case DT_FLOAT64:
-      return convert_tile<double, From>;
-    case DT_INT64:
-      return convert_tile<int64_t, From>;
-    case DT_INT32:
-      return convert_tile<int32_t, From>;
-    case DT_UINT8:
-      return convert_tile<uint8_t, From>;
-    default:
-      return convert_tile<Bool, From>;
-  }
-}
-
-TileFunction* move(int32_t dtype) {
-  switch (bytes_of(dtype)) {
-    case 1:
-      return move_tile<1>;
-    case 4:
-      return move_tile<4>;
-    default:
-      return move_tile<8>;
+    __builtin_memmove(
+        static_cast<char*>(tile.out) + r * tile.out_row * int64_t{sizeof(T)},
+        static_cast<const char*>(tile.in[0]) + r * tile.in_row[0] * int64_t{sizeof(T)},
+        static_cast<size_t>(tile.n * int64_t{sizeof(T)}));
   }
 }
 
 }  // namespace
 
 TileFunction* conversion(int32_t from, int32_t to) {
-  if (from == to || (from == DT_BOOL && to == DT_UINT8)) return move(from);
-  switch (from) {
-    case DT_FLOAT32:
-      return conversion_from<float>(to);
-    case DT_FLOAT64:
-      return conversion_from<double>(to);
-    case DT_INT64:
-      return conversion_from<int64_t>(to);
-    case DT_INT32:
-      return conversion_from<int32_t>(to);
-    default:
-      return conversion_from<uint8_t>(to);
+  TileFunction* function = nullptr;
+  if (keeps_bits(from, to)) {
+    visit_width(from, [&](auto type) { function = move_tile<typename decltype(type)::type>; });
+    return function;
   }
+  visit_any(from, [&](auto source) {
+    return visit_any(to, [&](auto target) {
+      using From = typename decltype(source)::type;
+      using To = typename decltype(target)::type;
+      if constexpr (!std::is_same_v<From, To>) function = convert_tile<To, Stored<From>>;
+    });
+  });
+  return function;
 }
 
 int32_t kernels::copy(const dt_stream* stream, const calls::Copy& call) {

@@ -12,10 +12,10 @@ constexpr int64_t kChunk = 512;
 
 // Fills a 1-d view of any dtype from value(i), which gives a T.
 template <class T, class Value>
-void fill(const dt_stream* stream, const dt_view& y, int32_t dtype, const Value& value) {
+void fill(const dt_stream* stream, const dt_view& y, const Value& value) {
   const int64_t n = count(y), bytes = bytes_of(y.dtype);
   const int64_t stride = y.ndim == 0 ? 1 : y.strides[0];
-  TileFunction* const convert = conversion(dtype, y.dtype);
+  TileFunction* const convert = conversion(dtype_of<T>, y.dtype);
   const int64_t chunks = ceil_div(n, kChunk);
   const int64_t tasks = worth_threads(stream, n) ? ceil_div(chunks, 32) : 1;
   const auto run = [&](int64_t task) {
@@ -39,10 +39,10 @@ void fill(const dt_stream* stream, const dt_view& y, int32_t dtype, const Value&
 
 // Steps in the arithmetic of the result, from the nearer end, so that both ends are exact.
 template <class T>
-void linspace_typed(const dt_stream* stream, const dt_view& y, int32_t dtype, T start, T end) {
+void linspace_typed(const dt_stream* stream, const dt_view& y, T start, T end) {
   const int64_t n = count(y);
   const T step = n > 1 ? (end - start) / static_cast<T>(n - 1) : T(0);
-  fill<T>(stream, y, dtype, [=](int64_t i) {
+  fill<T>(stream, y, [=](int64_t i) {
     return i < n / 2 || n == 1 ? start + step * static_cast<T>(i)
                                : end - step * static_cast<T>(n - 1 - i);
   });
@@ -99,13 +99,12 @@ void triangle_typed(const dt_stream* stream, const calls::Triangle& call) {
 }  // namespace
 
 int32_t kernels::arange(const dt_stream* stream, const calls::Arange& call) {
-  if (call.y.dtype == DT_FLOAT32 || call.y.dtype == DT_FLOAT64) {
+  if (is_floating(call.y.dtype)) {
     const double start = call.start, step = call.step;
-    fill<double>(stream, call.y, DT_FLOAT64,
-                 [=](int64_t i) { return start + static_cast<double>(i) * step; });
+    fill<double>(stream, call.y, [=](int64_t i) { return start + static_cast<double>(i) * step; });
   } else {
     const int64_t start = call.integer_start, step = call.integer_step;
-    fill<int64_t>(stream, call.y, DT_INT64, [=](int64_t i) { return start + i * step; });
+    fill<int64_t>(stream, call.y, [=](int64_t i) { return start + i * step; });
   }
   return DT_KERNEL_OK;
 }
@@ -113,32 +112,21 @@ int32_t kernels::arange(const dt_stream* stream, const calls::Arange& call) {
 int32_t kernels::linspace(const dt_stream* stream, const calls::Linspace& call) {
   const dt_view& y = call.y;
   const double start = call.start, end = call.end;
-  if (y.dtype == DT_FLOAT32) {
-    linspace_typed<float>(stream, y, DT_FLOAT32, static_cast<float>(start),
-                          static_cast<float>(end));
-  } else if (y.dtype == DT_FLOAT64) {
-    linspace_typed<double>(stream, y, DT_FLOAT64, start, end);
-  } else {
-    // Integers are taken between integer ends.
-    linspace_typed<double>(stream, y, DT_FLOAT64, math::trunc(start), math::trunc(end));
-  }
-  return DT_KERNEL_OK;
+  return visit_any(y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (kIsFloating<T>) {
+      linspace_typed<T>(stream, y, static_cast<T>(start), static_cast<T>(end));
+    } else {
+      // Integers are taken between integer ends.
+      linspace_typed<double>(stream, y, math::trunc(start), math::trunc(end));
+    }
+  });
 }
 
 int32_t kernels::triangle(const dt_stream* stream, const calls::Triangle& call) {
-  switch (bytes_of(call.y.dtype)) {
-    case 1:
-      triangle_typed<uint8_t>(stream, call);
-      return DT_KERNEL_OK;
-    case 4:
-      triangle_typed<uint32_t>(stream, call);
-      return DT_KERNEL_OK;
-    case 8:
-      triangle_typed<uint64_t>(stream, call);
-      return DT_KERNEL_OK;
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_width(call.y.dtype, [&](auto type) {
+    triangle_typed<typename decltype(type)::type>(stream, call);
+  });
 }
 
 }  // namespace dt::cpu

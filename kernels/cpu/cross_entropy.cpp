@@ -207,8 +207,9 @@ int32_t backward(const dt_stream* stream, const calls::CrossEntropyBackward& cal
 }  // namespace
 
 int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntropy& call) {
-  return visit_floating(call.x.dtype,
-                        [&](auto zero) { return forward<decltype(zero)>(stream, call); });
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return forward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 // The sums of the tiles.
@@ -220,8 +221,9 @@ int64_t kernels::cross_entropy_workspace(const dt_stream*, const calls::CrossEnt
 
 int32_t kernels::cross_entropy_backward(const dt_stream* stream,
                                         const calls::CrossEntropyBackward& call) {
-  return visit_floating(call.x.dtype,
-                        [&](auto zero) { return backward<decltype(zero)>(stream, call); });
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return backward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 }  // namespace dt::cpu

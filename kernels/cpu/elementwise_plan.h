@@ -67,36 +67,6 @@ struct Plan {
   int64_t tiles, tasks;
 };
 
-constexpr bool is_floating(int32_t dtype) {
-  return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
-}
-
-template <class T>
-inline void put(void* to, T value) {
-  __builtin_memcpy(to, &value, sizeof(value));
-}
-
-// Writes an immediate operand's value as `dtype`.
-inline void put_number(void* to, int32_t dtype, const dt_view& view) {
-  const bool floating = is_floating(view.dtype);
-  const double f = floating ? view.number.f : static_cast<double>(view.number.i);
-  const int64_t i = floating ? static_cast<int64_t>(view.number.f) : view.number.i;
-  switch (dtype) {
-    case DT_FLOAT32:
-      return put(to, floating ? static_cast<float>(f) : static_cast<float>(i));
-    case DT_FLOAT64:
-      return put(to, f);
-    case DT_INT64:
-      return put(to, i);
-    case DT_INT32:
-      return put(to, static_cast<int32_t>(i));
-    case DT_UINT8:
-      return put(to, static_cast<uint8_t>(i));
-    case DT_BOOL:
-      return put(to, static_cast<uint8_t>(floating ? f != 0 : i != 0));
-  }
-}
-
 // ---- operands
 
 inline void add_operand(Plan& plan, const dt_view& view, int32_t tile_dtype, bool output) {

@@ -130,74 +130,41 @@ struct Unite {
   }
 };
 
-// An immediate number as an element of y's dtype.
-template <class T>
-T immediate(const dt_view& source, int32_t dtype) {
-  const bool is_floating = source.dtype == DT_FLOAT32 || source.dtype == DT_FLOAT64;
-  if (dtype == DT_BOOL)
-    return static_cast<T>(is_floating ? source.number.f != 0 : source.number.i != 0);
-  if (!is_floating) return static_cast<T>(source.number.i);
-  if (dtype == DT_FLOAT32 || dtype == DT_FLOAT64) return static_cast<T>(source.number.f);
-  return static_cast<T>(
-      static_cast<int64_t>(source.number.f));  // T may be unsigned, the number negative
-}
-
-template <class Op, class T>
+// Elements of type T are combined as Us.
+template <class Op, class T, class U>
 int32_t scatter_elements(const dt_stream* stream, const calls::Scatter& call) {
   const dt_view &y = call.y, &source = call.source, &index = call.index;
   Lines lines = make_lines(source, index, y, call.dim);
-  const T number = source.immediate ? immediate<T>(source, y.dtype) : T(0);
-  const T* from = data<const T>(source);
+  const U number = source.immediate ? static_cast<U>(number_as<T>(source)) : U(0);
+  const U* from = data<const U>(source);
   if (source.immediate) {
     from = &number;
     lines.along.x = 0;
     for (int d = 0; d < lines.kept.n; ++d) lines.kept.axis[d].x = 0;
   }
   const int64_t stride = target_of(y, call.dim).stride;
-  T* to = data<T>(y);
+  U* to = data<U>(y);
   const int64_t* at = data<const int64_t>(index);
   for_each_position(stream, lines, [=](int64_t plain, int64_t which, int64_t base) {
-    T& element = to[base + at[which] * stride];
+    U& element = to[base + at[which] * stride];
     element = Op::apply(element, from[plain]);
   });
   return DT_KERNEL_OK;
 }
 
 int32_t scatter_add(const dt_stream* stream, const calls::Scatter& call) {
-  switch (call.y.dtype) {
-    case DT_FLOAT32:
-      return scatter_elements<Add, float>(stream, call);
-    case DT_FLOAT64:
-      return scatter_elements<Add, double>(stream, call);
-    case DT_INT64:
-      return scatter_elements<Add, uint64_t>(stream, call);
-    case DT_INT32:
-      return scatter_elements<Add, uint32_t>(stream, call);
-    case DT_UINT8:
-      return scatter_elements<Add, uint8_t>(stream, call);
-    case DT_BOOL:
-      return scatter_elements<Unite, uint8_t>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_any(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return scatter_elements<std::conditional_t<kIsBool<T>, Unite, Add>, T, WrapAround<T>>(stream,
+                                                                                          call);
+  });
 }
 
 int32_t scatter_assign(const dt_stream* stream, const calls::Scatter& call) {
-  switch (call.y.dtype) {
-    case DT_FLOAT32:
-      return scatter_elements<Assign, float>(stream, call);
-    case DT_FLOAT64:
-      return scatter_elements<Assign, double>(stream, call);
-    case DT_INT64:
-      return scatter_elements<Assign, int64_t>(stream, call);
-    case DT_INT32:
-      return scatter_elements<Assign, int32_t>(stream, call);
-    case DT_UINT8:
-    case DT_BOOL:
-      return scatter_elements<Assign, uint8_t>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_any(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return scatter_elements<Assign, T, WrapAround<T>>(stream, call);
+  });
 }
 
 }  // namespace
@@ -207,16 +174,9 @@ int32_t kernels::gather(const dt_stream* stream, const calls::Gather& call) {
   if (!check_index(stream, index, 0, target_of(call.x, call.dim).size)) return DT_KERNEL_INDEX;
   if (count(index) == 0) return DT_KERNEL_OK;
   if (selects_slices(index, call.dim)) return gather_slices(stream, call);
-  switch (bytes_of(call.y.dtype)) {
-    case 1:
-      return gather_elements<uint8_t>(stream, call);
-    case 4:
-      return gather_elements<uint32_t>(stream, call);
-    case 8:
-      return gather_elements<uint64_t>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_width(call.y.dtype, [&](auto type) {
+    return gather_elements<typename decltype(type)::type>(stream, call);
+  });
 }
 
 int32_t kernels::scatter(const dt_stream* stream, const calls::Scatter& call) {

@@ -100,52 +100,31 @@ void write_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const 
 
 template <class Op, class T>
 int32_t write_typed(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
-                    const dt_view& x, double alpha) {
-  write_elements<Op>(stream, plan, data<T>(y), data<const T>(x), static_cast<T>(alpha));
+                    const dt_view& x, T alpha) {
+  write_elements<Op>(stream, plan, data<T>(y), data<const T>(x), alpha);
   return DT_KERNEL_OK;
 }
 
 int32_t assign(const dt_stream* stream, const IndexPlan& plan, const dt_view& y, const dt_view& x) {
   if (plan.count() == 0) return DT_KERNEL_OK;
-  switch (bytes_of(y.dtype)) {
-    case 1:
-      return write_typed<Assign, uint8_t>(stream, plan, y, x, 0);
-    case 4:
-      return write_typed<Assign, uint32_t>(stream, plan, y, x, 0);
-    case 8:
-      return write_typed<Assign, uint64_t>(stream, plan, y, x, 0);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_width(y.dtype, [&](auto type) {
+    return write_typed<Assign, typename decltype(type)::type>(stream, plan, y, x, 0);
+  });
 }
 
 // y += alpha * x. Integers wrap around: their arithmetic is unsigned.
 int32_t accumulate(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
                    const dt_view& x, double alpha) {
   if (plan.count() == 0) return DT_KERNEL_OK;
-  const double whole = y.dtype == DT_FLOAT32 || y.dtype == DT_FLOAT64 ? 0 : alpha;
-  switch (y.dtype) {
-    case DT_FLOAT32:
-      return write_typed<Accumulate, float>(stream, plan, y, x, alpha);
-    case DT_FLOAT64:
-      return write_typed<Accumulate, double>(stream, plan, y, x, alpha);
-    case DT_INT64:
-      write_elements<Accumulate>(stream, plan, data<uint64_t>(y), data<const uint64_t>(x),
-                                 static_cast<uint64_t>(static_cast<int64_t>(whole)));
-      return DT_KERNEL_OK;
-    case DT_INT32:
-      write_elements<Accumulate>(stream, plan, data<uint32_t>(y), data<const uint32_t>(x),
-                                 static_cast<uint32_t>(static_cast<int64_t>(whole)));
-      return DT_KERNEL_OK;
-    case DT_UINT8:
-      write_elements<Accumulate>(stream, plan, data<uint8_t>(y), data<const uint8_t>(x),
-                                 static_cast<uint8_t>(static_cast<int64_t>(whole)));
-      return DT_KERNEL_OK;
-    case DT_BOOL:
+  return visit_any(y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (kIsBool<T>) {
       return write_typed<Unite, uint8_t>(stream, plan, y, x, alpha != 0);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+    } else {
+      return write_typed<Accumulate, WrapAround<T>>(stream, plan, y, x,
+                                                    number_as<WrapAround<T>>(true, alpha, 0));
+    }
+  });
 }
 
 // Makes a contiguous tensor zero.

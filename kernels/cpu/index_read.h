@@ -108,19 +108,10 @@ void read_elements(const dt_stream* stream, const IndexPlan& plan, T* y, const T
 inline int32_t read(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
                     const dt_view& x) {
   if (plan.count() == 0) return DT_KERNEL_OK;
-  switch (bytes_of(y.dtype)) {
-    case 1:
-      read_elements(stream, plan, data<uint8_t>(y), data<const uint8_t>(x));
-      return DT_KERNEL_OK;
-    case 4:
-      read_elements(stream, plan, data<uint32_t>(y), data<const uint32_t>(x));
-      return DT_KERNEL_OK;
-    case 8:
-      read_elements(stream, plan, data<uint64_t>(y), data<const uint64_t>(x));
-      return DT_KERNEL_OK;
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_width(y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    read_elements(stream, plan, data<T>(y), data<const T>(x));
+  });
 }
 
 }  // namespace

@@ -202,14 +202,16 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
 }  // namespace
 
 int32_t kernels::layer_norm(const dt_stream* stream, const calls::LayerNorm& call) {
-  return visit_floating(call.x.dtype,
-                        [&](auto zero) { return forward<decltype(zero)>(stream, call); });
+  return visit_floating(call.x.dtype, [&](auto type) {
+    return forward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 int32_t kernels::layer_norm_backward(const dt_stream* stream,
                                      const calls::LayerNormBackward& call) {
-  return visit_floating(call.g.dtype,
-                        [&](auto zero) { return backward<decltype(zero)>(stream, call); });
+  return visit_floating(call.g.dtype, [&](auto type) {
+    return backward<typename decltype(type)::type>(stream, call);
+  });
 }
 
 int64_t kernels::layer_norm_backward_workspace(const dt_stream*,

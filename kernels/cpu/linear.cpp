@@ -73,13 +73,13 @@ bool has_dense_rows(const dt_view* v) {
 }  // namespace
 
 int32_t kernels::linear_backward(const dt_stream*, const calls::LinearBackward& call) {
-  return visit_floating(call.g.dtype, [&](auto zero) -> int32_t {
+  return visit_floating(call.g.dtype, [&](auto type) -> int32_t {
     const dt_view& g = call.g;
     const int64_t inputs = call.x ? call.x->sizes[1] : call.weight ? call.weight->sizes[1] : 1;
     const double products = static_cast<double>(g.sizes[0]) * g.sizes[1] * max<int64_t>(1, inputs);
     if (products > kMostProducts || !has_dense_rows(call.x) || !has_dense_rows(call.weight))
       return DT_KERNEL_UNSUPPORTED;
-    add_gradients<decltype(zero)>(call, inputs);
+    add_gradients<typename decltype(type)::type>(call, inputs);
     return DT_KERNEL_OK;
   });
 }

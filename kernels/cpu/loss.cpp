@@ -50,8 +50,8 @@ double grouped_squared_errors(const dt_stream* stream, const calls::SquaredError
 }  // namespace
 
 int32_t kernels::squared_error_sum(const dt_stream* stream, const calls::SquaredErrorSum& call) {
-  return visit_floating(call.x.dtype, [&](auto zero) -> int32_t {
-    using T = decltype(zero);
+  return visit_floating(call.x.dtype, [&](auto type) -> int32_t {
+    using T = typename decltype(type)::type;
     const double sum = grouped_squared_errors<T>(stream, call, call.x.sizes[0]);
     *data<T>(call.y) = static_cast<T>(sum / call.divisor);
     return DT_KERNEL_OK;

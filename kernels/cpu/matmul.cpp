@@ -101,33 +101,24 @@ int32_t multiply_integer(const dt_stream* stream, const calls::Matmul& call) {
 }  // namespace
 
 int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
-  switch (call.y.dtype) {
-    case DT_FLOAT32:
-      return multiply_float<float>(stream, call);
-    case DT_FLOAT64:
-      return multiply_float<double>(stream, call);
-    case DT_INT64:
-      return multiply_integer<uint64_t, Wrapping<uint64_t>>(stream, call);
-    case DT_INT32:
-      return multiply_integer<uint32_t, Wrapping<uint32_t>>(stream, call);
-    case DT_UINT8:
-      return multiply_integer<uint8_t, Wrapping<uint8_t>>(stream, call);
-    case DT_BOOL:
+  return visit_any(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (kIsFloating<T>) {
+      return multiply_float<T>(stream, call);
+    } else if constexpr (kIsBool<T>) {
       return multiply_integer<uint8_t, Logical>(stream, call);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+    } else {
+      return multiply_integer<WrapAround<T>, Wrapping<WrapAround<T>>>(stream, call);
+    }
+  });
 }
 
 int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
-  switch (call.y.dtype) {
-    case DT_FLOAT32:
-      return float_workspace<float>(stream, call);
-    case DT_FLOAT64:
-      return float_workspace<double>(stream, call);
-    default:
-      return 0;
-  }
+  int64_t bytes = 0;
+  visit_floating(call.y.dtype, [&](auto type) {
+    bytes = float_workspace<typename decltype(type)::type>(stream, call);
+  });
+  return bytes;
 }
 
 }  // namespace dt::cpu

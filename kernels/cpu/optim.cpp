@@ -84,21 +84,9 @@ int64_t starts_bytes(int64_t k) {
   return (k + 1) * static_cast<int64_t>(sizeof(int64_t));
 }
 
-// Calls body(T()) with the arithmetic type of a dtype; false if there is none.
-template <class Body>
-inline bool with_type(int32_t dtype, const Body& body) {
-  if (dtype == DT_FLOAT32) body(float());
-  if (dtype == DT_FLOAT64) body(double());
-  return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
-}
-
-inline bool is_floating(const dt_view& view) {
-  return view.dtype == DT_FLOAT32 || view.dtype == DT_FLOAT64;
-}
-
 inline bool all_floating(const calls::Views& views) {
   for (const dt_view& view : views) {
-    if (!is_floating(view)) return false;
+    if (!is_floating(view.dtype)) return false;
   }
   return true;
 }
@@ -106,7 +94,11 @@ inline bool all_floating(const calls::Views& views) {
 // One floating number.
 inline double number_of(const dt_view& view) {
   if (view.immediate) return view.number.f;
-  return view.dtype == DT_FLOAT32 ? static_cast<double>(*data<float>(view)) : *data<double>(view);
+  double number = 0;
+  visit_floating(view.dtype, [&](auto type) {
+    number = static_cast<double>(*data<typename decltype(type)::type>(view));
+  });
+  return number;
 }
 
 // ---- optimizers
@@ -202,8 +194,8 @@ int32_t step_with(const dt_stream* stream, const calls::Optimizer& call,
       reinterpret_cast<Numbers*>(static_cast<char*>(call.workspace) + starts_bytes(call.k));
   const Prepared<Optimizer> prepared(settings, States<Optimizer>(call, kPresent), call.k, numbers);
   const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(call.param[i].dtype, [&](auto type) {
-      using T = decltype(type);
+    visit_floating(call.param[i].dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
       T* at[kLists];
       for (int l = 0; l < kLists; ++l) at[l] = data<T>(call.param[l * call.k + i]) + offset;
       const T* grad = data<T>(call.grad[i]) + offset;
@@ -230,7 +222,7 @@ int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsi
 
 template <class Optimizer>
 int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
-  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  if (!all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
   if (call.k == 0) return DT_KERNEL_OK;
   const typename Optimizer::Settings settings(call, number_of(call.lr));
   return step_present<Optimizer>(stream, call, Optimizer::present(settings), settings);
@@ -255,11 +247,11 @@ DT_OPTIMIZERS(DT_ROW)
 
 // As gradient clipping needs it.
 int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
-  if (!all_floating(call.x) || !is_floating(call.factor)) return DT_KERNEL_UNSUPPORTED;
+  if (!all_floating(call.x) || !is_floating(call.factor.dtype)) return DT_KERNEL_UNSUPPORTED;
   const double by = number_of(call.factor);
   const auto body = [&](int64_t i, int64_t offset, int64_t n) {
-    with_type(call.x[i].dtype, [&](auto type) {
-      using T = decltype(type);
+    visit_floating(call.x[i].dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
       T* x = data<T>(call.x[i]) + offset;
       const T scale = static_cast<T>(by);
       for (int64_t j = 0; j < n; ++j) x[j] *= scale;

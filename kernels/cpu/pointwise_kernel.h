@@ -12,25 +12,6 @@
 namespace dt::cpu {
 namespace {
 
-template <class T>
-struct DtypeCode;
-template <>
-struct DtypeCode<float> {
-  static constexpr int32_t value = DT_FLOAT32;
-};
-template <>
-struct DtypeCode<double> {
-  static constexpr int32_t value = DT_FLOAT64;
-};
-template <>
-struct DtypeCode<int32_t> {
-  static constexpr int32_t value = DT_INT32;
-};
-template <>
-struct DtypeCode<int64_t> {
-  static constexpr int32_t value = DT_INT64;
-};
-
 template <int... kIndex>
 struct Indices {};
 template <int n, int... kIndex>
@@ -88,7 +69,7 @@ constexpr math::Probe probe_output(Indices<kInput...>) {
 // What the formula of an output does. Predicates and integer ops are not worth asking.
 template <class F, int kOutput, class T>
 constexpr math::Probe probe() {
-  if constexpr (F::bool_out || T(0.5) == T(0)) {
+  if constexpr (F::bool_out || !kIsFloating<T>) {
     return math::Probe(8, false);
   } else {
     return probe_output<F, kOutput>(typename IndicesTo<F::n_in>::type());
@@ -207,14 +188,14 @@ template <class F, class T>
 int32_t run_typed(const dt_stream* stream, const calls::Pointwise& call) {
   T parameters[calls::PointwiseNumbers::kMax];
   for (int i = 0; i < call.n_numbers; ++i) {
-    parameters[i] = T(0.5) == T(0) ? static_cast<T>(call.ints[i]) : static_cast<T>(call.floats[i]);
+    parameters[i] = number_as<T>(kIsFloating<T>, call.floats[i], call.ints[i]);
   }
   Elementwise op;
   op.n_in = F::n_in;
   op.n_out = F::n_out;
   for (int i = 0; i < F::n_in; ++i)
-    op.in_dtype[i] = F::bool_in >> i & 1 ? DT_BOOL : DtypeCode<T>::value;
-  op.out_dtype = F::bool_out ? DT_BOOL : DtypeCode<T>::value;
+    op.in_dtype[i] = F::bool_in >> i & 1 ? dtype_of<bool> : dtype_of<T>;
+  op.out_dtype = F::bool_out ? dtype_of<bool> : dtype_of<T>;
   op.cycles = 2 * (F::n_in + F::n_out) * static_cast<int>(sizeof(T)) / 4;
   op.parameters = parameters;
   add_output<F, 0, T>(op);
@@ -229,15 +210,11 @@ enum TypeClass { FLOAT, INT, NUM };
 template <class F, int kClass>
 int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
   static_assert(F::n_in <= kMaxElementwiseIn && F::n_out <= kMaxElementwiseOut);
-  if constexpr (kClass != INT) {
-    if (call.compute == DT_FLOAT32) return run_typed<F, float>(stream, call);
-    if (call.compute == DT_FLOAT64) return run_typed<F, double>(stream, call);
-  }
-  if constexpr (kClass != FLOAT) {
-    if (call.compute == DT_INT32) return run_typed<F, int32_t>(stream, call);
-    if (call.compute == DT_INT64) return run_typed<F, int64_t>(stream, call);
-  }
-  return DT_KERNEL_UNSUPPORTED;
+  constexpr Category kLowest = kClass == FLOAT ? Category::FLOATING : Category::INTEGER;
+  constexpr Category kHighest = kClass == INT ? Category::INTEGER : Category::FLOATING;
+  return visit_compute<kLowest, kHighest>(call.compute, [&](auto type) {
+    return run_typed<F, typename decltype(type)::type>(stream, call);
+  });
 }
 
 }  // namespace

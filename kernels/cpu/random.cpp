@@ -93,11 +93,11 @@ void draw(const dt_stream* stream, const calls::Normal& call) {
 
 // ---- integers, in any dtype
 
-// y[i] = value(bits of element i), a T of dtype code `dtype`, converted to y's dtype.
+// y[i] = value(bits of element i), a T, converted to y's dtype.
 template <class T, class Bits, class Call, class Value>
-void integers(const dt_stream* stream, const Call& call, int32_t dtype, const Value& value) {
+void integers(const dt_stream* stream, const Call& call, const Value& value) {
   const dt_view& y = call.y;
-  TileFunction* const convert = conversion(dtype, y.dtype);
+  TileFunction* const convert = conversion(dtype_of<T>, y.dtype);
   const int64_t bytes = bytes_of(y.dtype);
   const auto body = [&](const Words& words, int64_t start, int64_t n) {
     Bits bits[kPerChunk<Bits>];
@@ -146,16 +146,10 @@ void draw(const dt_stream* stream, const calls::Dropout& call) {
 
 template <class Call>
 int32_t draw_floating(const dt_stream* stream, const Call& call) {
-  switch (call.y.dtype) {
-    case DT_FLOAT32:
-      draw<float, uint32_t>(stream, call);
-      return DT_KERNEL_OK;
-    case DT_FLOAT64:
-      draw<double, uint64_t>(stream, call);
-      return DT_KERNEL_OK;
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_floating(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    draw<T, Bits<sizeof(T)>>(stream, call);
+  });
 }
 
 }  // namespace
@@ -175,7 +169,7 @@ int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
 int32_t kernels::randint(const dt_stream* stream, const calls::Randint& call) {
   const uint64_t low = static_cast<uint64_t>(call.low),
                  range = static_cast<uint64_t>(call.high) - low;
-  integers<int64_t, uint64_t>(stream, call, DT_INT64, [=](uint64_t bits) {
+  integers<int64_t, uint64_t>(stream, call, [=](uint64_t bits) {
     const unsigned __int128 product = static_cast<unsigned __int128>(bits) * range;
     return static_cast<int64_t>(low + static_cast<uint64_t>(product >> 64));
   });
@@ -183,14 +177,14 @@ int32_t kernels::randint(const dt_stream* stream, const calls::Randint& call) {
 }
 
 int32_t kernels::random_keys(const dt_stream* stream, const calls::RandomKeys& call) {
-  integers<int64_t, uint64_t>(stream, call, DT_INT64,
+  integers<int64_t, uint64_t>(stream, call,
                               [](uint64_t bits) { return static_cast<int64_t>(bits >> 1); });
   return DT_KERNEL_OK;
 }
 
 int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call) {
   const int32_t limit = threshold(call.p);
-  integers<uint8_t, uint32_t>(stream, call, DT_UINT8, [=](uint32_t bits) {
+  integers<uint8_t, uint32_t>(stream, call, [=](uint32_t bits) {
     return static_cast<uint8_t>(static_cast<int32_t>(bits >> 8) < limit);
   });
   return DT_KERNEL_OK;

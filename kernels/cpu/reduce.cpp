@@ -41,16 +41,11 @@ template <template <class> class Op, class Narrow, class Wide>
 int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, const Job& job,
                        int64_t* bytes) {
   const Operands on = operands_of(call);
-  switch (call.compute) {
-    case DT_FLOAT32:
-      return reduce<Fold<Op<float>>>(stream, on, job, bytes);
-    case DT_FLOAT64:
-      return reduce<Fold<Op<double>>>(stream, on, job, bytes);
-    case DT_INT64:
-      return reduce<Fold<Op<Wide>>>(stream, on, job, bytes);
-    default:
-      return reduce<Fold<Op<Narrow>>>(stream, on, job, bytes);
-  }
+  return visit_compute(call.compute, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using Integer = std::conditional_t<sizeof(T) == sizeof(Wide), Wide, Narrow>;
+    return reduce<Fold<Op<std::conditional_t<kIsFloating<T>, T, Integer>>>>(stream, on, job, bytes);
+  });
 }
 
 int32_t plan_sum(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {

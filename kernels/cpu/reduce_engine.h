@@ -214,7 +214,7 @@ class Engine {
         y_(on.y),
         job_(job),
         plan_(plan(on)),
-        is_native_(x_.dtype == DtypeOf<T>::value && job.map == Map::kNone),
+        is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
         partial_(static_cast<T*>(on.workspace)) {}
 
   static Plan plan(const Operands& on) {
@@ -256,8 +256,8 @@ class Engine {
 
   DT_NOINLINE void load(T* to, int64_t offset, int64_t stride, int64_t n) const {
     if (job_.map == Map::kNonzero) return load_truth(to, x_at(offset), x_.dtype, stride, n);
-    if constexpr (DtypeOf<T>::value == DT_FLOAT64) {
-      if (job_.map == Map::kSquare && x_.dtype == DT_FLOAT32 && stride == 1)
+    if constexpr (std::is_same_v<T, double>) {
+      if (job_.map == Map::kSquare && holds<float>(x_.dtype) && stride == 1)
         return load_squares(to, reinterpret_cast<const float*>(x_at(offset)), n);
     }
     load_run(to, x_at(offset), x_.dtype, stride, n);

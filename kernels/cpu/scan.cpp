@@ -185,7 +185,7 @@ class Scan {
 
 int32_t kernels::cumsum(const dt_stream* stream, const calls::Cumsum& call) {
   if (count(call.x) == 0) return DT_KERNEL_OK;
-  if (call.compute == DT_FLOAT32 || call.compute == DT_FLOAT64) {
+  if (is_floating(call.compute)) {
     Scan<double>(stream, call).run();
   } else {
     Scan<uint64_t>(stream, call).run();

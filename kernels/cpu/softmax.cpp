@@ -284,8 +284,9 @@ struct LogSoftmaxBackward {
 template <class Kernel, class Call>
 int32_t run_unless_empty(const dt_stream* stream, const Call& call, const dt_view& x) {
   if (count(x) == 0) return DT_KERNEL_OK;
-  return visit_floating(
-      x.dtype, [&](auto zero) { return Kernel::template run<decltype(zero)>(stream, call); });
+  return visit_floating(x.dtype, [&](auto type) {
+    return Kernel::template run<typename decltype(type)::type>(stream, call);
+  });
 }
 
 }  // namespace

@@ -176,16 +176,8 @@ void sort(const dt_stream* stream, const calls::Argsort& call) {
 
 int32_t kernels::argsort(const dt_stream* stream, const calls::Argsort& call) {
   if (count(call.x) == 0) return DT_KERNEL_OK;
-  switch (call.x.dtype) {
-#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack_code) \
-  case DT_##NAME:                                                                          \
-    sort<type>(stream, call);                                                              \
-    return DT_KERNEL_OK;
-#include "kernels/dtype.def"
-#undef DT_DTYPE_ROW
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+  return visit_any(call.x.dtype,
+                   [&](auto type) { sort<Stored<typename decltype(type)::type>>(stream, call); });
 }
 
 int64_t kernels::argsort_workspace(const dt_stream*, const calls::Argsort& call) {

@@ -213,29 +213,18 @@ inline void scatter_box(T* y, const BoxStrides& stride, const T* x, const Box& b
 
 inline void gather(void* y, int64_t y_row, const void* x, int64_t bytes, const Box& box,
                    const BoxStrides& stride) {
-  switch (bytes) {
-    case 1:
-      return gather_box(static_cast<uint8_t*>(y), y_row, static_cast<const uint8_t*>(x), box,
-                        stride);
-    case 4:
-      return gather_box(static_cast<uint32_t*>(y), y_row, static_cast<const uint32_t*>(x), box,
-                        stride);
-    case 8:
-      return gather_box(static_cast<uint64_t*>(y), y_row, static_cast<const uint64_t*>(x), box,
-                        stride);
-  }
+  visit_bytes(bytes, [&](auto type) {
+    using T = typename decltype(type)::type;
+    gather_box(static_cast<T*>(y), y_row, static_cast<const T*>(x), box, stride);
+  });
 }
 
 inline void scatter(void* y, const BoxStrides& stride, const void* x, int64_t bytes,
                     const Box& box) {
-  switch (bytes) {
-    case 1:
-      return scatter_box(static_cast<uint8_t*>(y), stride, static_cast<const uint8_t*>(x), box);
-    case 4:
-      return scatter_box(static_cast<uint32_t*>(y), stride, static_cast<const uint32_t*>(x), box);
-    case 8:
-      return scatter_box(static_cast<uint64_t*>(y), stride, static_cast<const uint64_t*>(x), box);
-  }
+  visit_bytes(bytes, [&](auto type) {
+    using T = typename decltype(type)::type;
+    scatter_box(static_cast<T*>(y), stride, static_cast<const T*>(x), box);
+  });
 }
 
 // ---- streaming stores: past the caches, for outputs that would not stay there anyway. They save

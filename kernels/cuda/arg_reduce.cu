@@ -48,16 +48,13 @@ struct ArgOp {
 template <bool kLargest>
 int32_t arg_reduce(const dt_stream* stream, const calls::ReductionAlong& call, int64_t* bytes) {
   const ReduceOperands on = {call.x, call.values, &call.indices, call.workspace};
-  const int32_t dtype = call.x.dtype;
   if (numel(call.x) == 0) return DT_KERNEL_OK;
-  switch (call.compute) {
-    case DT_FLOAT32:
-      return reduce_from<float>(stream, on, ArgOp<float, kLargest>(), dtype == DT_FLOAT32, bytes);
-    case DT_FLOAT64:
-      return reduce_from<double>(stream, on, ArgOp<double, kLargest>(), dtype == DT_FLOAT64, bytes);
-    default:  // narrow integers are compared wide
-      return reduce_from<int64_t>(stream, on, ArgOp<int64_t, kLargest>(), dtype == DT_INT64, bytes);
-  }
+  return visit_compute(call.compute, [&](auto type) {
+    using T = typename decltype(type)::type;
+    // Narrow integers are compared wide.
+    using Value = std::conditional_t<kIsFloating<T>, T, int64_t>;
+    return reduce_from<Value>(stream, on, ArgOp<Value, kLargest>(), bytes);
+  });
 }
 
 }  // namespace

@@ -105,20 +105,16 @@ int32_t run(const dt_stream* stream, const Convolution& c, void* workspace) {
   return wants_bias ? bias_gradient(stream, c, workspace) : DT_KERNEL_OK;
 }
 
-bool is_floating(const Convolution& c) {
-  return c.dtype == DT_FLOAT32 || c.dtype == DT_FLOAT64;
-}
-
 template <class Call>
 int32_t run_call(const dt_stream* stream, const Call& call) {
   const Convolution c = describe(call);
-  return is_floating(c) ? run(stream, c, call.workspace) : DT_KERNEL_UNSUPPORTED;
+  return is_floating(c.dtype) ? run(stream, c, call.workspace) : DT_KERNEL_UNSUPPORTED;
 }
 
 template <class Call>
 int64_t workspace_of(const dt_stream* stream, const Call& call) {
   const Convolution c = describe(call);
-  return is_floating(c) ? bytes_for(stream, c) : 0;
+  return is_floating(c.dtype) ? bytes_for(stream, c) : 0;
 }
 
 }  // namespace

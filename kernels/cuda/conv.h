@@ -1,7 +1,7 @@
 // A two-dimensional convolution and its gradients, as the ways to compute them see it.
 #pragma once
 
-#include "kernels/abi.h"
+#include "kernels/dtype.h"
 
 namespace dt::cuda {
 

@@ -470,7 +470,7 @@ bool direct_can(const Convolution& c) {
   const bool plain = c.stride[0] == 1 && c.stride[1] == 1 && c.dilation[0] == 1 &&
                      c.dilation[1] == 1 && c.groups == 1;
   const bool window = w[2] == w[3] && (w[2] == 3 || w[2] == 5);
-  if (c.dtype != DT_FLOAT32 || !plain || !window) return false;
+  if (c.dtype != dtype_of<float> || !plain || !window) return false;
   if (!is_small(c.x) || !is_small(c.w) || !is_small(c.y)) return false;
   // More pairs of channels than that leave the weight gradient's threads nothing to share.
   constexpr int64_t kMostChannels = 32, kMostPairs3 = 256, kMostPairs5 = 192;

@@ -231,12 +231,15 @@ int32_t run(const dt_stream* stream, const Convolution& c, void* workspace) {
 
 int64_t gemm_workspace(const dt_stream* stream, const Convolution& c) {
   const TileGrid grid = grid_of(stream, c, true);
-  return c.dtype == DT_FLOAT32 ? tile_workspace<float>(grid) : tile_workspace<double>(grid);
+  int64_t bytes = 0;
+  visit_floating(c.dtype,
+                 [&](auto type) { bytes = tile_workspace<typename decltype(type)::type>(grid); });
+  return bytes;
 }
 
 int32_t gemm_convolve(const dt_stream* stream, const Convolution& c, void* workspace) {
-  return c.dtype == DT_FLOAT32 ? run<float>(stream, c, workspace)
-                               : run<double>(stream, c, workspace);
+  return visit_floating(
+      c.dtype, [&](auto type) { return run<typename decltype(type)::type>(stream, c, workspace); });
 }
 
 }  // namespace dt::cuda

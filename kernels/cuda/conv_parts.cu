@@ -198,9 +198,8 @@ int32_t add_bias(const dt_stream* stream, const Convolution& c) {
 }
 
 int64_t bias_gradient_workspace(const dt_stream* stream, const Convolution& c) {
-  const int64_t bytes = c.dtype == DT_FLOAT32 ? sizeof(float) : sizeof(double);
   const ChannelSum s = channel_sum(stream, c.y);
-  return s.chunks * s.channels * bytes;
+  return s.chunks * s.channels * bytes_of(c.dtype);
 }
 
 int32_t bias_gradient(const dt_stream* stream, const Convolution& c, void* workspace) {

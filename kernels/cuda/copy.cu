@@ -24,70 +24,33 @@ struct Identity {
   }
 };
 
-// The integer dtype that has the width of a dtype: its elements are the same bits.
-int32_t bits_dtype(int32_t dtype) {
-  const int64_t bytes = bytes_of(dtype);
-  return bytes == 1 ? DT_UINT8 : bytes == 4 ? DT_INT32 : DT_INT64;
-}
-
 int32_t move(const dt_stream* stream, const dt_view& y, const dt_view& x) {
-  const int32_t bits = bits_dtype(y.dtype);
+  const int32_t bits = integer_of(bytes_of(y.dtype));
   const int32_t dtypes[2] = {bits, bits};
-  switch (bits) {
-    case DT_UINT8:
-      return run_pointwise(stream, &y, &x, pointwise_of<Identity, uint8_t>(), dtypes);
-    case DT_INT32:
-      return run_pointwise(stream, &y, &x, pointwise_of<Identity, int32_t>(), dtypes);
-    default:
-      return run_pointwise(stream, &y, &x, pointwise_of<Identity, int64_t>(), dtypes);
-  }
+  return visit_integer(bits, [&](auto type) {
+    return run_pointwise(stream, &y, &x, pointwise_of<Identity, typename decltype(type)::type>(),
+                         dtypes);
+  });
 }
 
-// The value as y's dtype stores it, as bits.
-void set_bits(dt_view& x, int32_t dtype) {
-  const bool floating = x.dtype == DT_FLOAT32 || x.dtype == DT_FLOAT64;
-  const double f = floating ? x.number.f : static_cast<double>(x.number.i);
-  const int64_t i = floating ? static_cast<int64_t>(x.number.f) : x.number.i;
-  x.number.i = 0;
-  if (dtype == DT_FLOAT32) {
-    const float value = floating ? static_cast<float>(f) : static_cast<float>(i);
-    __builtin_memcpy(&x.number.i, &value, sizeof(value));
-  } else if (dtype == DT_FLOAT64) {
-    __builtin_memcpy(&x.number.i, &f, sizeof(f));
-  } else if (dtype == DT_BOOL) {
-    x.number.i = floating ? f != 0 : i != 0;
-  } else {
-    x.number.i = i;
-  }
-  x.dtype = DT_INT64;
-}
-
+// The number as y's dtype stores it, moved as an integer of the same bits.
 int32_t fill(const dt_stream* stream, const dt_view& y, dt_view number) {
-  set_bits(number, y.dtype);
+  int64_t bits = 0;
+  put_number(&bits, y.dtype, number);
+  number.number.i = bits;
+  number.dtype = dtype_of<int64_t>;
   return move(stream, y, number);
 }
 
 // Through double or int64, which hold every value of the narrower dtypes.
 int32_t convert(const dt_stream* stream, const dt_view& y, const dt_view& x) {
-  if (x.dtype == DT_FLOAT32 || x.dtype == DT_FLOAT64)
-    return run_pointwise(stream, &y, &x, pointwise_of<Identity, double>());
+  if (is_floating(x.dtype)) return run_pointwise(stream, &y, &x, pointwise_of<Identity, double>());
   return run_pointwise(stream, &y, &x, pointwise_of<Identity, int64_t>());
 }
 
 // ---- dense conversions
 
 constexpr int kConvertThreads = 256, kConvertWidth = 4;
-
-template <class To, class From>
-__device__ __forceinline__ To converted(From x) {
-  if constexpr (std::is_same_v<To, bool>) {
-    return x != From(0);
-  } else if constexpr (sizeof(To) == 1) {
-    return static_cast<To>(static_cast<int64_t>(x));  // negative numbers wrap around
-  } else {
-    return static_cast<To>(x);
-  }
-}
 
 template <class To, class From>
 __global__ void __launch_bounds__(kConvertThreads)
@@ -133,9 +96,8 @@ int32_t convert_from(const dt_stream* stream, const dt_view& y, const dt_view& x
 }
 
 int32_t convert_dense(const dt_stream* stream, const dt_view& y, const dt_view& x) {
-  if (x.dtype == DT_BOOL) return convert_from<uint8_t>(stream, y, x);
-  return visit_number(x.dtype, [&](auto from) {
-    return convert_from<typename decltype(from)::type>(stream, y, x);
+  return visit_any(x.dtype, [&](auto from) {
+    return convert_from<Stored<typename decltype(from)::type>>(stream, y, x);
   });
 }
 
@@ -244,8 +206,7 @@ bool has_countable_tiles(const dt_view& y, int row) {
 int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x) {
   if (numel(y) == 0) return DT_KERNEL_OK;
   if (x.immediate) return fill(stream, y, x);
-  const bool keeps_bits = x.dtype == y.dtype || (x.dtype == DT_BOOL && y.dtype == DT_UINT8);
-  if (!keeps_bits) {
+  if (!keeps_bits(x.dtype, y.dtype)) {
     if (is_dense_line(y) && is_dense_line(x)) return convert_dense(stream, y, x);
     return convert(stream, y, x);
   }

@@ -125,7 +125,7 @@ int32_t triangle_typed(const dt_stream* stream, const calls::Triangle& call) {
 }  // namespace
 
 int32_t kernels::arange(const dt_stream* stream, const calls::Arange& call) {
-  if (call.y.dtype == DT_FLOAT32 || call.y.dtype == DT_FLOAT64)
+  if (is_floating(call.y.dtype))
     return fill_range(stream, call.y, DoubleRange{call.start, call.step});
   return fill_range(stream, call.y, IntegerRange{call.integer_start, call.integer_step});
 }
@@ -134,13 +134,15 @@ int32_t kernels::linspace(const dt_stream* stream, const calls::Linspace& call) 
   const dt_view& y = call.y;
   const int64_t n = numel(y);
   const double start = call.start, end = call.end;
-  if (y.dtype == DT_FLOAT32) {
-    return fill_range(stream, y,
-                      line<float>(n, static_cast<float>(start), static_cast<float>(end)));
-  }
-  if (y.dtype == DT_FLOAT64) return fill_range(stream, y, line<double>(n, start, end));
-  // Integers are taken between integer ends.
-  return fill_range(stream, y, line<double>(n, __builtin_trunc(start), __builtin_trunc(end)));
+  return visit_any(y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (kIsFloating<T>) {
+      return fill_range(stream, y, line<T>(n, static_cast<T>(start), static_cast<T>(end)));
+    } else {
+      // Integers are taken between integer ends.
+      return fill_range(stream, y, line<double>(n, __builtin_trunc(start), __builtin_trunc(end)));
+    }
+  });
 }
 
 int32_t kernels::triangle(const dt_stream* stream, const calls::Triangle& call) {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "kernels/cuda/capture.h"
-#include "kernels/cuda/cublaslt_api.h"
 #include "kernels/cuda/library.h"
+#include "kernels/cuda/library_types.h"
 #include "kernels/cuda/plan_key.h"
 #include "kernels/cuda/runtime.h"
 
@@ -76,7 +76,8 @@ Addend addend_of(const Product& p) {
   if (c.usable && !c.transposed && (p.batch == 1 || p.c.batch > 0)) return Addend::kMatrix;
   // A vector along the rows: the epilogue adds it as it is, and exists for float only.
   const bool row = p.c.row == 0 && (p.c.col == 1 || p.n == 1) && (p.batch == 1 || p.c.batch == 0);
-  return row && p.beta == 1 && p.dtype == DT_FLOAT32 ? Addend::kBias : Addend::kUnable;
+  return row && p.beta == 1 && library_type(p.dtype).has_epilogues ? Addend::kBias
+                                                                   : Addend::kUnable;
 }
 
 // ---- plans: what is decided once for each kind of product
@@ -116,7 +117,7 @@ Cache& cache() {
 }
 
 int64_t tf32(const dt_stream* stream, const Product& p) {
-  return p.dtype == DT_FLOAT32 && (stream->flags & DT_FLAG_TF32_MATMUL) != 0;
+  return library_type(p.dtype).has_tf32 && (stream->flags & DT_FLAG_TF32_MATMUL) != 0;
 }
 
 PlanKey key_of(const dt_stream* stream, const Product& p, Addend addend) {
@@ -132,7 +133,7 @@ PlanKey key_of(const dt_stream* stream, const Product& p, Addend addend) {
 class Describer {
  public:
   Describer(const lt::Functions& call, const Product& p, int compute)
-      : call_(call), p_(p), type_(p.dtype == DT_FLOAT32 ? lt::kFloat : lt::kDouble) {
+      : call_(call), p_(p), type_(library_type(p.dtype).cublaslt) {
     note(call_.MatmulDescCreate(&desc, compute, type_));
   }
 
@@ -180,10 +181,8 @@ uint32_t epilogue_of(const Product& p, Addend addend) {
 }
 
 bool describe(const lt::Functions& call, const Product& p, bool fast, Plan* plan) {
-  Describer d(call, p,
-              p.dtype == DT_FLOAT64 ? lt::kComputeDouble
-              : fast                ? lt::kComputeTf32
-                                    : lt::kComputeFloat);
+  const LibraryType type = library_type(p.dtype);
+  Describer d(call, p, fast ? type.multiply_fast : type.multiply);
   plan->b = d.factor(p.b, p.k, p.n, lt::kDescTransposeA);
   plan->a = d.factor(p.a, p.m, p.k, lt::kDescTransposeB);
   plan->y = d.result(p.y);
@@ -249,16 +248,6 @@ Plan& plan_for(const dt_stream* stream, const Product& p) {
 
 // ---- running
 
-// Scale factors in the type of the product.
-struct Scale {
-  float f;
-  double d;
-  explicit Scale(double value) : f(static_cast<float>(value)), d(value) {}
-  const void* as(int32_t dtype) const {
-    return dtype == DT_FLOAT32 ? static_cast<const void*>(&f) : &d;
-  }
-};
-
 struct Run {
   const dt_stream* stream;
   const Product& p;
@@ -275,9 +264,9 @@ struct Run {
       if (status != lt::kSuccess) return status;
     }
     const bool reads_c = plan.addend == Addend::kMatrix;
-    const Scale alpha(p.alpha), beta(reads_c ? p.beta : 0);
-    return call.Matmul(handle, &desc, alpha.as(p.dtype), p.b.data, plan.b, p.a.data, plan.a,
-                       beta.as(p.dtype), reads_c ? p.c.data : p.y.data, plan.c, p.y.data, plan.y,
+    const Scale alpha(p.alpha, p.dtype), beta(reads_c ? p.beta : 0, p.dtype);
+    return call.Matmul(handle, &desc, alpha.data(), p.b.data, plan.b, p.a.data, plan.a, beta.data(),
+                       reads_c ? p.c.data : p.y.data, plan.c, p.y.data, plan.y,
                        &candidate.algorithm, workspace, static_cast<size_t>(candidate.workspace),
                        native_stream(stream));
   }
@@ -303,8 +292,7 @@ void choose(const Run& run, const Rival& rival, Plan* plan) {
 }  // namespace
 
 bool cublaslt_can(const Product& p) {
-  const bool floating = p.dtype == DT_FLOAT32 || p.dtype == DT_FLOAT64;
-  if (!floating || p.k == 0 || p.batch > INT32_MAX) return false;
+  if (!is_floating(p.dtype) || p.k == 0 || p.batch > INT32_MAX) return false;
   if (p.batch > 1 && (p.a.batch < 0 || p.b.batch < 0 || p.y.batch <= 0)) return false;
   const Storage y = storage_of(p.y, p.m, p.n);
   return y.usable && !y.transposed && storage_of(p.a, p.m, p.k).usable &&
@@ -316,9 +304,8 @@ bool cublaslt_can_add(const Product& p) {
 }
 
 bool cublaslt_can_activate(const Product& p) {
-  // Epilogues exist for float only.
   return p.activation == DT_ACTIVATE_NONE ||
-         (p.activation == DT_ACTIVATE_RELU && p.dtype == DT_FLOAT32);
+         (p.activation == DT_ACTIVATE_RELU && library_type(p.dtype).has_epilogues);
 }
 
 int64_t cublaslt_workspace(const dt_stream* stream, const Product& p) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/cuda/capture.h"
-#include "kernels/cuda/cudnn_api.h"
 #include "kernels/cuda/library.h"
+#include "kernels/cuda/library_types.h"
 #include "kernels/cuda/plan_key.h"
 #include "kernels/cuda/runtime.h"
 
@@ -131,10 +131,6 @@ bool same_memory(const Images& x, const Images& y) {
   return true;
 }
 
-int64_t item_bytes(const Convolution& c) {
-  return c.dtype == DT_FLOAT32 ? sizeof(float) : sizeof(double);
-}
-
 // A tensor as the library gets it: in place, or as a copy in the workspace.
 struct Operand {
   Images given, seen;
@@ -159,7 +155,7 @@ struct Operands {
       made[i]->copied = true;
       made[i]->seen.data = static_cast<char*>(workspace) + copy_bytes;
       const int64_t elements = g.sizes[0] * g.sizes[1] * g.sizes[2] * g.sizes[3];
-      copy_bytes += divide_up(elements * item_bytes(c), kBlock) * kBlock;
+      copy_bytes += divide_up(elements * bytes_of(c.dtype), kBlock) * kBlock;
     }
   }
 
@@ -173,7 +169,7 @@ struct Operands {
 enum TensorId : int64_t { kIdX = 1, kIdW = 2, kIdY = 3 };
 
 Descriptor describe_tensor(const Convolution& c, const Images& x, TensorId id) {
-  const int type = c.dtype == DT_FLOAT32 ? dnn::kFloat : dnn::kDouble;
+  const int type = library_type(c.dtype).cudnn;
   Descriptor d(dnn::kTensor);
   d.set(dnn::kTensorDataType, dnn::kTypeDataType, &type);
   d.set(dnn::kTensorSizes, dnn::kTypeInt64, x.sizes, 4);
@@ -185,7 +181,7 @@ Descriptor describe_tensor(const Convolution& c, const Images& x, TensorId id) {
 }
 
 Descriptor describe_window(const Convolution& c) {
-  const int type = c.dtype == DT_FLOAT32 ? dnn::kFloat : dnn::kDouble;
+  const int type = library_type(c.dtype).cudnn;
   const int mode = dnn::kCrossCorrelation;
   Descriptor d(dnn::kConvolution);
   d.set(dnn::kConvolutionComputeType, dnn::kTypeDataType, &type);
@@ -242,11 +238,7 @@ struct Graph {
 
  private:
   void set_scale(dnn::Attribute attribute, double value, int32_t dtype) {
-    const float single = static_cast<float>(value);
-    if (dtype == DT_FLOAT32)
-      operation.set(attribute, dnn::kTypeFloat, &single);
-    else
-      operation.set(attribute, dnn::kTypeDouble, &value);
+    operation.set(attribute, library_type(dtype).cudnn_scale, Scale(value, dtype).data());
   }
 };
 
@@ -296,7 +288,8 @@ bool is_allowed(const Descriptor& config, int32_t dtype, bool may_round) {
   for (int64_t i = 0; i < std::min<int64_t>(count, dnn::kNotes); ++i) {
     if (notes[i] == dnn::kNoteNondeterministic || notes[i] == dnn::kNoteDownConvertInputs)
       return false;
-    if (notes[i] == dnn::kNoteTensorCore && dtype == DT_FLOAT32 && !may_round) return false;
+    if (notes[i] == dnn::kNoteTensorCore && library_type(dtype).has_tf32 && !may_round)
+      return false;
   }
   return true;
 }
@@ -334,7 +327,7 @@ int64_t workspace_limit(const Convolution& c) {
   int64_t elements = 0;
   for (const Images* x : {&c.x, &c.w, &c.y})
     elements += x->sizes[0] * x->sizes[1] * x->sizes[2] * x->sizes[3];
-  return std::clamp(elements * item_bytes(c) * 3 / 2, kLeast, kMost);
+  return std::clamp(elements * bytes_of(c.dtype) * 3 / 2, kLeast, kMost);
 }
 
 // Adds plans for a memory format until there are enough.
@@ -394,7 +387,8 @@ Plan& plan_for(const dt_stream* stream, const Convolution& c) {
     return plan;
   const bool channels_last = given_channels_last(c);
   collect(stream, c, channels_last, &plan.engines);
-  if (c.dtype == DT_FLOAT32 && tf32(stream)) collect(stream, c, !channels_last, &plan.engines);
+  if (library_type(c.dtype).has_tf32 && tf32(stream))
+    collect(stream, c, !channels_last, &plan.engines);
   if (plan.engines.empty()) trace("cuda: conv2d by an own kernel: cuDNN has no engine");
   plan.chosen = plan.engines.size() <= 1;
   return plan;

@@ -426,20 +426,8 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
 
 // An immediate number as the bits of an element of y's dtype.
 uint64_t bits_of(const dt_view& source, int32_t dtype) {
-  const bool is_floating = source.dtype == DT_FLOAT32 || source.dtype == DT_FLOAT64;
-  const double real = is_floating ? source.number.f : static_cast<double>(source.number.i);
-  const int64_t whole = is_floating ? static_cast<int64_t>(source.number.f) : source.number.i;
   uint64_t bits = 0;
-  if (dtype == DT_BOOL) {
-    bits = is_floating ? source.number.f != 0 : source.number.i != 0;
-  } else if (dtype == DT_FLOAT32) {
-    const float value = static_cast<float>(real);
-    memcpy(&bits, &value, sizeof value);
-  } else if (dtype == DT_FLOAT64) {
-    memcpy(&bits, &real, sizeof real);
-  } else {
-    bits = static_cast<uint64_t>(whole);
-  }
+  put_number(&bits, dtype, source);
   return bits;
 }
 
@@ -483,39 +471,22 @@ int32_t assign_any(const dt_stream* stream, const calls::Call& call, const Index
   });
 }
 
-template <class T>
-int32_t accumulate_as(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
-                      const dt_view& plain, const dt_view& indexed, T alpha, int64_t clear_bytes) {
-  return accumulate(stream, call, plan, static_cast<T*>(indexed.data), values_of<T>(plain, indexed),
-                    Sum<T>{alpha}, clear_bytes);
-}
-
 // Integers wrap around: their arithmetic is unsigned.
 int32_t accumulate_any(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                        const dt_view& plain, const dt_view& indexed, WriteMode mode) {
-  const bool is_floating = indexed.dtype == DT_FLOAT32 || indexed.dtype == DT_FLOAT64;
-  const auto whole = static_cast<uint64_t>(static_cast<int64_t>(is_floating ? 0 : mode.alpha));
   const int64_t clear_bytes = mode.from_zero ? numel(indexed) * bytes_of(indexed.dtype) : 0;
-  const auto add = [&](auto alpha) {
-    return accumulate_as(stream, call, plan, plain, indexed, alpha, clear_bytes);
-  };
-  switch (indexed.dtype) {
-    case DT_FLOAT32:
-      return add(static_cast<float>(mode.alpha));
-    case DT_FLOAT64:
-      return add(mode.alpha);
-    case DT_INT64:
-      return add(whole);
-    case DT_INT32:
-      return add(static_cast<uint32_t>(whole));
-    case DT_UINT8:
-      return add(static_cast<uint8_t>(whole));
-    case DT_BOOL:
+  return visit_any(indexed.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (kIsBool<T>) {
       return accumulate(stream, call, plan, static_cast<uint8_t*>(indexed.data),
                         values_of<uint8_t>(plain, indexed), Union{mode.alpha != 0}, clear_bytes);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+    } else {
+      using U = WrapAround<T>;
+      return accumulate(stream, call, plan, static_cast<U*>(indexed.data),
+                        values_of<U>(plain, indexed), Sum<U>{number_as<U>(true, mode.alpha, 0)},
+                        clear_bytes);
+    }
+  });
 }
 
 // With an immediate operand the strides of the view mean nothing.

@@ -362,8 +362,8 @@ bool is_deep(const Product& p) {
            is_aligned(x.data, kDeepWidth * sizeof(float));
   };
   const TileGrid grid = deep_grid(p);
-  return p.dtype == DT_FLOAT32 && p.k >= kShortest && p.k <= kLongest && p.k % kDeepWidth == 0 &&
-         grid.tiles_m <= kMostBlocks && grid.tiles_n <= kMostBlocks &&
+  return p.dtype == dtype_of<float> && p.k >= kShortest && p.k <= kLongest &&
+         p.k % kDeepWidth == 0 && grid.tiles_m <= kMostBlocks && grid.tiles_n <= kMostBlocks &&
          grid.batch * grid.tiles_m * grid.tiles_n <= kMostBlocks && p.a.col == 1 && p.b.row == 1 &&
          in_packets(p.a, p.a.row) && in_packets(p.b, p.b.col);
 }
@@ -415,7 +415,7 @@ Product without_activation(Product p) {
 bool wants_large_tiles(int32_t device, const Product& p) {
   const int64_t tiles =
       p.batch * divide_up(p.m, LargeTile::kRows) * divide_up(p.n, LargeTile::kCols);
-  return p.dtype == DT_FLOAT32 && tiles >= multiprocessors(device);
+  return p.dtype == dtype_of<float> && tiles >= multiprocessors(device);
 }
 
 template <class Math, class Tile>
@@ -501,8 +501,7 @@ Way way_of(const Product& p) {
   if (p.batch == 0 || p.m == 0 || p.n == 0) return Way::kNothing;
   const double matrix_work = static_cast<double>(p.m) * p.n * p.k, work = matrix_work * p.batch;
   if ((work <= kSmallWork && p.k <= kSmallDepth) || matrix_work <= kSmallMatrix) return Way::kSmall;
-  const bool floating = p.dtype == DT_FLOAT32 || p.dtype == DT_FLOAT64;
-  if (!floating) return Way::kTiled;
+  if (!is_floating(p.dtype)) return Way::kTiled;
   if ((p.n <= kThin && p.a.col == 1) || (p.m <= kThin && p.b.row == 1)) return Way::kThin;
   if (is_deep(p)) return Way::kDeep;
   return cublaslt_can(p) ? Way::kLibrary : Way::kTiled;
@@ -555,29 +554,24 @@ int64_t workspace_of(const dt_stream* stream, const Product& p) {
 
 int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
   const Product p = product(call);
-  switch (p.dtype) {
-    case DT_FLOAT32:
-      return multiply<float>(stream, p, call.workspace);
-    case DT_FLOAT64:
-      return multiply<double>(stream, p, call.workspace);
-    case DT_INT64:
-      return multiply_integer<WrappingMath<uint64_t>>(stream, p);
-    case DT_INT32:
-      return multiply_integer<WrappingMath<uint32_t>>(stream, p);
-    case DT_UINT8:
-      return multiply_integer<WrappingMath<uint8_t>>(stream, p);
-    case DT_BOOL:
+  return visit_any(p.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (kIsFloating<T>) {
+      return multiply<T>(stream, p, call.workspace);
+    } else if constexpr (kIsBool<T>) {
       return multiply_integer<LogicalMath>(stream, p);
-    default:
-      return DT_KERNEL_UNSUPPORTED;
-  }
+    } else {
+      return multiply_integer<WrappingMath<WrapAround<T>>>(stream, p);
+    }
+  });
 }
 
 int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
   const Product p = product(call);
-  if (p.dtype == DT_FLOAT32) return workspace_of<float>(stream, p);
-  if (p.dtype == DT_FLOAT64) return workspace_of<double>(stream, p);
-  return 0;
+  int64_t bytes = 0;
+  visit_floating(
+      p.dtype, [&](auto type) { bytes = workspace_of<typename decltype(type)::type>(stream, p); });
+  return bytes;
 }
 
 }  // namespace dt::cuda

@@ -1,7 +1,7 @@
 // y = activation(alpha * a @ b + beta * c), as the ways to compute it see it.
 #pragma once
 
-#include "kernels/abi.h"
+#include "kernels/dtype.h"
 
 namespace dt::cuda {
 

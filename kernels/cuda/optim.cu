@@ -166,10 +166,9 @@ void add_tensors(Pack<kLists>& pack, const dt_view* const (&lists)[kLists], int6
   pack.first_block[slot + 1] = pack.blocks;
 }
 
-// Calls body(pack) for packs of the tensors of one dtype. Stops at an error.
+// Calls body(pack) for packs of the tensors of Ts. Stops at an error.
 template <class T, int kLists, class Body>
-int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, int32_t dtype,
-                      const Body& body) {
+int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, const Body& body) {
   constexpr uint32_t kManyBlocks = 1u << 30;
   Pack<kLists> pack;
   const auto flush = [&]() -> int32_t {
@@ -179,7 +178,7 @@ int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, int32_t 
   };
   for (int64_t i = 0; i < k; ++i) {
     const dt_view& view = lists[0][i];
-    if (view.dtype != dtype || numel(view) == 0) continue;
+    if (view.dtype != dtype_of<T> || numel(view) == 0) continue;
     const bool has_gaps = !is_run(view);
     if (has_gaps || pack.count == kMaxTensors || pack.blocks > kManyBlocks) {
       if (const int32_t code = flush()) return code;
@@ -192,22 +191,21 @@ int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, int32_t 
   return flush();
 }
 
-bool is_floating(const dt_view& view) {
-  return view.dtype == DT_FLOAT32 || view.dtype == DT_FLOAT64;
-}
-
 bool all_floating(const calls::Views& views) {
   for (const dt_view& view : views) {
-    if (!is_floating(view)) return false;
+    if (!is_floating(view.dtype)) return false;
   }
   return true;
 }
 
-// Calls body(Type<float>()) and body(Type<double>()): each handles the tensors of its own dtype.
+// Calls body(Type<T>()) for every floating type: each handles the tensors of its own dtype.
 template <class Body>
-int32_t for_both_types(const Body& body) {
-  if (const int32_t code = body(Type<float>(), DT_FLOAT32)) return code;
-  return body(Type<double>(), DT_FLOAT64);
+int32_t for_floating_types(const Body& body) {
+  for (int32_t dtype = 1; dtype < DT_DTYPE_COUNT_; ++dtype) {
+    const int32_t code = is_floating(dtype) ? visit_floating(dtype, body) : DT_KERNEL_OK;
+    if (code != DT_KERNEL_OK) return code;
+  }
+  return DT_KERNEL_OK;
 }
 
 // ---- optimizers: what a step computes is in optimizers.gen.h
@@ -333,7 +331,9 @@ int32_t prepare_shared(const dt_stream* stream, const calls::Optimizer& call,
   for (int64_t i = 0; i < call.k; ++i) {
     const dt_view& param = call.param[i];
     const int64_t n = numel(param);
-    const bool alone = param.dtype == DT_FLOAT32 ? is_alone<float>(n) : is_alone<double>(n);
+    bool alone = false;
+    visit_floating(param.dtype,
+                   [&](auto type) { alone = is_alone<typename decltype(type)::type>(n); });
     if (alone && n > 0) continue;
     if (shared.count == Shared<Optimizer>::kMax) {
       if (const int32_t code = flush()) return code;
@@ -345,7 +345,7 @@ int32_t prepare_shared(const dt_stream* stream, const calls::Optimizer& call,
 }
 
 template <class T, class Optimizer, unsigned kPresent>
-int32_t step_tensors(const dt_stream* stream, const calls::Optimizer& call, int32_t dtype,
+int32_t step_tensors(const dt_stream* stream, const calls::Optimizer& call,
                      const Step<Optimizer>& step) {
   constexpr int kLists = kListsOf<Optimizer, kPresent>;
   static_assert(sizeof(StepPack<Optimizer, kLists>) + sizeof(step) <= 4096 &&
@@ -355,7 +355,7 @@ int32_t step_tensors(const dt_stream* stream, const calls::Optimizer& call, int3
   const dt_view* lists[kLists];
   for (int l = 0; l < kLists - 1; ++l) lists[l] = call.param + l * call.k;
   lists[kLists - 1] = call.grad.data;
-  return for_each_pack<T, kLists>(lists, call.k, dtype, [&](const Pack<kLists>& pack) {
+  return for_each_pack<T, kLists>(lists, call.k, [&](const Pack<kLists>& pack) {
     StepPack<Optimizer, kLists> tensors = {pack, {}};
     for (int i = 0; i < pack.count; ++i) states.of(pack.index[i], tensors.states[i]);
     return launch(stream, step_kernel<T, Optimizer, kPresent>, dim3(pack.blocks), dim3(kThreads), 0,
@@ -368,9 +368,9 @@ template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
 int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsigned present,
                      const Step<Optimizer>& step) {
   if (kPresent == present) {
-    return for_both_types([&](auto type, int32_t dtype) {
+    return for_floating_types([&](auto type) {
       using T = typename decltype(type)::type;
-      return step_tensors<T, Optimizer, kPresent>(stream, call, dtype, step);
+      return step_tensors<T, Optimizer, kPresent>(stream, call, step);
     });
   }
   if constexpr (kPresent != Optimizer::kAlways) {
@@ -383,7 +383,7 @@ int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsi
 
 template <class Optimizer>
 int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
-  if (!all_floating(call.grad) || !is_floating(call.lr)) return DT_KERNEL_UNSUPPORTED;
+  if (!all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
   if (call.k == 0) return DT_KERNEL_OK;
   const typename Optimizer::Settings settings(call, 0);  // Step has the learning rate
   const unsigned present = Optimizer::present(settings);
@@ -428,11 +428,11 @@ DT_OPTIMIZERS(DT_ROW)
 #undef DT_ROW
 
 int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
-  if (!all_floating(call.x) || !is_floating(call.factor)) return DT_KERNEL_UNSUPPORTED;
+  if (!all_floating(call.x) || !is_floating(call.factor.dtype)) return DT_KERNEL_UNSUPPORTED;
   const DeviceNumber factor = device_number(call.factor);
-  return for_both_types([&](auto type, int32_t dtype) {
+  return for_floating_types([&](auto type) {
     using T = typename decltype(type)::type;
-    return for_each_pack<T, 1>({call.x.data}, call.k, dtype, [&](const Pack<1>& pack) {
+    return for_each_pack<T, 1>({call.x.data}, call.k, [&](const Pack<1>& pack) {
       return launch(stream, scale_kernel<T>, dim3(pack.blocks), dim3(kThreads), 0, pack, factor);
     });
   });

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "kernels/abi.h"
+#include "kernels/dtype.h"
 
 namespace dt::cuda {
 
@@ -76,18 +76,6 @@ __device__ __forceinline__ void prefetch_packet(const void* p) {
 
 inline bool is_aligned(const void* p, int64_t bytes) {
   return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(bytes) == 0;
-}
-
-inline int64_t bytes_of(int32_t dtype) {
-  switch (dtype) {
-#define DT_DTYPE_ROW(NAME, name, type, bytes, category, compute, safetensors, dlpack_code) \
-  case DT_##NAME:                                                                          \
-    return bytes;
-#include "kernels/dtype.def"
-#undef DT_DTYPE_ROW
-    default:
-      return 0;
-  }
 }
 
 }  // namespace dt::cuda

@@ -23,7 +23,7 @@ struct Operands {
       view[k] = is_out ? &out[k] : &in[k - n_out];
       dtype[k] = dtypes ? dtypes[k] : view[k]->dtype;
       const bool is_truth = is_out ? op.bool_out : op.bool_in >> (k - n_out) & 1;
-      own_dtype[k] = is_truth ? DT_BOOL : op.dtype;
+      own_dtype[k] = is_truth ? dtype_of<bool> : op.dtype;
     }
   }
 
@@ -54,46 +54,17 @@ PointwiseAxes axes_of(const Operands& operands) {
   return axes;
 }
 
-Number number_as(int32_t dtype, bool floating, double f, int64_t i) {
-  Number number = {};
-  switch (dtype) {
-    case DT_FLOAT32:
-      number.f32 = floating ? static_cast<float>(f) : static_cast<float>(i);
-      break;
-    case DT_FLOAT64:
-      number.f64 = floating ? f : static_cast<double>(i);
-      break;
-    case DT_INT64:
-      number.i64 = floating ? static_cast<int64_t>(f) : i;
-      break;
-    case DT_INT32:
-      number.i32 = static_cast<int32_t>(floating ? static_cast<int64_t>(f) : i);
-      break;
-    case DT_UINT8:
-      number.u8 = static_cast<uint8_t>(floating ? static_cast<int64_t>(f) : i);
-      break;
-    default:
-      number.u8 = floating ? f != 0 : i != 0;
-  }
-  return number;
-}
-
-bool is_floating(int32_t dtype) {
-  return dtype == DT_FLOAT32 || dtype == DT_FLOAT64;
-}
-
 void set_parameters(PointwiseCall& kernel, const calls::Pointwise& call, const Pointwise& op) {
   for (int i = 0; i < call.n_numbers; ++i) {
-    kernel.parameters[i] = number_as(op.dtype, is_floating(op.dtype), call.floats[i], call.ints[i]);
+    put_number(&kernel.parameters[i].bits, op.dtype, is_floating(op.dtype), call.floats[i],
+               call.ints[i]);
   }
 }
 
 void set_numbers(PointwiseCall& kernel, const Operands& operands) {
   for (int k = operands.n_out; k < operands.n; ++k) {
     const dt_view& x = *operands.view[k];
-    if (!x.immediate) continue;
-    kernel.number[k - operands.n_out] =
-        number_as(operands.own_dtype[k], is_floating(x.dtype), x.number.f, x.number.i);
+    if (x.immediate) put_number(&kernel.number[k - operands.n_out].bits, operands.own_dtype[k], x);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/calls/pointwise.h"
 #include "kernels/cuda/offsets.cuh"
+#include "kernels/dtype.h"
 
 namespace dt::cuda {
 
@@ -14,12 +15,15 @@ constexpr int kMaxParameters = calls::PointwiseNumbers::kMax;
 constexpr int kPointwiseThreads = 256;
 
 // A number in the arithmetic type of a kernel.
-union Number {
-  float f32;
-  double f64;
-  int32_t i32;
-  int64_t i64;
-  uint8_t u8;
+struct Number {
+  uint64_t bits = 0;
+
+  template <class T>
+  __device__ __forceinline__ T as() const {
+    Stored<T> value;
+    memcpy(&value, &bits, sizeof value);
+    return static_cast<T>(value);
+  }
 };
 
 // A kernel's parameters. Operands are the outputs, then the inputs; indices count packets or

@@ -15,40 +15,6 @@
 namespace dt::cuda {
 namespace {
 
-// ---- the arithmetic types
-
-template <class T>
-struct Arithmetic;
-template <>
-struct Arithmetic<float> {
-  static constexpr int32_t dtype = DT_FLOAT32;
-  static __device__ float get(const Number& number) { return number.f32; }
-};
-template <>
-struct Arithmetic<double> {
-  static constexpr int32_t dtype = DT_FLOAT64;
-  static __device__ double get(const Number& number) { return number.f64; }
-};
-template <>
-struct Arithmetic<int32_t> {
-  static constexpr int32_t dtype = DT_INT32;
-  static __device__ int32_t get(const Number& number) { return number.i32; }
-};
-template <>
-struct Arithmetic<int64_t> {
-  static constexpr int32_t dtype = DT_INT64;
-  static __device__ int64_t get(const Number& number) { return number.i64; }
-};
-template <>
-struct Arithmetic<uint8_t> {
-  static constexpr int32_t dtype = DT_UINT8;
-  static __device__ uint8_t get(const Number& number) { return number.u8; }
-};
-template <>
-struct Arithmetic<bool> {
-  static __device__ bool get(const Number& number) { return number.u8 != 0; }
-};
-
 // ---- formulas
 
 // Whether a struct is an op (its function is called y) or a gradient (y0, y1, ...).
@@ -76,10 +42,6 @@ template <class F, int kInput, class T>
 using InputType = std::conditional_t<(F::bool_in >> kInput & 1) != 0, bool, T>;
 template <class F, class T>
 using OutputType = std::conditional_t<F::bool_out, bool, T>;
-
-// bool is stored as bytes that hold 0 or 1.
-template <class V>
-using Stored = std::conditional_t<std::is_same_v<V, bool>, uint8_t, V>;
 
 // ---- the inputs of a formula at kWidth elements, in registers
 
@@ -114,16 +76,11 @@ struct Slot {
   __device__ __forceinline__ void gather(const void* data, int32_t dtype,
                                          const int32_t (&at)[kWidth]) {
     switch (dtype) {
-      case DT_FLOAT32:
-        return gather_from(static_cast<const float*>(data), at);
-      case DT_FLOAT64:
-        return gather_from(static_cast<const double*>(data), at);
-      case DT_INT64:
-        return gather_from(static_cast<const int64_t*>(data), at);
-      case DT_INT32:
-        return gather_from(static_cast<const int32_t*>(data), at);
-      default:
-        return gather_from(static_cast<const uint8_t*>(data), at);
+#define DT_DTYPE_ROW(NAME, name, Own, ...) \
+  case DT_##NAME:                          \
+    return gather_from(static_cast<const Stored<Own>*>(data), at);
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
     }
   }
 };
@@ -158,7 +115,7 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
   __device__ __forceinline__ void load_one(const PointwiseCall& call, int32_t at) {
     constexpr int kOperand = F::n_out + k;
     if (call.data[kOperand] == nullptr) {
-      SlotOf<k>::fill(Arithmetic<InputType<F, k, T>>::get(call.number[k]));
+      SlotOf<k>::fill(call.number[k].template as<InputType<F, k, T>>());
     } else {
       SlotOf<k>::load_packet(call.data[kOperand], at, call.splat >> kOperand & 1);
     }
@@ -168,7 +125,7 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
                                              const int32_t (&at)[kWidth]) {
     constexpr int kOperand = F::n_out + k;
     if (call.data[kOperand] == nullptr) {
-      SlotOf<k>::fill(Arithmetic<InputType<F, k, T>>::get(call.number[k]));
+      SlotOf<k>::fill(call.number[k].template as<InputType<F, k, T>>());
     } else {
       SlotOf<k>::gather(call.data[kOperand], call.dtype[kOperand], at);
     }
@@ -181,7 +138,7 @@ struct Parameters {
 
   __device__ __forceinline__ explicit Parameters(const PointwiseCall& call) {
 #pragma unroll
-    for (int i = 0; i < kMaxParameters; ++i) value[i] = Arithmetic<T>::get(call.parameters[i]);
+    for (int i = 0; i < kMaxParameters; ++i) value[i] = call.parameters[i].template as<T>();
   }
 };
 
@@ -289,7 +246,7 @@ Pointwise pointwise_of() {
           F::n_out,
           F::bool_in,
           F::bool_out,
-          Arithmetic<T>::dtype,
+          dtype_of<T>,
           kWidth,
           kPackets,
           kElements,
@@ -302,15 +259,11 @@ enum TypeClass { FLOAT, INT, NUM };
 
 template <class F, int kClass>
 int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
-  if constexpr (kClass != INT) {
-    if (call.compute == DT_FLOAT32) return run_pointwise(stream, call, pointwise_of<F, float>());
-    if (call.compute == DT_FLOAT64) return run_pointwise(stream, call, pointwise_of<F, double>());
-  }
-  if constexpr (kClass != FLOAT) {
-    if (call.compute == DT_INT32) return run_pointwise(stream, call, pointwise_of<F, int32_t>());
-    if (call.compute == DT_INT64) return run_pointwise(stream, call, pointwise_of<F, int64_t>());
-  }
-  return DT_KERNEL_UNSUPPORTED;
+  constexpr Category kLowest = kClass == FLOAT ? Category::FLOATING : Category::INTEGER;
+  constexpr Category kHighest = kClass == INT ? Category::INTEGER : Category::FLOATING;
+  return visit_compute<kLowest, kHighest>(call.compute, [&](auto type) {
+    return run_pointwise(stream, call, pointwise_of<F, typename decltype(type)::type>());
+  });
 }
 
 }  // namespace

@@ -276,7 +276,7 @@ int outputs_at_once(const Geometry& geometry, const dt_view& x, const dt_view& y
   const int64_t bytes = bytes_of(x.dtype);
   for (int outputs : {2, 1}) {
     if (has_row_packets(x, 2 * outputs, bytes) && has_row_packets(y, outputs, bytes) &&
-        has_row_packets(indices, outputs, bytes_of(DT_INT64)))
+        has_row_packets(indices, outputs, sizeof(int64_t)))
       return outputs;
   }
   return 0;

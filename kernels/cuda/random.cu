@@ -38,12 +38,9 @@ struct Words {
 // normal numbers come in pairs; `first` is the index of the block's first element.
 
 template <class T>
-using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-
-template <class T>
 struct Uniform {
   using Value = T;
-  using Bits = BitsOf<T>;
+  using Bits = dt::Bits<sizeof(T)>;
   T low, range;
   __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t, int64_t) const {
 #pragma unroll
@@ -55,7 +52,7 @@ struct Uniform {
 template <class T>
 struct Normal {
   using Value = T;
-  using Bits = BitsOf<T>;
+  using Bits = dt::Bits<sizeof(T)>;
   T mean, std;
   __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t, int64_t) const {
 #pragma unroll
@@ -171,12 +168,12 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Call, class Maker>
-int32_t draw(const dt_stream* stream, const Call& call, bool same_dtype, const Maker& maker) {
+int32_t draw(const dt_stream* stream, const Call& call, const Maker& maker) {
   const dt_view& y = call.y;
   constexpr int kValues = kPerBlock<typename Maker::Bits>;
   const int64_t n = numel(y), blocks = divide_up(divide_up(n, kValues), kThreads);
-  const bool packed =
-      same_dtype && is_aligned(y.data, alignof(Packet<typename Maker::Value, kValues>));
+  const bool packed = holds<typename Maker::Value>(y.dtype) &&
+                      is_aligned(y.data, alignof(Packet<typename Maker::Value, kValues>));
   return launch(stream, random_kernel<Maker>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
                 0, y.data, y.dtype, packed, n, State(call.state, call.advance), maker);
 }
@@ -187,7 +184,7 @@ int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
   return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Uniform<T> maker = {static_cast<T>(call.low), static_cast<T>(call.high - call.low)};
-    return draw(stream, call, true, maker);
+    return draw(stream, call, maker);
   });
 }
 
@@ -195,23 +192,22 @@ int32_t kernels::normal(const dt_stream* stream, const calls::Normal& call) {
   return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Normal<T> maker = {static_cast<T>(call.mean), static_cast<T>(call.std)};
-    return draw(stream, call, true, maker);
+    return draw(stream, call, maker);
   });
 }
 
 int32_t kernels::randint(const dt_stream* stream, const calls::Randint& call) {
   const uint64_t low = static_cast<uint64_t>(call.low);
   const Integers maker = {low, static_cast<uint64_t>(call.high) - low};
-  return draw(stream, call, call.y.dtype == DT_INT64, maker);
+  return draw(stream, call, maker);
 }
 
 int32_t kernels::random_keys(const dt_stream* stream, const calls::RandomKeys& call) {
-  return draw(stream, call, call.y.dtype == DT_INT64, Keys());
+  return draw(stream, call, Keys());
 }
 
 int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call) {
-  const bool bytes = call.y.dtype == DT_BOOL || call.y.dtype == DT_UINT8;
-  return draw(stream, call, bytes, Bernoulli{threshold(call.p)});
+  return draw(stream, call, Bernoulli{threshold(call.p)});
 }
 
 int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
@@ -221,7 +217,7 @@ int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
     const void* x = call.x.data;
     const Dropout<T> maker = {static_cast<const T*>(x), is_aligned(x, alignof(Packet<T, 4>)),
                               static_cast<T>(p < 1 ? 1 / (1 - p) : 0), threshold(p)};
-    return draw(stream, call, true, maker);
+    return draw(stream, call, maker);
   });
 }
 

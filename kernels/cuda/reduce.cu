@@ -142,18 +142,12 @@ template <template <class> class Combine, class Integer>
 int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, Finish finish,
                        int64_t* bytes) {
   const ReduceOperands on = operands_of(call);
-  const int32_t dtype = call.x.dtype;
-  switch (call.compute) {
-    case DT_FLOAT32:
-      return reduce_from<float>(stream, on, FoldOp<Combine<float>, Same<float>>{{}, finish},
-                                dtype == DT_FLOAT32, bytes);
-    case DT_FLOAT64:
-      return reduce_from<double>(stream, on, FoldOp<Combine<double>, Same<double>>{{}, finish},
-                                 dtype == DT_FLOAT64, bytes);
-    default:
-      return reduce_from<int64_t>(stream, on, FoldOp<Combine<Integer>, Same<Integer>>{{}, finish},
-                                  dtype == DT_INT64, bytes);
-  }
+  return visit_compute(call.compute, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using Source = std::conditional_t<kIsFloating<T>, T, int64_t>;
+    using Value = std::conditional_t<kIsFloating<T>, T, Integer>;
+    return reduce_from<Source>(stream, on, FoldOp<Combine<Value>, Same<Value>>{{}, finish}, bytes);
+  });
 }
 
 int32_t plan_sum(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
@@ -167,14 +161,11 @@ int32_t plan_mean(const dt_stream* stream, const calls::Reduction& call, int64_t
 // Products are rare: one way to read elements will do.
 int32_t plan_prod(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
   const ReduceOperands on = operands_of(call);
-  switch (call.compute) {
-    case DT_FLOAT32:
-      return reduce_any(stream, on, FoldOp<Product<float>, Same<float>>(), bytes);
-    case DT_FLOAT64:
-      return reduce_any(stream, on, FoldOp<Product<double>, Same<double>>(), bytes);
-    default:
-      return reduce_any(stream, on, FoldOp<Product<uint64_t>, Same<uint64_t>>(), bytes);
-  }
+  return visit_compute(call.compute, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using Value = std::conditional_t<kIsFloating<T>, T, uint64_t>;
+    return reduce_any(stream, on, FoldOp<Product<Value>, Same<Value>>(), bytes);
+  });
 }
 
 int32_t plan_amax(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
@@ -187,25 +178,27 @@ int32_t plan_amin(const dt_stream* stream, const calls::Reduction& call, int64_t
 
 template <class Combine>
 int32_t reduce_truth(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
-  const int32_t dtype = call.x.dtype;
-  return reduce_from<uint8_t>(stream, operands_of(call), FoldOp<Combine, Truth>(),
-                              dtype == DT_BOOL || dtype == DT_UINT8, bytes);
+  return reduce_from<uint8_t>(stream, operands_of(call), FoldOp<Combine, Truth>(), bytes);
+}
+
+// For an operation that takes doubles, whatever the elements are.
+template <class Op>
+int32_t reduce_in_double(const dt_stream* stream, const ReduceOperands& on, const Op& op,
+                         int64_t* bytes) {
+  if (holds<double>(on.x.dtype)) return reduce_from<double>(stream, on, op, bytes);
+  return reduce_from<float>(stream, on, op, bytes);
 }
 
 int32_t plan_var(const dt_stream* stream, const calls::Var& call, int64_t* bytes) {
   const ReduceOperands on = operands_of(call);
   const Deviations op = {call.correction, call.root};
-  const int32_t dtype = call.x.dtype;
-  if (dtype == DT_FLOAT64) return reduce_from<double>(stream, on, op, true, bytes);
-  return reduce_from<float>(stream, on, op, dtype == DT_FLOAT32, bytes);
+  return reduce_in_double(stream, on, op, bytes);
 }
 
 // Norms are accumulated in double: the square of a float neither overflows nor loses digits there.
 int32_t root_of_squares(const dt_stream* stream, const ReduceOperands& on, int64_t* bytes) {
   const FoldOp<Sum<double>, Square> op = {{}, {Finish::kSquareRoot}};
-  const int32_t dtype = on.x.dtype;
-  if (dtype == DT_FLOAT64) return reduce_from<double>(stream, on, op, true, bytes);
-  return reduce_from<float>(stream, on, op, dtype == DT_FLOAT32, bytes);
+  return reduce_in_double(stream, on, op, bytes);
 }
 
 template <class Combine, class Map>

@@ -276,9 +276,9 @@ int32_t reduce_any(const dt_stream* stream, const ReduceOperands& on, const Op& 
 
 // The same with a fast way for `Source`, the type that elements have in most calls.
 template <class Source, class Op>
-int32_t reduce_from(const dt_stream* stream, const ReduceOperands& on, const Op& op, bool is_source,
+int32_t reduce_from(const dt_stream* stream, const ReduceOperands& on, const Op& op,
                     int64_t* bytes) {
-  if (is_source && is_packable(on, kPacketWidth<Source>))
+  if (holds<Source>(on.x.dtype) && is_packable(on, kPacketWidth<Source>))
     return run_plan(stream, on, op, kernels_of<Op, Source>(), bytes);
   return reduce_any(stream, on, op, bytes);
 }

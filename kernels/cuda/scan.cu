@@ -326,7 +326,8 @@ template <class Sum>
 int32_t scan_totals(const dt_stream* stream, const ScanCall& call, bool rows, int64_t chunks) {
   ScanCall totals = call;
   totals.x = totals.y = call.totals;
-  totals.x_dtype = totals.y_dtype = std::is_floating_point_v<Sum> ? DT_FLOAT64 : DT_INT64;
+  totals.x_dtype = totals.y_dtype =
+      std::is_floating_point_v<Sum> ? dtype_of<double> : dtype_of<int64_t>;
   totals.totals = nullptr;
   totals.length = totals.chunk_length = chunks;
   const int64_t line_stride = rows ? chunks : 1;
@@ -370,9 +371,10 @@ int32_t run(const dt_stream* stream, const calls::Cumsum& call, const ScanPlan& 
 
 // Whether lines can be read and written in packets of kWidth elements, or, side by side, whether
 // their type alone is what a kernel expects.
-bool is_fast(const calls::Cumsum& call, const ScanPlan& plan, int32_t dtype) {
+template <class T>
+bool is_fast(const calls::Cumsum& call, const ScanPlan& plan) {
   const dt_view &y = call.y, &x = call.x;
-  if (y.dtype != dtype || x.dtype != dtype) return false;
+  if (!holds<T>(y.dtype) || !holds<T>(x.dtype)) return false;
   if (!plan.rows) return true;
   if (plan.y_stride != 1 || plan.x_stride != 1 || plan.length % kWidth != 0) return false;
   for (int d = 0; d < plan.lines.n; ++d) {
@@ -387,12 +389,12 @@ bool is_fast(const calls::Cumsum& call, const ScanPlan& plan, int32_t dtype) {
 int32_t kernels::cumsum(const dt_stream* stream, const calls::Cumsum& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
-  if (call.compute == DT_FLOAT32 || call.compute == DT_FLOAT64) {
-    if (is_fast(call, plan, DT_FLOAT32)) return run<double, float>(stream, call, plan);
-    if (is_fast(call, plan, DT_FLOAT64)) return run<double, double>(stream, call, plan);
+  if (is_floating(call.compute)) {
+    if (is_fast<float>(call, plan)) return run<double, float>(stream, call, plan);
+    if (is_fast<double>(call, plan)) return run<double, double>(stream, call, plan);
     return run<double, Any>(stream, call, plan);
   }
-  if (is_fast(call, plan, DT_INT64)) return run<uint64_t, uint64_t>(stream, call, plan);
+  if (is_fast<uint64_t>(call, plan)) return run<uint64_t, uint64_t>(stream, call, plan);
   return run<uint64_t, Any>(stream, call, plan);
 }
 

@@ -15,12 +15,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 
+HALF = """float16 = { c = "half", bytes = 2, category = "floating", compute = "float32", \
+torch = "Half", typeid = "half", c10 = "c10::Half", safetensors = "F16", dlpack = 2, code = "e" }
+"""
+
 # An old row and what becomes of it: a value, and fields where a reader of the signature wants them.
 CHANGES = {
     "types.toml": [
         ("level = 1", "level = 2"),
-        ('bool = [6, "True', 'float16 = [8, "Half.", 2]\nbool = [6, "True'),
-        ('doc = "Element types."', 'doc = "Element types."\nreserved = [7]'),
+        ('in one byte."]\n', 'in one byte."]\nfloat16 = [7, "Half.", 2]\n'),
+        ("\n\n[enum.device_type]\n", "\n" + HALF + "\n[enum.device_type]\nreserved = [3]\n"),
     ],
     "layers.toml": [
         (

@@ -14,7 +14,9 @@ import pathlib
 import sys
 from time import monotonic
 
-from .compare import Difference, Settings, compare, run_in_pytorch
+from . import workers
+from .check import Check, text_of
+from .compare import Difference, run_in_pytorch
 from .generate import generate
 from .reduce import reduce
 from .workers import Worker, each
@@ -22,6 +24,8 @@ from .workers import Worker, each
 
 def main() -> int:
     options = _options()
+    if options.device != "cpu":
+        workers.start_method = "spawn"
     if options.show is not None:
         print(generate(options.show), end="")
         return 0
@@ -61,24 +65,9 @@ def _options():
     return parser.parse_args()
 
 
-class Check:
-    """What a worker does: compares a program, given by its text or its seed."""
-
-    def __init__(self, options):
-        ignored = options.ignore.read_text().split("\n") if options.ignore else ()
-        self.settings = Settings(options.device, options.errors, tuple(filter(None, ignored)))
-
-    def __call__(self, program: str | int) -> Difference | None:
-        return compare(_text(program), self.settings)
-
-
-def _text(program: str | int) -> str:
-    return generate(program) if isinstance(program, int) else program
-
-
 def _pytorch_dies(program: str | int) -> bool:
     """Whether it needs no second library for a crash."""
-    return next(each(lambda p: run_in_pytorch(_text(p)), [program], 1))[1] is not None
+    return next(each(lambda p: run_in_pytorch(text_of(p)), [program], 1))[1] is not None
 
 
 def _many(options) -> int:
@@ -128,7 +117,7 @@ def _reduced(program: str, difference: Difference, check: Check) -> str:
 
 def _one_of_your_own(options) -> int:
     check = Check(options)
-    program = options.file.read_text()
+    program = options.file.readtext_of()
     difference = next(each(check, [program], 1))[1]
     if difference is None:
         print("no difference")

@@ -16,7 +16,7 @@ OTHER_FILES = {"autograd", "data", "devices", "layers", "modules", "optim", "ran
 LEFT_OUT = {
     "they say where memory is": {"tensor_data_ptr", "tensor_is_set_to"},
     "PyTorch means something else by the name": {"index"},
-    "it needs a GPU": {"cuda"},
+    "another device than that of the program": {"cuda", "cpu"},
     "statements.py has them": {
         "dropout",
         "tensor_requires_grad_", "detach_", "tensor_retain_grad", "tensor_item", "tensor_is_leaf",

@@ -116,13 +116,17 @@ KEPT_BY_PYTORCH_ALONE = {
     "IndexPutBackward0": "indices",
     "MaxBackward0": "indices",
     "MinBackward0": "indices",
+    "LeakyReluBackward1": "result",
     "LogsumexpBackward0": "result",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
+    "NativeLayerNormBackward0": "bias",
     "NllLossBackward0": "self|target|total_weight",
     "PowBackward1": "result",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
+    "RemainderBackward1": "other",
+    "SgnBackward0": "self",
 }
 
 

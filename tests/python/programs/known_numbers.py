@@ -50,6 +50,16 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
+    module = re.search(r"\b(m\d+)\(", c.statement)
+    return (
+        c.aspect == "strides"
+        and module is not None
+        and f"{module[1]} = t.nn.LogSigmoid(" in c.history
+    )
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
     loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
     return c.aspect == "strides" and loss is not None
 

@@ -21,7 +21,8 @@ LIMIT_S = 60
 # What PyTorch leaves behind (graphs in cycles) goes with the process.
 PROGRAMS_PER_PROCESS = 3000
 
-_fork = multiprocessing.get_context("fork")
+# How processes begin: "spawn" where the device's runtime does not live on in a forked one.
+start_method = "fork"
 
 
 class Worker:
@@ -32,8 +33,9 @@ class Worker:
         self._start()
 
     def _start(self) -> None:
-        self.pipe, theirs = _fork.Pipe()
-        self._process = _fork.Process(target=_serve, args=(self._answer, theirs), daemon=True)
+        context = multiprocessing.get_context(start_method)
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(self._answer, theirs), daemon=True)
         self._process.start()
         theirs.close()
         self._asked = 0

@@ -227,19 +227,17 @@ def _from_values(data, dtype):
     return wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), kind.number))
 
 
-_RANGES = {"uint8": (0, 2**8 - 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
-
-
 def _check_fits(flat, dtype) -> None:
     """Refuses numbers that an integer dtype cannot hold; as in C, negative ones wrap in uint8."""
-    name = DTYPE.value(DTYPE[dtype]).name
-    if name not in _RANGES:
+    dtype = DTYPE.value(DTYPE[dtype])
+    if dtype.category != "integer":
         return
-    low, high = _RANGES[name]
+    bits = 8 * dtype.itemsize
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype.is_signed else (0, 2**bits - 1)
     if not low and not any(isinstance(v, float) for v in flat):
         low = -high
     if not all(low - 1 < v < high + 1 for v in flat):  # what is cut off is below 1; NaN is nowhere
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
 
 
 _MAX_DIMS = 16

@@ -114,7 +114,7 @@ class Tensor(TensorBase):
         """The dtype's old name, or the tensor converted to a dtype."""
         if dtype is not None:
             return _ops.to(self, None, dtype, non_blocking)
-        return f"torch.{_TYPE_NAMES[self.dtype]}Tensor"
+        return f"torch.{self.dtype.word}Tensor"
 
     def type_as(self, other) -> Tensor:
         return _ops.to(self, dtype=other.dtype, device=other.device)
@@ -347,10 +347,6 @@ class Tensor(TensorBase):
 
 # The names of these types are methods of Tensor above.
 _bool, _float, _int = bool, float, int
-
-_TYPE_NAMES = {
-    float32: "Float", float64: "Double", int64: "Long", int32: "Int", uint8: "Byte", bool_: "Bool"
-}  # fmt: skip
 
 
 class GradFn:

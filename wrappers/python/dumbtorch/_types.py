@@ -43,16 +43,13 @@ class _Objects(Choice):
 class dtype:
     """The type of a tensor's elements: torch.float32, torch.int64, ..."""
 
-    __slots__ = ("name", "number")
-    _BYTES = {"float32": 4, "float64": 8, "int64": 8, "int32": 4, "uint8": 1, "bool": 1}
-    # The codes of the struct module, which memoryview and array understand.
-    _CODES = {"float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?"}
-    # NumPy's __array_interface__ codes, little-endian.
-    _TYPESTR = {"float32": "<f4", "float64": "<f8", "int64": "<i8", "int32": "<i4", "uint8": "|u1",
-                "bool": "|b1"}  # fmt: skip
+    # `code` is that of the struct module, which memoryview and array understand; `word` is what
+    # PyTorch's sentences say.
+    __slots__ = ("name", "number", "itemsize", "category", "code", "word")
 
     def __init__(self, name: str, number: int):
         self.name, self.number = name, number
+        self.itemsize, self.category, self.code, self.word = _enums.DTYPE_TRAITS[name]
 
     def __repr__(self):
         return f"torch.{self.name}"
@@ -61,12 +58,8 @@ class dtype:
         return f"{self.name}" if self.name != "bool" else "bool_"
 
     @property
-    def itemsize(self) -> int:
-        return self._BYTES[self.name]
-
-    @property
     def is_floating_point(self) -> bool:
-        return self.name.startswith("float")
+        return self.category == "floating"
 
     @property
     def is_complex(self) -> bool:
@@ -74,15 +67,13 @@ class dtype:
 
     @property
     def is_signed(self) -> bool:
-        return self.name not in ("uint8", "bool")
-
-    @property
-    def code(self) -> str:
-        return self._CODES[self.name]
+        return self.category != "bool" and not self.name.startswith("u")
 
     @property
     def typestr(self) -> str:
-        return self._TYPESTR[self.name]
+        """NumPy's __array_interface__ code, little-endian."""
+        kind = {"floating": "f", "integer": "i" if self.is_signed else "u", "bool": "b"}
+        return f"{'|' if self.itemsize == 1 else '<'}{kind[self.category]}{self.itemsize}"
 
 
 class memory_format:

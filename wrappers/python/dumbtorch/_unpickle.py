@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 
+from ._types import DTYPE
+
 # What a file may name: containers and tensors, nothing that runs code of the file's choice.
 _ALLOWED = {
     ("collections", "OrderedDict"),
@@ -15,7 +17,7 @@ _ALLOWED = {
     ("dumbtorch._types", "Size"),
     ("dumbtorch._types", "device"),
     ("dumbtorch.nn.parameter", "Parameter"),
-    *(("dumbtorch._types", d) for d in ("float32", "float64", "int64", "int32", "uint8", "bool_")),
+    *(("dumbtorch._types", d.__reduce__()) for d in DTYPE.objects.values()),
     *(("builtins", name) for name in ("dict", "list", "set", "tuple", "complex", "slice")),
 }
 
