@@ -159,7 +159,8 @@ Tensor extremum_index(Op<ReductionAlongCall> op, const Tensor& x, std::optional<
 
 Tensor truth(Op<ReductionCall> op, const Tensor& x, std::optional<IntList> dim, bool keepdim) {
   const bool none = dim && dim->empty();  // unlike other reductions, not all of them
-  const Tensor y = none ? ne(x, 0) : launch(op, x, Plan(x, dim, keepdim), kMaskDType, x.dtype());
+  const Tensor y =
+      none ? ne(contiguous(x), 0) : launch(op, x, Plan(x, dim, keepdim), kMaskDType, x.dtype());
   return x.dtype() == kByteDType ? to_dtype(y, kByteDType) : y;
 }
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import dumbtorch
 import torch
 
-from .known import Case, known
+from .case import Case
+from .known import known
 from .tensors import Pair, largest, may_look_at, nature, parts, values
 
 # Relative to the largest finite number in sight, and to the least precise dtype so far: float64 may be made of float32.

@@ -291,7 +291,7 @@ def block(p: Program) -> None:
             except Refused:
                 continue
         if not torch.is_grad_enabled():
-            # PyTorch says that such views require a gradient: see known.py.
+            # PyTorch says that such views require a gradient: see known_gradients.py.
             views = p.tensors(lambda x: x._is_view() and x.is_leaf and x.requires_grad)
             if views:
                 p.line(f"del {', '.join(views)}")

@@ -116,6 +116,11 @@ x4, = t.autograd.grad(x3, x1, x2)
 x5, = t.autograd.grad(x1.pow(-1), x1, x2, create_graph=True)
 x6, = t.autograd.grad(x5, x1, x2)
 """,
+    "the truth of elements is row-major": """
+x1 = t.arange(6).reshape(2, 3).t()
+x2 = t.all(x1, ())
+x3 = x1.bool().any(())
+""",
 }
 
 

@@ -1,0 +1,86 @@
+"""A difference between the libraries in its place, and sentences of docs/differences.md that may tell of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from .compare import Difference
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference, and what else is known of it."""
+
+    difference: Difference
+    history: str  # the statements so far
+    device: str
+    grad_enabled: bool
+    theirs: object  # PyTorch's tensor, where it is about one
+    tensors: dict[str, torch.Tensor]  # all of PyTorch's, by name
+
+    @property
+    def aspect(self) -> str:
+        return self.difference.aspect
+
+    @property
+    def statement(self) -> str:
+        return self.difference.statement
+
+    @property
+    def used(self) -> list[torch.Tensor]:
+        """The tensors that the statement names."""
+        return [self.tensors[n] for n in re.findall(r"\bx\d+", self.statement) if n in self.tensors]
+
+    def only_theirs_raises(self, sentence: str) -> bool:
+        d = self.difference
+        return (
+            d.aspect == "raised"
+            and d.ours == "no error"
+            and re.search(sentence, d.theirs) is not None
+        )
+
+    def only_ours_raises(self, sentence: str) -> bool:
+        d = self.difference
+        return (
+            d.aspect == "raised"
+            and d.theirs == "no error"
+            and re.search(sentence, d.ours) is not None
+        )
+
+
+@dataclass(frozen=True)
+class Known:
+    sentence: str
+    applies: Callable[[Case], bool]
+    final: bool  # whether the libraries go separate ways from there
+
+
+DIFFERENCES: list[Known] = []
+
+
+def documented(sentence: str, final: bool = True):
+    return lambda applies: DIFFERENCES.append(Known(sentence, applies, final))
+
+
+def is_derivative(c: Case) -> bool:
+    return re.search(r"\b(grad|backward)\(", c.statement) is not None
+
+
+def graph_of(x: torch.Tensor) -> list[torch.autograd.graph.Node]:
+    nodes, found = [x.grad_fn], {}
+    while nodes:
+        node = nodes.pop()
+        if node is not None and node not in found:
+            found[node] = None
+            nodes += [n for n, _ in node.next_functions]
+    return list(found)
+
+
+def has_node(x: torch.Tensor, name: str) -> bool:
+    return any(n.name().startswith(name) for n in graph_of(x))

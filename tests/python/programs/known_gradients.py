@@ -1,0 +1,371 @@
+"""What is known of gradients and their graphs."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import Case, documented, graph_of, has_node, is_derivative
+
+
+@documented("**Writing into one of several views**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        "is a view and (is being modified inplace|its base or another view)"
+    )
+
+
+def is_leaf_by_view(x: object) -> bool:
+    return isinstance(x, torch.Tensor) and x._is_view() and x.is_leaf
+
+
+def is_view_without_history(c: Case) -> bool:
+    return c.aspect in ("requires_grad", "is_leaf") and is_leaf_by_view(c.theirs)
+
+
+# Within the block.
+@documented("**Views made under `no_grad`** require no gradient", final=False)
+def _(c: Case) -> bool:
+    return not c.grad_enabled and is_view_without_history(c)
+
+
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    return c.grad_enabled and is_view_without_history(c)
+
+
+# What only a tensor that requires grad may do, and what it may not.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    sentence = "requires_grad=False|(doesn't|does not) require grad"
+    return c.only_ours_raises(sentence) and any(map(is_leaf_by_view, c.used))
+
+
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    if c.only_theirs_raises("A view was created in no_grad mode and"):
+        return True
+    sentence = "a leaf Variable that requires grad"
+    return c.only_theirs_raises(sentence) and any(map(is_leaf_by_view, c.used))
+
+
+# Views of that kind at which PyTorch does not let one look.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    sentence = "requires_grad=False|(doesn't|does not) require grad"
+    in_block = re.search(r"with t\.(no_grad|set_grad_enabled|inference_mode)", c.history)
+    return c.only_ours_raises(sentence) and not c.used and in_block is not None
+
+
+# The view of a vector that matmul has kept.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    product = re.search(r"(matmul|mv|dot)\(|@", c.history) is not None
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return later and product and less and is_derivative(c)
+
+
+# `x[...] += y` of a view of what required none before: PyTorch writes it, and then finds a leaf.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    written = any(x._is_view() and x._version for x in c.used)
+    twice = re.search(r"\] \S= ", c.statement) is not None
+    return twice and written and c.only_theirs_raises("a leaf Variable that requires grad")
+
+
+# Views of such views.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    return c.aspect in ("requires_grad", "is_leaf") and any(map(is_leaf_by_view, c.used))
+
+
+# What was a view, and written, before its base became a leaf that requires grad.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    less = c.aspect in ("requires_grad", "is_leaf") and "True" in c.difference.theirs
+    less = less or c.only_ours_raises("(doesn't|does not) require grad|requires_grad=False")
+    less = less or c.only_theirs_raises("a (view of a )?leaf Variable that requires grad")
+    return later and less and any(x._is_view() and x._base.is_leaf and x._version for x in c.used)
+
+
+@documented("**Weights of losses**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        "function 'binary_cross_entropy.* is not differentiable with respect to argument"
+    )
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Trying to backward through the graph a second time")
+
+
+CHANGED = "modified by an inplace operation: "
+
+
+# What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
+# are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
+KEPT_BY_PYTORCH_ALONE = {
+    "DivBackward2": "self|other",
+    "EluBackward1": "result",
+    "GatherBackward0": "self",
+    "IndexBackward0": "indices",
+    "IndexPutBackward0": "indices",
+    "MaxBackward0": "indices",
+    "MinBackward0": "indices",
+    "LeakyReluBackward1": "result",
+    "LogsumexpBackward0": "result",
+    "MaskedSelectBackward0": "self|mask",
+    "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
+    "NativeLayerNormBackward0": "bias",
+    "NllLossBackward0": "self|target|total_weight",
+    "PowBackward1": "result",
+    "ProdBackward0": "result",
+    "ProdBackward1": "result",
+    "RemainderBackward1": "other",
+    "SgnBackward0": "self",
+}
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    changed = [kept for x in c.used for kept in changed_since(x)] if is_derivative(c) else []
+    return (
+        c.only_theirs_raises(CHANGED) and len(changed) > 0 and all(map(by_pytorch_alone, changed))
+    )
+
+
+def by_pytorch_alone(kept: tuple[object, str]) -> bool:
+    node, what = kept
+    if node.name() == "PowBackward0":  # what the derivative of a square is multiplied with
+        return node._saved_exponent <= 1
+    return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
+
+
+def changed_since(x: torch.Tensor) -> list[tuple[object, str]]:
+    """The nodes of its graph in PyTorch that keep what was changed, each with its name for that."""
+    prefix = "_saved_"
+    names = [(n, a) for n in graph_of(x) for a in dir(n) if a.startswith(prefix)]
+    return [(n, a.removeprefix(prefix)) for n, a in names if is_changed(n, a)]
+
+
+def is_changed(node: object, attribute: str) -> bool:
+    try:
+        getattr(node, attribute)
+    except RuntimeError as error:
+        return CHANGED in str(error)
+    return False
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    return "inputs=" in c.statement and c.only_theirs_raises(CHANGED)
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    more = re.search(r"\b(cross_entropy|CrossEntropyLoss|matmul)\(|@", c.history) is not None
+    return more and c.only_ours_raises(CHANGED)
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    resized = re.search(r"interpolate\(|Upsample\(|pow_?\(|\*\*", c.history) is not None
+    return resized and c.only_ours_raises("Trying to backward through the graph a second time")
+
+
+def has_low_power(x: object) -> bool:
+    """Whether its graph in PyTorch has a power of 0, such as the second derivative of a square is made of."""
+    powers = (
+        [n for n in graph_of(x) if n.name() == "PowBackward0"]
+        if isinstance(x, torch.Tensor)
+        else []
+    )
+    return any(n._saved_exponent <= 0 for n in powers)
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    about_graph = about_graph or c.only_ours_raises(
+        "appears to not have been used|not require grad"
+    )
+    about = [*c.used, c.theirs]
+    return about_graph and is_derivative(c) and any(map(has_low_power, about))
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True"
+    return more and is_derivative(c) and any(has_node(x, "Prod") for x in c.used)
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    convolves = re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
+    none = c.aspect == "type" and c.difference.theirs == "None"
+    return convolves and zeros and none and is_derivative(c)
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    number = any(has_node(x, ("Softmax", "LogSoftmax")) for x in c.used)
+    return number and is_derivative(c) and c.only_ours_raises("appears to not have been used")
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
+    return more and c.theirs.dim() == 1 and any(has_node(x, "NativeBatchNorm") for x in c.used)
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and "autograd.grad(" in c.statement
+
+
+# What came out is written: it is one tensor under two names, or not.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    made = re.compile(rf"\b{c.difference.place}\b.* = t\.autograd\.grad\(")
+    written = c.aspect == "version" or (c.aspect == "values" and not is_derivative(c))
+    return written and made.search(c.history) is not None
+
+
+# logsumexp computes it again.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    unknown = c.aspect == "type" and c.difference.ours == "None"
+    return unknown and "logsumexp(" in c.history and is_derivative(c)
+
+
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    return about_graph and "autograd.grad(" in c.statement and "create_graph" not in c.statement
+
+
+def has_several_results(x: torch.Tensor) -> bool:
+    """Whether the op that made it made others, too, or its graph has such ops."""
+    nodes, seen = [(x.grad_fn, x.output_nr)], set()
+    while nodes:
+        node, output = nodes.pop()
+        if node is None or node in seen:
+            continue
+        if output > 0 or node.name().startswith(("Split", "Unbind", "Chunk", "TensorSplit")):
+            return True
+        seen.add(node)
+        nodes += node.next_functions
+    return False
+
+
+# What hooks saw, and gradients that they or retain_grad made.
+@documented("**One of an op's results**")
+def _(c: Case) -> bool:
+    seen = c.aspect in ("length", "values", "type") and is_derivative(c)
+    asked = "grad(" in c.statement or "inputs=" in c.statement
+    return seen and asked and any(map(has_several_results, c.used))
+
+
+def has_written_view(c: Case) -> bool:
+    return any(x._is_view() and x._version > 0 for x in c.used)
+
+
+@documented("**Views of what was written**")
+def _(c: Case) -> bool:
+    unknown = c.aspect == "type" and c.difference.theirs == "None"
+    unknown = unknown or c.only_theirs_raises("appears to not have been used in the graph")
+    unknown = unknown or ("allow_unused=True" in c.statement and c.only_ours_raises(CHANGED))
+    hooked = c.aspect in ("values", "length") and "hook(" in c.history
+    return (unknown or hooked) and is_derivative(c) and has_written_view(c)
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("Expected input with at least one class")
+
+
+# An input without channels.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    convolves = c.aspect == "shape" and re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    return convolves and "0" in re.findall(r"\d+", c.difference.theirs)
+
+
+# Through what was written: of no elements.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    none = any(x.numel() == 0 for x in c.tensors.values())
+    zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
+    less = c.aspect == "requires_grad" and c.difference.theirs == "False"
+    less = less or (c.aspect == "type" and c.difference.theirs == "None" and zeros)
+    return none and less and is_derivative(c)
+
+
+@documented("**`detach_`** works on views too")
+def _(c: Case) -> bool:
+    return ".detach_()" in c.history and c.only_ours_raises("modified by an inplace operation")
+
+
+@documented("**Integer division**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        "derivative for aten::(floor_divide_?|remainder) is not implemented"
+    )
+
+
+# What an error leaves behind.
+@documented("**Integer division**")
+def _(c: Case) -> bool:
+    integers = c.aspect == "values" and isinstance(c.theirs, torch.Tensor)
+    divides = re.search(r"(divide|div|remainder)_\(|(//|%)=", c.statement) is not None
+    return integers and divides and not c.theirs.is_floating_point()
+
+
+@documented("**Hooks**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("NoneType") and (
+        "grad(" in c.statement or "backward(" in c.statement
+    )
+
+
+@documented("**Overlapping copies**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        "some elements of the input tensor and the written-to tensor refer to a single memory"
+    )
+
+
+@documented("**`detach_`** works on views too")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Can't detach views in-place|has been detached in-place")
+
+
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises(
+        "^RuntimeError: (masked_fill_|index_put_): unsupported operation: more than one element"
+    )
+
+
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    return (
+        c.only_theirs_raises("unsupported operation: more than one element") and "=" in c.statement
+    )
+
+
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises(
+        "^RuntimeError: (batch_norm|embedding): unsupported operation: more than one"
+    )
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("^IndexError: (index_add_?|nll_loss): index .* is out of bounds")

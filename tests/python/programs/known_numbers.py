@@ -1,0 +1,236 @@
+"""What is known of errors, numbers and memory."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import Case, documented, graph_of, has_node, is_derivative
+
+# ---- errors
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return "keepdim=" in c.statement and c.only_theirs_raises(
+        r"(sum|mean|prod)\(\) (missing|received an invalid)"
+    )
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"cpu\(\) takes 0 positional arguments")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        r"clamp_?\(\) received an invalid combination of arguments - got \(.*Tensor"
+    )
+
+
+@documented("**Optimizers**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises(
+        "a parameter group with duplicate parameters|is not dense: its elements"
+    )
+
+
+# ---- numbers
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return (
+        c.aspect == "strides"
+        and re.search(r"nonzero|logsigmoid|LogSigmoid", c.statement) is not None
+    )
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    module = re.search(r"\b(m\d+)\(", c.statement)
+    return (
+        c.aspect == "strides"
+        and module is not None
+        and f"{module[1]} = t.nn.LogSigmoid(" in c.history
+    )
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
+    return c.aspect == "strides" and loss is not None
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
+
+
+# Of what an index of tensors gives, too.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and re.search(r"\]$", c.statement) is not None
+
+
+# Of 0, which a bool makes it compute as 0 * x**-1.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
+    return wrong and re.search(r"\*\*=? False|pow_?\(.*False\)", c.history) is not None
+
+
+# The second derivative by the bias of layer_norm, if by nothing else.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    normalised = re.search(r"layer_norm\(|LayerNorm\(", c.history) is not None
+    lost = c.aspect == "type" and c.difference.theirs == "None"
+    return normalised and lost and is_derivative(c)
+
+
+@documented("**`layer_norm`** of a row whose squares overflow")
+def _(c: Case) -> bool:
+    normalised = "layer_norm(" in c.statement or "LayerNorm(" in c.history
+    return normalised and c.aspect == "values" and "nan" in c.difference.ours + c.difference.theirs
+
+
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and "norm(" in c.statement and "inf" in c.difference.theirs
+
+
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    limited = "max_norm" in c.history and re.search(r"embedding\(|\bm\d+\(", c.statement)
+    return c.aspect == "values" and limited is not None and any(map(has_zero_row, c.used))
+
+
+def has_zero_row(x: torch.Tensor) -> bool:
+    return x.dim() == 2 and bool((x == 0).all(1).any())
+
+
+# Of channels whose elements are all equal.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    normalises = re.search(r"batch_norm\(|BatchNorm", c.history) is not None
+    calls = re.search(r"batch_norm\(|\bm\d+\(", c.statement) is not None
+    return c.aspect == "values" and normalises and calls and any(map(has_constant_channel, c.used))
+
+
+def has_constant_channel(x: torch.Tensor) -> bool:
+    if x.dim() < 2 or x.numel() == 0 or not x.is_floating_point():
+        return False
+    channels = x.detach().transpose(0, 1).flatten(1)
+    return bool((channels == channels[:, :1]).all(1).any())
+
+
+@documented("**`pow`** of `float32`")
+def _(c: Case) -> bool:
+    odd = re.search(r"(pow_?\(|\*\*).*\b(\d{8,}|\d\.\d+e\+?\d+)", c.statement)
+    return c.aspect == "values" and odd is not None
+
+
+@documented("**`batch_norm`** of infinities")
+def _(c: Case) -> bool:
+    running = c.aspect == "values" and "running_" in c.difference.place
+    return running and "nan" in c.difference.ours and "inf" in c.difference.theirs
+
+
+@documented("**Infinities** in a backward")
+def _(c: Case) -> bool:
+    infinite = re.search("nan|inf", c.difference.ours) and re.search("nan|inf", c.difference.theirs)
+    if c.aspect != "values" or not infinite or not is_derivative(c):
+        return False
+    return any(has_node(x, ("Convolution", "NativeLayerNorm")) for x in c.used)
+
+
+# The index of scatter_add is narrower than what it adds to.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and "scatter_add" in c.statement and has_expanded_index(c)
+
+
+def has_expanded_index(c: Case) -> bool:
+    return any(x.dtype is torch.int64 and x.dim() > 1 and 0 in x.stride() for x in c.used)
+
+
+@documented("**`x.addmm_(x, x)`**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and re.search(r"(x\d+)\.addmm_\(.*\b\1\b", c.statement) is not None
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    dilated = any(is_dilated_pooling(n) for x in c.used for n in graph_of(x))
+    return c.aspect == "values" and dilated and is_derivative(c)
+
+
+def is_dilated_pooling(node: object) -> bool:
+    pools = node.name().startswith("MaxPool2D")
+    return pools and any(d > 1 and p > 0 for d, p in zip(node._saved_dilation, node._saved_padding))
+
+
+# The same memory of two gradients.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    grads = [x.grad for x in c.tensors.values() if x.is_leaf and x.grad is not None]
+    places = [g.data_ptr() for g in {id(g): g for g in grads}.values() if g.numel()]
+    wrong = c.aspect == "values" and c.difference.place.endswith(".grad")
+    return wrong and len(places) > len(set(places))
+
+
+# batch_norm with statistics or parameters that are a part of other memory.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    apart = any(x.dim() == 1 and x.stride(0) != 1 for x in c.tensors.values())
+    return c.aspect == "values" and apart and "batch_norm(" in c.history and is_derivative(c)
+
+
+# Of infinities, by prod.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
+    return wrong and "prod(" in c.history
+
+
+# Of infinities, by gelu.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    infinite = "inf" in c.difference.ours and "nan" in c.difference.theirs
+    return infinite and c.aspect == "values" and re.search("gelu|GELU", c.history) is not None
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    clamps = re.search(r"clamp_?\(", c.history) is not None
+    return clamps and c.only_theirs_raises("output with shape .* doesn't match the broadcast shape")
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("INTERNAL ASSERT FAILED|please report an enhancement request")
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and ".addmm_(" in c.statement and not c.theirs.is_floating_point()
+
+
+@documented("**Integers** never require a gradient")
+def _(c: Case) -> bool:
+    if c.aspect != "requires_grad" or not isinstance(c.theirs, torch.Tensor):
+        return False
+    return c.theirs.requires_grad and not c.theirs.is_floating_point()
+
+
+@documented("`binary_cross_entropy_with_logits` of an infinite target")
+def _(c: Case) -> bool:
+    loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.statement)
+    return c.aspect == "values" and loss is not None and "nan" in c.difference.ours
+
+
+@documented("`batch_norm` counts its running statistics as changed")
+def _(c: Case) -> bool:
+    return c.aspect == "version" and "batch_norm(" in c.statement
