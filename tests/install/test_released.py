@@ -52,13 +52,13 @@ BROKEN = {
     ),
     "enum values change places": (
         "types.toml",
-        [("uint8 = [5,", "uint8 = [6,"), ("bool = [6,", "bool = [5,")],
-        "DT_DTYPE_BOOL = 6",
+        [("nearest = [1,", "nearest = [2,"), ("nearest-exact = [2,", "nearest-exact = [1,")],
+        "DT_INTERPOLATION_NEAREST_EXACT = 2",
     ),
     "an enum value goes": (
         "types.toml",
-        [('bool = [6, "True or false in one byte."]', "")],
-        "DT_DTYPE_BOOL",
+        [('nearest-exact = [2, "The nearest one, for an element\'s place is its middle."]\n', "")],
+        "DT_INTERPOLATION_NEAREST_EXACT = 2",
     ),
     "a field comes before others": (
         "data.toml",
