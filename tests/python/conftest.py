@@ -8,9 +8,9 @@ import dumbtorch as dt
 import pytest
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def young_heap():
-    """What the imports made is never garbage: a collection after each test looks at the test's objects only."""
+    """A collection after each test looks at the module's objects only, not at the imports and the kept reports."""
     with contextlib.suppress(ImportError):
         importlib.import_module("torch")
     gc.collect()
