@@ -215,11 +215,32 @@ def _wrapped(head: str, words: list[str], tail: str) -> str:
     pieces = [w + ", " for w in words[:-1]] + [w + tail for w in words[-1:]]
     lines, line = [], head if words else head + tail
     for piece in pieces:
-        if len(line) + len(piece) > _WIDTH - 4:
+        if line.strip() and len(line) + len(piece) > _WIDTH - 4:
             lines.append(line.rstrip() + " &")
             line = "    "
         line += piece
     return "\n".join([*lines, line])
+
+
+def continued(line: str) -> str:
+    """A statement over as many lines as it needs; text is never broken."""
+    words, text_open = [""], False
+    for piece in line.split(", "):
+        words[-1] += ", " + piece if text_open else ""
+        if not text_open:
+            words.append(piece)
+        text_open ^= piece.count("'") % 2 == 1
+    return _wrapped("", words[1:], "")
+
+
+def quoted(words: str) -> str:
+    return "'" + words.replace("'", "''") + "'"
+
+
+def real(value: float) -> str:
+    """A literal of double precision."""
+    mantissa, _, exponent = repr(float(value)).partition("e")
+    return f"{mantissa}d{exponent or 0}"
 
 
 def _generic(name: str, procedures: list[str]) -> str:
@@ -327,10 +348,8 @@ end function"""
 def _procedure(c: Call, index: int) -> str:
     is_function = len(c.results) == 1
     results = [(r, "out" if is_function else r.name) for r in c.results]
-    optional = [s for s in c.slots if not s.required or s.kind.optional]
-    required = [s for s in c.slots if s not in optional]
-    shown = [s.name for s in required] + ([] if is_function else [name for _, name in results])
-    shown += [s.name for s in optional] + ["stat", "errmsg"]
+    shown = [s.name for s in c.required] + ([] if is_function else [name for _, name in results])
+    shown += [s.name for s in c.optional] + ["stat", "errmsg"]
     word = "function" if is_function else "subroutine"
     tail = ") result(out)" if is_function else ")"
     lines = [_comment(f"{c.function.name}: {c.about}")]
@@ -343,7 +362,7 @@ def _procedure(c: Call, index: int) -> str:
     cell = 0
     for i, s in enumerate(c.slots):
         given = f"call {_giver(s, i, cell)}"
-        lines.append(f"  if (present({s.name})) {given}" if s in optional else f"  {given}")
+        lines.append(f"  if (present({s.name})) {given}" if _may_be_absent(s) else f"  {given}")
         cell += len(cells(s.kind))
     lines.append("  call finish(f, stat, errmsg)")
     cell = 0
@@ -351,6 +370,10 @@ def _procedure(c: Call, index: int) -> str:
         lines.append("  " + _TAKEN[r.kind.key][1].format(i=i, cell=cell, out=name))
         cell += result_cells(r)
     return "\n".join([*lines, "  call done(f)", f"end {word}"])
+
+
+def _may_be_absent(s: Slot) -> bool:
+    return not s.required or s.kind.optional
 
 
 def _giver(s: Slot, i: int, cell: int) -> str:
@@ -369,7 +392,7 @@ def _type(kind: Kind) -> str:
 
 def _dummy(s: Slot, c: Call) -> str:
     """Objects are `in` also where the call writes what is behind them: the variable stays as it is."""
-    optional = ", optional" if not s.required or s.kind.optional else ""
+    optional = ", optional" if _may_be_absent(s) else ""
     if s.kind.base == "callback":
         return f"procedure(dt_{s.kind.name}){optional} :: {s.name}"
     kind = _type(s.kind)
@@ -378,10 +401,16 @@ def _dummy(s: Slot, c: Call) -> str:
     return f"{kind}, intent(in){optional} :: {s.name}{'(:)' if s.kind.list else ''}"
 
 
-def _result(r: Result, name: str, is_function: bool) -> str:
+def declared(r: Result) -> str:
+    """What a variable for a result is, but for its name."""
     kind = _TAKEN[r.kind.key][0].format(name=r.kind.name)
+    return f"{kind}, dimension(:)" if r.kind.list else kind
+
+
+def _result(r: Result, name: str, is_function: bool) -> str:
+    kind = declared(r)
     intent = "out" if "type(" not in kind or "allocatable" in kind else "inout"
-    return f"{kind}{'' if is_function else f', intent({intent})'} :: {name}{'(:)' if r.kind.list else ''}"
+    return f"{kind}{'' if is_function else f', intent({intent})'} :: {name}"
 
 
 # ---- callbacks

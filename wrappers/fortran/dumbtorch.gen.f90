@@ -3963,7 +3963,7 @@ contains
     logical, intent(in), optional :: allow_unused
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 42)
     call give_list(f, 0, outputs)
@@ -4007,7 +4007,7 @@ contains
 
   ! custom_function: Records an operation of the user's: the outputs get a node that calls
   ! backward. The outputs as part of the graph.
-  function dt_custom_function(inputs, outputs, saved, backward, name, dirty, stat, &
+  function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat, &
       errmsg) result(out)
     character(*), intent(in), optional :: name
     type(dt_tensor), intent(in) :: inputs(:)
@@ -4017,7 +4017,7 @@ contains
     type(dt_tensor), intent(in), optional :: dirty(:)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 45)
     if (present(name)) call give(f, 0, name)
@@ -4459,7 +4459,7 @@ contains
     type(dt_tensor), intent(in) :: input
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    integer(int64), allocatable :: out(:)
+    integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 65)
     call give(f, 0, input)
@@ -4474,7 +4474,7 @@ contains
     type(dt_tensor), intent(in) :: input
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    real(real64), allocatable :: out(:)
+    real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 66)
     call give(f, 0, input)
@@ -4705,7 +4705,7 @@ contains
     class(dt_data_loader), intent(in) :: self
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 80)
     call give(f, 0, self)
@@ -4752,8 +4752,8 @@ contains
     character(*), intent(in) :: data
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, intent(out) :: names(:)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
     call begin(f, 83)
     call give(f, 0, data)
@@ -4771,8 +4771,8 @@ contains
     procedure(dt_progress), optional :: progress
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, intent(out) :: names(:)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
     call begin(f, 84)
     call give(f, 0, path)
@@ -4789,7 +4789,7 @@ contains
     character(*), intent(in) :: path
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(:), allocatable :: out(:)
+    character(:), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 85)
     call give(f, 0, path)
@@ -6003,7 +6003,7 @@ contains
     class(dt_module), intent(in) :: self
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 160)
     call give(f, 0, self)
@@ -6018,8 +6018,8 @@ contains
     class(dt_module), intent(in) :: self
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, intent(out) :: names(:)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
     call begin(f, 161)
     call give(f, 0, self)
@@ -6034,8 +6034,8 @@ contains
     class(dt_module), intent(in) :: self
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, intent(out) :: names(:)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
     call begin(f, 162)
     call give(f, 0, self)
@@ -6051,8 +6051,8 @@ contains
     class(dt_module), intent(in) :: self
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, intent(out) :: names(:)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
     call begin(f, 163)
     call give(f, 0, self)
@@ -6322,7 +6322,7 @@ contains
   ! kernel applies the activation, so that what is before it is never written to memory.
   ! nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no
   ! such function; its numbers are those of the two in turn.
-  function dt_linear_activation(input, weight, activation, bias, stat, errmsg) result(out)
+  function dt_linear_activation(input, weight, bias, activation, stat, errmsg) result(out)
     type(dt_tensor), intent(in) :: input
     type(dt_tensor), intent(in) :: weight
     type(dt_tensor), intent(in), optional :: bias
@@ -6723,8 +6723,8 @@ contains
     class(dt_optimizer), intent(in) :: self
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, intent(out) :: names(:)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
     call begin(f, 200)
     call give(f, 0, self)
@@ -6819,7 +6819,7 @@ contains
     class(dt_lr_scheduler), intent(in) :: self
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    real(real64), allocatable :: out(:)
+    real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 206)
     call give(f, 0, self)
@@ -9344,7 +9344,7 @@ contains
     class(dt_tensor), intent(in) :: input
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    integer(int64), allocatable :: out(:)
+    integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 367)
     call give(f, 0, input)
@@ -9359,7 +9359,7 @@ contains
     class(dt_tensor), intent(in) :: input
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    integer(int64), allocatable :: out(:)
+    integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 368)
     call give(f, 0, input)
@@ -10353,7 +10353,7 @@ contains
     class(*), intent(in), optional :: dim
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 435)
     call give(f, 0, input)
@@ -10371,7 +10371,7 @@ contains
     class(*), intent(in), optional :: dim
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 436)
     call give(f, 0, input)
@@ -10389,7 +10389,7 @@ contains
     class(*), intent(in), optional :: dim
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 437)
     call give(f, 0, input)
@@ -10406,7 +10406,7 @@ contains
     class(*), intent(in), optional :: dim
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable :: out(:)
+    type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
     call begin(f, 438)
     call give(f, 0, input)
