@@ -379,7 +379,10 @@ def _may_be_absent(s: Slot) -> bool:
 def _giver(s: Slot, i: int, cell: int) -> str:
     if s.kind.base == "callback":
         return f"give_procedure(f, {cell}, c_funloc({s.name}))"
-    return f"give{'_list' if s.kind.list else ''}(f, {i}, {s.name})"
+    word = "give"
+    if s.kind.list:
+        word += "_texts" if s.kind.base == "str" else "_list"
+    return f"{word}(f, {i}, {s.name})"
 
 
 def _type(kind: Kind) -> str:

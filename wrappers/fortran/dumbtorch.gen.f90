@@ -4739,7 +4739,7 @@ contains
     type(frame) :: f
     call begin(f, 82)
     call give(f, 0, path)
-    call give_list(f, 1, names)
+    call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
     if (present(progress)) call give_procedure(f, 5, c_funloc(progress))
     call finish(f, stat, errmsg)
@@ -4776,7 +4776,7 @@ contains
     type(frame) :: f
     call begin(f, 84)
     call give(f, 0, path)
-    if (present(only)) call give_list(f, 1, only)
+    if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
@@ -6073,7 +6073,7 @@ contains
     type(frame) :: f
     call begin(f, 164)
     call give(f, 0, self)
-    call give_list(f, 1, names)
+    call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
     if (present(strict)) call give(f, 3, strict)
     call finish(f, stat, errmsg)
@@ -6745,7 +6745,7 @@ contains
     type(frame) :: f
     call begin(f, 201)
     call give(f, 0, self)
-    call give_list(f, 1, names)
+    call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
     call finish(f, stat, errmsg)
     call done(f)

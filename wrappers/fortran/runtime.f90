@@ -5,7 +5,7 @@ module dumbtorch_runtime
   implicit none
   private
   public :: object, copy_object, lend_object, hand_over, lent_text, hold, shared_of, handle_of
-  public :: frame, begin, give, give_list, give_procedure, finish, tell, done
+  public :: frame, begin, give, give_list, give_texts, give_procedure, finish, tell, done
   public :: take_object, take_tensor, take_integers, take_reals, take_real, take_scalar, take_text
   public :: take_texts, take_device
   public :: dtf_length, dtf_done, dtf_from_array, dtf_to_array, dtf_give_back_list
@@ -343,11 +343,20 @@ contains
     type is (logical)
       call c_f_pointer(room, flags, [n])
       flags = merge(1, 0, value)
-    type is (character(*))
-      do k = 1, n
-        call dtf_put_text(f, room, k - 1, value(k), len(value, int64))
-      end do
     end select
+  end subroutine
+
+  ! Apart, for gfortran 12 loses its way in arrays of text that are class(*).
+  subroutine give_texts(f, i, value)
+    type(frame), intent(inout) :: f
+    integer, intent(in) :: i
+    character(*), intent(in) :: value(:)
+    type(c_ptr) :: room
+    integer(int64) :: k
+    room = dtf_give_list(f, i, size(value, kind=int64), 0)
+    do k = 1, size(value, kind=int64)
+      call dtf_put_text(f, room, k - 1, value(k), len(value, int64))
+    end do
   end subroutine
 
   ! A callback's first cell is its user data: here, the procedure.
