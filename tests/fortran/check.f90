@@ -1,4 +1,4 @@
-! Comparing the results of recorded calls: what conformance_test.f90 and wrapper_test.f90 are made of.
+! Comparing the results of calls: what conformance_test.f90 and wrapper_test.f90 are made of.
 module check
   use, intrinsic :: iso_fortran_env, only: error_unit, int64, real64
   use dumbtorch
@@ -50,7 +50,7 @@ contains
     call expect_true(all(x%shape() == shape), 'shape')
     tolerance = merge(1e-8_real64, 1e-5_real64, dtype == dtype_float64)
     if (x%numel() /= size(numbers)) return
-    call expect_true(all(abs(to_numbers(x) - numbers) <= tolerance * (1 + abs(numbers))), 'a number')
+    call expect_true(all(abs(to_numbers(x) - numbers) <= tolerance * (1 + abs(numbers))), 'numbers')
   end subroutine
 
   subroutine finish_cases()

@@ -16,7 +16,7 @@ typedef struct room {
 
 typedef struct frame {
   const dtt_function* function;
-  room* lent; /* memory that goes with the call: lists, text */
+  room* lent;     /* memory that goes with the call: lists, text */
   int64_t status; /* of the first argument that was refused */
   dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS];
 } frame;
@@ -59,7 +59,8 @@ dt_status dtf_run(frame* f) {
   return status;
 }
 
-/* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor */
+/* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor
+ */
 
 void dtf_refuse(frame* f, int32_t i, const char* wanted) {
   char message[200];
@@ -202,7 +203,8 @@ const char* dtf_text(const frame* f, int32_t cell, int64_t* length) {
 }
 
 void dtf_done(const frame* f, int32_t result, int32_t cell) {
-  if (f->results[cell].p) ((const dtt_handle*)f->function->results[result].of)->release(f->results[cell].p);
+  if (f->results[cell].p)
+    ((const dtt_handle*)f->function->results[result].of)->release(f->results[cell].p);
 }
 
 const char* dtf_device(frame* f, int32_t cell, int64_t* length) {
@@ -253,8 +255,8 @@ static dt_status look(const CFI_cdesc_t* a, dt_tensor** out) {
     if (size[i] <= 0) last = -1;
     if (last >= 0) last += (size[i] - 1) * stride[i];
   }
-  return dt_from_blob(a->base_addr, (last + 1) * (int64_t)a->elem_len, size, a->rank, stride, a->rank, dtype,
-                      DT_DEVICE_TYPE_CPU, 0, NULL, NULL, out);
+  return dt_from_blob(a->base_addr, (last + 1) * (int64_t)a->elem_len, size, a->rank, stride,
+                      a->rank, dtype, DT_DEVICE_TYPE_CPU, 0, NULL, NULL, out);
 }
 
 dt_status dtf_from_array(const CFI_cdesc_t* a, shared** out) {

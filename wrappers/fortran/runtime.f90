@@ -10,10 +10,10 @@ module dumbtorch_runtime
   public :: take_texts, take_device
   public :: dtf_length, dtf_done, dtf_from_array, dtf_to_array, dtf_give_back_list
 
-  ! A share in an object of the library. Compilers copy components bit by bit where the standard asks
-  ! for a defined assignment, as in array constructors, and finalize such copies. A share therefore
-  ! knows its place in memory: a copy elsewhere may be used as long as the original is there, and gives
-  ! nothing up.
+  ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
+  ! copies, in places where a defined assignment is due, such as array constructors. A share knows
+  ! its place in memory therefore: a copy elsewhere gives nothing up, and may be used as long as the
+  ! original is there.
   type :: share
     type(c_ptr) :: object = c_null_ptr
     integer(c_intptr_t) :: place = 0
