@@ -411,7 +411,11 @@ class Fortran(Language):
     folder, suffix = "fortran", "f90"
 
     def top(self) -> list[str]:
-        uses = ["  use, intrinsic :: iso_fortran_env, only: real64", "  use check", "  use dumbtorch"]
+        uses = [
+            "  use, intrinsic :: iso_fortran_env, only: real64",
+            "  use check",
+            "  use dumbtorch",
+        ]
         return [f"! {GENERATED}", "module cases", *uses, "  implicit none", "contains"]
 
     def bottom(self, count: int) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import textwrap
 
-from . import text
 from .model import Enum, Kind, SchemaError
 from .plan import Call, Class, Hook, Plan, Result, Slot
 from .table import cells, result_cells
@@ -31,9 +30,9 @@ _LISTS = ("tensor", "i64", "f64", "bool", "str")
 # What a result is declared as, and the statement that takes it: {i} is its place, {cell} its first
 # cell, {out} its variable.
 _TAKEN = {
-    "tensor": ("type(dt_tensor)", "call take_object(f, {i}, {cell}, {out})"),
-    "tensor?": ("type(dt_tensor)", "call take_object(f, {i}, {cell}, {out})"),
-    "handle": ("type(dt_{name})", "call take_object(f, {i}, {cell}, {out})"),
+    "tensor": ("type(dt_tensor)", "call hold({out}, dtf_hold(f, {i}, {cell}))"),
+    "tensor?": ("type(dt_tensor)", "call hold({out}, dtf_hold(f, {i}, {cell}))"),
+    "handle": ("type(dt_{name})", "call hold({out}, dtf_hold(f, {i}, {cell}))"),
     "tensor[]": ("type(dt_tensor), allocatable", "call take_tensors(f, {i}, {cell}, {out})"),
     "str": ("character(:), allocatable", "call take_text(f, {i}, {cell}, {out})"),
     "str[]": ("character(:), allocatable", "call take_texts(f, {i}, {cell}, {out})"),
@@ -48,17 +47,25 @@ _TAKEN = {
     "pointer": ("type(c_ptr)", "{out} = transfer(f%results({cell}), {out})"),
 }
 
-# What a callback takes, and how it is lent from args({cell}); and what it gives, and how that goes back.
+# What a callback takes: the dummy argument, the variable, and the statement that fills it from args({cell}).
+_IN = "type(dt_tensor), intent(in)"
 _LENT = {
-    "tensor": ("type(dt_tensor), intent(in)", "type(dt_tensor)", "call lend_object(args({cell}), {x})"),
-    "tensor[]": ("type(dt_tensor), intent(in)", "type(dt_tensor), allocatable", "call lend_tensors(args({cell}:), {x})"),
+    "tensor": (_IN, "type(dt_tensor)", "call hold({x}, dtf_lend(args({cell})))"),
+    "tensor[]": (_IN, "type(dt_tensor), allocatable", "call lend_tensors(args({cell}:), {x})"),
     "i64": ("integer(int64), intent(in)", "integer(int64)", "{x} = args({cell})"),
     "enum": ("integer, intent(in)", "integer", "{x} = int(args({cell}))"),
-    "str": ("character(*), intent(in)", "character(:), allocatable", "{x} = lent_text(args({cell}))"),
+    "str": (
+        "character(*), intent(in)", "character(:), allocatable", "{x} = lent_text(args({cell}))",
+    ),
 }  # fmt: skip
+
+# What it gives: the same two, and the cell that goes back.
+_LIST = "type(dt_tensor), allocatable"
 _HANDED = {
-    "tensor?": ("type(dt_tensor), intent(inout)", "type(dt_tensor)", "hand_over({x})"),
-    "tensor[]": ("type(dt_tensor), allocatable, intent(out)", "type(dt_tensor), allocatable", "hand_over_tensors({x})"),
+    "tensor?": (
+        "type(dt_tensor), intent(inout)", "type(dt_tensor)", "dtf_give_back(shared_of({x}))",
+    ),
+    "tensor[]": (f"{_LIST}, intent(out)", _LIST, "hand_over_tensors({x})"),
     "bool": ("logical, intent(out)", "logical", "merge(1, 0, {x})"),
 }  # fmt: skip
 
@@ -108,7 +115,7 @@ subroutine take_tensors(f, result, cell, tensors)
   integer(int64) :: i
   allocate (tensors(dtf_length(f, result, cell)))
   do i = 1, size(tensors, kind=int64)
-    call take_tensor(f, cell, i - 1, tensors(i))
+    call hold(tensors(i), dtf_tensor(f, cell, i - 1))
   end do
   call dtf_done(f, result, cell)
 end subroutine
@@ -121,7 +128,7 @@ subroutine lend_tensors(args, tensors)
   call c_f_pointer(transfer(args(1), c_null_ptr), handles, args(2:2))
   allocate (tensors(args(2)))
   do i = 1, args(2)
-    call lend_object(handles(i), tensors(i))
+    call hold(tensors(i), dtf_lend(handles(i)))
   end do
 end subroutine
 
@@ -358,7 +365,7 @@ def _procedure(c: Call, index: int) -> str:
     lines += ["  integer, intent(out), optional :: stat"]
     lines += ["  character(*), intent(inout), optional :: errmsg"]
     lines += [f"  {_result(r, name, is_function)}" for r, name in results]
-    lines += ["  type(frame) :: f", f"  call begin(f, {index})"]
+    lines += ["  type(frame) :: f", f"  call dtf_begin(f, {index})"]
     cell = 0
     for i, s in enumerate(c.slots):
         given = f"call {_giver(s, i, cell)}"
@@ -369,7 +376,7 @@ def _procedure(c: Call, index: int) -> str:
     for i, (r, name) in enumerate(results):
         lines.append("  " + _TAKEN[r.kind.key][1].format(i=i, cell=cell, out=name))
         cell += result_cells(r)
-    return "\n".join([*lines, "  call done(f)", f"end {word}"])
+    return "\n".join([*lines, "  call dtf_end(f)", f"end {word}"])
 
 
 def _may_be_absent(s: Slot) -> bool:

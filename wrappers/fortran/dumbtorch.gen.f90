@@ -3019,7 +3019,7 @@ contains
     integer(int64) :: i
     allocate (tensors(dtf_length(f, result, cell)))
     do i = 1, size(tensors, kind=int64)
-      call take_tensor(f, cell, i - 1, tensors(i))
+      call hold(tensors(i), dtf_tensor(f, cell, i - 1))
     end do
     call dtf_done(f, result, cell)
   end subroutine
@@ -3032,7 +3032,7 @@ contains
     call c_f_pointer(transfer(args(1), c_null_ptr), handles, args(2:2))
     allocate (tensors(args(2)))
     do i = 1, args(2)
-      call lend_object(handles(i), tensors(i))
+      call hold(tensors(i), dtf_lend(handles(i)))
     end do
   end subroutine
 
@@ -3057,15 +3057,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 0)
+    call dtf_begin(f, 0)
     call give(f, 0, in_features)
     call give(f, 1, out_features)
     if (present(bias)) call give(f, 2, bias)
     if (present(device)) call give(f, 3, device)
     if (present(dtype)) call give(f, 4, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_conv2d: 2-d convolution of [batch, in_channels, height, width], or without the batch;
@@ -3087,7 +3087,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 1)
+    call dtf_begin(f, 1)
     call give(f, 0, in_channels)
     call give(f, 1, out_channels)
     call give_list(f, 2, kernel_size)
@@ -3100,8 +3100,8 @@ contains
     if (present(device)) call give(f, 9, device)
     if (present(dtype)) call give(f, 10, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the
@@ -3117,15 +3117,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 2)
+    call dtf_begin(f, 2)
     call give_list(f, 0, kernel_size)
     if (present(stride)) call give_list(f, 1, stride)
     if (present(padding)) call give_list(f, 2, padding)
     if (present(dilation)) call give_list(f, 3, dilation)
     if (present(ceil_mode)) call give(f, 4, ceil_mode)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_avg_pool2d: Mean of each window of [batch, channels, height, width], or without the batch;
@@ -3142,7 +3142,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 3)
+    call dtf_begin(f, 3)
     call give_list(f, 0, kernel_size)
     if (present(stride)) call give_list(f, 1, stride)
     if (present(padding)) call give_list(f, 2, padding)
@@ -3150,8 +3150,8 @@ contains
     if (present(count_include_pad)) call give(f, 4, count_include_pad)
     if (present(divisor_override)) call give(f, 5, divisor_override)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_upsample: Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
@@ -3164,13 +3164,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 4)
+    call dtf_begin(f, 4)
     if (present(size)) call give_list(f, 0, size)
     if (present(scale_factor)) call give_list(f, 1, scale_factor)
     if (present(mode)) call give(f, 2, mode)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_batch_norm1d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
@@ -3190,7 +3190,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 5)
+    call dtf_begin(f, 5)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -3200,8 +3200,8 @@ contains
     if (present(device)) call give(f, 6, device)
     if (present(dtype)) call give(f, 7, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_batch_norm2d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
@@ -3221,7 +3221,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 6)
+    call dtf_begin(f, 6)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -3231,8 +3231,8 @@ contains
     if (present(device)) call give(f, 6, device)
     if (present(dtype)) call give(f, 7, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
@@ -3249,7 +3249,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 7)
+    call dtf_begin(f, 7)
     call give_list(f, 0, normalized_shape)
     if (present(eps)) call give(f, 1, eps)
     if (present(elementwise_affine)) call give(f, 2, elementwise_affine)
@@ -3257,8 +3257,8 @@ contains
     if (present(device)) call give(f, 4, device)
     if (present(dtype)) call give(f, 5, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_dropout: In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
@@ -3270,12 +3270,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 8)
+    call dtf_begin(f, 8)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_embedding: A table of rows, looked up by integer indices: [...] becomes [...,
@@ -3295,7 +3295,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 9)
+    call dtf_begin(f, 9)
     call give(f, 0, num_embeddings)
     call give(f, 1, embedding_dim)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -3306,8 +3306,8 @@ contains
     if (present(device)) call give(f, 7, device)
     if (present(dtype)) call give(f, 8, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_flatten: Joins neighbouring dimensions into one. The module.
@@ -3318,12 +3318,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 10)
+    call dtf_begin(f, 10)
     if (present(start_dim)) call give(f, 0, start_dim)
     if (present(end_dim)) call give(f, 1, end_dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_identity: The input as it is. The module.
@@ -3332,10 +3332,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 11)
+    call dtf_begin(f, 11)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_relu: max(0, input). The module.
@@ -3345,11 +3345,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 12)
+    call dtf_begin(f, 12)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_leaky_relu: input where it is positive, negative_slope * input elsewhere. The module.
@@ -3360,12 +3360,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 13)
+    call dtf_begin(f, 13)
     if (present(negative_slope)) call give(f, 0, negative_slope)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_elu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
@@ -3376,12 +3376,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 14)
+    call dtf_begin(f, 14)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input
@@ -3393,12 +3393,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 15)
+    call dtf_begin(f, 15)
     if (present(beta)) call give(f, 0, beta)
     if (present(threshold)) call give(f, 1, threshold)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_gelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
@@ -3408,11 +3408,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 16)
+    call dtf_begin(f, 16)
     if (present(approximate)) call give(f, 0, approximate)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_silu: input * sigmoid(input). The module.
@@ -3422,11 +3422,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 17)
+    call dtf_begin(f, 17)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_sigmoid: 1 / (1 + exp(-input)). The module.
@@ -3435,10 +3435,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 18)
+    call dtf_begin(f, 18)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_log_sigmoid: log(sigmoid(input)), without overflow. The module.
@@ -3447,10 +3447,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 19)
+    call dtf_begin(f, 19)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_tanh: The hyperbolic tangent. The module.
@@ -3459,10 +3459,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 20)
+    call dtf_begin(f, 20)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_softmax: exp(input) / sum(exp(input)) along a dimension. The module.
@@ -3472,11 +3472,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 21)
+    call dtf_begin(f, 21)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_log_softmax: log(softmax(input)), without overflow. The module.
@@ -3486,11 +3486,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 22)
+    call dtf_begin(f, 22)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_mse_loss: (input - target) squared. The module.
@@ -3500,11 +3500,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 23)
+    call dtf_begin(f, 23)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_l1_loss: |input - target|. The module.
@@ -3514,11 +3514,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 24)
+    call dtf_begin(f, 24)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_nll_loss: -weight[target] * input[target], for log-probabilities [batch, classes, ...]. The
@@ -3531,13 +3531,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 25)
+    call dtf_begin(f, 25)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_cross_entropy_loss: NLLLoss of log_softmax(input), for logits [batch, classes, ...];
@@ -3552,14 +3552,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 26)
+    call dtf_begin(f, 26)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
     if (present(label_smoothing)) call give(f, 3, label_smoothing)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_bce_loss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a
@@ -3571,12 +3571,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 27)
+    call dtf_begin(f, 27)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nn_bce_with_logits_loss: BCELoss of sigmoid(input), without overflow. The module.
@@ -3588,13 +3588,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 28)
+    call dtf_begin(f, 28)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     if (present(pos_weight)) call give(f, 2, pos_weight)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_sgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
@@ -3611,7 +3611,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 29)
+    call dtf_begin(f, 29)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(momentum)) call give(f, 2, momentum)
@@ -3620,8 +3620,8 @@ contains
     if (present(nesterov)) call give(f, 5, nesterov)
     if (present(maximize)) call give(f, 6, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_adam: Adam (arXiv 1412.6980), as torch.optim.Adam.
@@ -3640,7 +3640,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 30)
+    call dtf_begin(f, 30)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -3651,8 +3651,8 @@ contains
     if (present(maximize)) call give(f, 7, maximize)
     if (present(decoupled_weight_decay)) call give(f, 8, decoupled_weight_decay)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_adamw: Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
@@ -3670,7 +3670,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 31)
+    call dtf_begin(f, 31)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -3680,8 +3680,8 @@ contains
     if (present(amsgrad)) call give(f, 6, amsgrad)
     if (present(maximize)) call give(f, 7, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_rmsprop: RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as
@@ -3700,7 +3700,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 32)
+    call dtf_begin(f, 32)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(alpha)) call give(f, 2, alpha)
@@ -3710,8 +3710,8 @@ contains
     if (present(centered)) call give(f, 6, centered)
     if (present(maximize)) call give(f, 7, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_adagrad: Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
@@ -3728,7 +3728,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 33)
+    call dtf_begin(f, 33)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lr_decay)) call give(f, 2, lr_decay)
@@ -3737,8 +3737,8 @@ contains
     if (present(eps)) call give(f, 5, eps)
     if (present(maximize)) call give(f, 6, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_adadelta: Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
@@ -3754,7 +3754,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 34)
+    call dtf_begin(f, 34)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(rho)) call give(f, 2, rho)
@@ -3762,8 +3762,8 @@ contains
     if (present(weight_decay)) call give(f, 4, weight_decay)
     if (present(maximize)) call give(f, 5, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_adamax: Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
@@ -3780,7 +3780,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 35)
+    call dtf_begin(f, 35)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -3789,8 +3789,8 @@ contains
     if (present(weight_decay)) call give(f, 5, weight_decay)
     if (present(maximize)) call give(f, 6, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_nadam: Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
@@ -3809,7 +3809,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 36)
+    call dtf_begin(f, 36)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -3820,8 +3820,8 @@ contains
     if (present(decoupled_weight_decay)) call give(f, 7, decoupled_weight_decay)
     if (present(maximize)) call give(f, 8, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_radam: Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
@@ -3839,7 +3839,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 37)
+    call dtf_begin(f, 37)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -3849,8 +3849,8 @@ contains
     if (present(decoupled_weight_decay)) call give(f, 6, decoupled_weight_decay)
     if (present(maximize)) call give(f, 7, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_asgd: Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as
@@ -3868,7 +3868,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 38)
+    call dtf_begin(f, 38)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lambd)) call give(f, 2, lambd)
@@ -3877,8 +3877,8 @@ contains
     if (present(weight_decay)) call give(f, 5, weight_decay)
     if (present(maximize)) call give(f, 6, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_rprop: Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
@@ -3895,7 +3895,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call begin(f, 39)
+    call dtf_begin(f, 39)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(etaminus)) call give(f, 2, etaminus)
@@ -3904,8 +3904,8 @@ contains
     if (present(step_size_max)) call give(f, 5, step_size_max)
     if (present(maximize)) call give(f, 6, maximize)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tensor_backward: Adds gradients with respect to the leaves to their .grad. If it fails, some
@@ -3920,14 +3920,14 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 40)
+    call dtf_begin(f, 40)
     call give(f, 0, input)
     if (present(gradient)) call give(f, 1, gradient)
     if (present(retain_graph)) call give(f, 2, retain_graph)
     if (present(create_graph)) call give(f, 3, create_graph)
     if (present(inputs)) call give_list(f, 4, inputs)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! autograd_backward: backward from several tensors at once.
@@ -3941,14 +3941,14 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 41)
+    call dtf_begin(f, 41)
     call give_list(f, 0, tensors)
     if (present(grad_tensors)) call give_list(f, 1, grad_tensors)
     if (present(retain_graph)) call give(f, 2, retain_graph)
     if (present(create_graph)) call give(f, 3, create_graph)
     if (present(inputs)) call give_list(f, 4, inputs)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! autograd_grad: Gradients of outputs with respect to inputs. One gradient per input; .grad is
@@ -3965,7 +3965,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 42)
+    call dtf_begin(f, 42)
     call give_list(f, 0, outputs)
     call give_list(f, 1, inputs)
     if (present(grad_outputs)) call give_list(f, 2, grad_outputs)
@@ -3974,7 +3974,7 @@ contains
     if (present(allow_unused)) call give(f, 5, allow_unused)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_register_hook: Has backward call a function with the tensor's gradient.
@@ -3985,12 +3985,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call begin(f, 43)
+    call dtf_begin(f, 43)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! hook_remove: Takes a hook off; a second time does nothing.
@@ -3999,10 +3999,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 44)
+    call dtf_begin(f, 44)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! custom_function: Records an operation of the user's: the outputs get a node that calls
@@ -4019,7 +4019,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 45)
+    call dtf_begin(f, 45)
     if (present(name)) call give(f, 0, name)
     call give_list(f, 1, inputs)
     call give_list(f, 2, outputs)
@@ -4028,7 +4028,7 @@ contains
     if (present(dirty)) call give_list(f, 5, dirty)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! empty: A tensor with arbitrary contents.
@@ -4042,15 +4042,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 46)
+    call dtf_begin(f, 46)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
     if (present(requires_grad)) call give(f, 3, requires_grad)
     if (present(memory_format)) call give(f, 4, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! zeros: A tensor filled with 0.
@@ -4063,14 +4063,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 47)
+    call dtf_begin(f, 47)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
     if (present(requires_grad)) call give(f, 3, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! ones: A tensor filled with 1.
@@ -4083,14 +4083,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 48)
+    call dtf_begin(f, 48)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
     if (present(requires_grad)) call give(f, 3, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! full: A tensor filled with one number.
@@ -4104,15 +4104,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 49)
+    call dtf_begin(f, 49)
     call give_list(f, 0, size)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! arange: The values start, start + step, ... before end, 1-d.
@@ -4127,7 +4127,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 50)
+    call dtf_begin(f, 50)
     call give(f, 0, start)
     call give(f, 1, end)
     if (present(step)) call give(f, 2, step)
@@ -4135,8 +4135,8 @@ contains
     if (present(device)) call give(f, 4, device)
     if (present(requires_grad)) call give(f, 5, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! linspace: Evenly spaced values from start to end, both included, 1-d.
@@ -4152,7 +4152,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 51)
+    call dtf_begin(f, 51)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -4160,8 +4160,8 @@ contains
     if (present(device)) call give(f, 4, device)
     if (present(requires_grad)) call give(f, 5, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! eye: A matrix with ones on the diagonal and zeros elsewhere.
@@ -4175,15 +4175,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 52)
+    call dtf_begin(f, 52)
     call give(f, 0, n)
     if (present(m)) call give(f, 1, m)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! scalar_tensor: A 0-d tensor with one number.
@@ -4196,14 +4196,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 53)
+    call dtf_begin(f, 53)
     call give(f, 0, s)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
     if (present(requires_grad)) call give(f, 3, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! empty_like: A tensor of the input's shape with arbitrary contents.
@@ -4218,15 +4218,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 54)
+    call dtf_begin(f, 54)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
     if (present(requires_grad)) call give(f, 3, requires_grad)
     if (present(memory_format)) call give(f, 4, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! zeros_like: A tensor of the input's shape filled with 0.
@@ -4241,15 +4241,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 55)
+    call dtf_begin(f, 55)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
     if (present(requires_grad)) call give(f, 3, requires_grad)
     if (present(memory_format)) call give(f, 4, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! ones_like: A tensor of the input's shape filled with 1.
@@ -4264,15 +4264,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 56)
+    call dtf_begin(f, 56)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
     if (present(requires_grad)) call give(f, 3, requires_grad)
     if (present(memory_format)) call give(f, 4, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! full_like: A tensor of the input's shape filled with one number.
@@ -4288,7 +4288,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 57)
+    call dtf_begin(f, 57)
     call give(f, 0, input)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -4296,8 +4296,8 @@ contains
     if (present(requires_grad)) call give(f, 4, requires_grad)
     if (present(memory_format)) call give(f, 5, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! new_empty: A tensor with arbitrary contents, of this tensor's dtype and device.
@@ -4311,15 +4311,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 58)
+    call dtf_begin(f, 58)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! new_zeros: A tensor filled with 0, of this tensor's dtype and device.
@@ -4333,15 +4333,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 59)
+    call dtf_begin(f, 59)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! new_ones: A tensor filled with 1, of this tensor's dtype and device.
@@ -4355,15 +4355,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 60)
+    call dtf_begin(f, 60)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! new_full: A tensor filled with one number, of this tensor's dtype and device.
@@ -4379,7 +4379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 61)
+    call dtf_begin(f, 61)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give(f, 2, fill_value)
@@ -4387,8 +4387,8 @@ contains
     if (present(device)) call give(f, 4, device)
     if (present(requires_grad)) call give(f, 5, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! from_numbers: A tensor with the given numbers.
@@ -4402,15 +4402,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 62)
+    call dtf_begin(f, 62)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! from_bools: A bool tensor with the given truth values.
@@ -4422,13 +4422,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 63)
+    call dtf_begin(f, 63)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(device)) call give(f, 2, device)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! from_ints: Tensor of the given integers. torch.tensor of other languages.
@@ -4442,15 +4442,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 64)
+    call dtf_begin(f, 64)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! to_ints: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements,
@@ -4461,11 +4461,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 65)
+    call dtf_begin(f, 65)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! to_numbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All
@@ -4476,11 +4476,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 66)
+    call dtf_begin(f, 66)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! clone: A differentiable copy.
@@ -4491,12 +4491,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 67)
+    call dtf_begin(f, 67)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! to: The tensor with another dtype or device; itself if nothing changes and copy is false.
@@ -4512,7 +4512,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 68)
+    call dtf_begin(f, 68)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -4520,8 +4520,8 @@ contains
     if (present(copy)) call give(f, 4, copy)
     if (present(memory_format)) call give(f, 5, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! cpu: The tensor on the CPU; itself if it is there.
@@ -4532,12 +4532,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 69)
+    call dtf_begin(f, 69)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! cuda: The tensor on a CUDA device; itself if it is there.
@@ -4550,14 +4550,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 70)
+    call dtf_begin(f, 70)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(non_blocking)) call give(f, 2, non_blocking)
     if (present(memory_format)) call give(f, 3, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
@@ -4568,12 +4568,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 71)
+    call dtf_begin(f, 71)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! copy_: Copies src into the tensor.
@@ -4584,12 +4584,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 72)
+    call dtf_begin(f, 72)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(non_blocking)) call give(f, 2, non_blocking)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! fill_: Fills the tensor with one number.
@@ -4599,11 +4599,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 73)
+    call dtf_begin(f, 73)
     call give(f, 0, input)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! zero_: Fills the tensor with 0.
@@ -4612,10 +4612,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 74)
+    call dtf_begin(f, 74)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! dataset_new: A dataset whose item i is row i of each tensor.
@@ -4625,11 +4625,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_dataset) :: out
     type(frame) :: f
-    call begin(f, 75)
+    call dtf_begin(f, 75)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! dataset_len: How many items there are.
@@ -4639,11 +4639,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 76)
+    call dtf_begin(f, 76)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! data_loader_new: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
@@ -4660,7 +4660,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_data_loader) :: out
     type(frame) :: f
-    call begin(f, 77)
+    call dtf_begin(f, 77)
     call give(f, 0, dataset)
     if (present(batch_size)) call give(f, 1, batch_size)
     if (present(shuffle)) call give(f, 2, shuffle)
@@ -4669,8 +4669,8 @@ contains
     if (present(prefetch_factor)) call give(f, 5, prefetch_factor)
     if (present(generator)) call give(f, 6, generator)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! data_loader_len: How many batches an epoch has.
@@ -4680,11 +4680,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 78)
+    call dtf_begin(f, 78)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! data_loader_start: Begins a new epoch, in a new order if the loader shuffles.
@@ -4693,10 +4693,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 79)
+    call dtf_begin(f, 79)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! data_loader_next: The next batch. Begins an epoch if none has begun. One tensor per field of
@@ -4707,11 +4707,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 80)
+    call dtf_begin(f, 80)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! read_idx: Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
@@ -4721,11 +4721,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 81)
+    call dtf_begin(f, 81)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! save_safetensors: Writes tensors in the safetensors format.
@@ -4737,13 +4737,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 82)
+    call dtf_begin(f, 82)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
     if (present(progress)) call give_procedure(f, 5, c_funloc(progress))
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! load_safetensors_bytes: Reads all tensors from memory in the safetensors format: weights that
@@ -4755,12 +4755,12 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call begin(f, 83)
+    call dtf_begin(f, 83)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
     call take_tensors(f, 1, 1, tensors)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the
@@ -4774,14 +4774,14 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call begin(f, 84)
+    call dtf_begin(f, 84)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
     call take_tensors(f, 1, 1, tensors)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! safetensors_names: The names of the tensors in a safetensors file.
@@ -4791,11 +4791,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 85)
+    call dtf_begin(f, 85)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! cuda_device_count: How many CUDA devices there are.
@@ -4804,10 +4804,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 86)
+    call dtf_begin(f, 86)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! cuda_reason: Why CUDA is not available, in the words of what failed. Empty if CUDA is
@@ -4817,10 +4817,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 87)
+    call dtf_begin(f, 87)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! cuda_current_device: Which CUDA device is meant where none is numbered, in this context.
@@ -4829,10 +4829,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 88)
+    call dtf_begin(f, 88)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! cuda_set_device: Sets the CUDA device that is meant where none is numbered, in this context.
@@ -4841,10 +4841,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 89)
+    call dtf_begin(f, 89)
     call give(f, 0, index)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! device_from_text: The device that a text names. The device; one without a number has the index
@@ -4855,11 +4855,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 90)
+    call dtf_begin(f, 90)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! device_name: The maker's name of a device: "NVIDIA H200".
@@ -4869,11 +4869,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 91)
+    call dtf_begin(f, 91)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! device_capability: The compute capability of a CUDA device.
@@ -4884,12 +4884,12 @@ contains
     integer(int64), intent(out) :: major
     integer(int64), intent(out) :: minor
     type(frame) :: f
-    call begin(f, 92)
+    call dtf_begin(f, 92)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     major = f%results(0)
     minor = f%results(1)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! get_device_properties: What a CUDA device is. Its maker's name, its compute capability, how
@@ -4905,7 +4905,7 @@ contains
     integer(int64), intent(out) :: multi_processor_count
     integer(int64), intent(out) :: total_memory
     type(frame) :: f
-    call begin(f, 93)
+    call dtf_begin(f, 93)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, name)
@@ -4913,7 +4913,7 @@ contains
     minor = f%results(2)
     multi_processor_count = f%results(3)
     total_memory = f%results(4)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the
@@ -4928,14 +4928,14 @@ contains
     integer(int64), intent(out) :: peak_allocated
     integer(int64), intent(out) :: peak_reserved
     type(frame) :: f
-    call begin(f, 94)
+    call dtf_begin(f, 94)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     free = f%results(0)
     total = f%results(1)
     peak_allocated = f%results(2)
     peak_reserved = f%results(3)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for
@@ -4945,10 +4945,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 95)
+    call dtf_begin(f, 95)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! set_tf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
@@ -4959,11 +4959,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 96)
+    call dtf_begin(f, 96)
     call give(f, 0, matmul)
     call give(f, 1, convolution)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! get_tf32: What set_tf32 set.
@@ -4973,11 +4973,11 @@ contains
     logical, intent(out) :: matmul
     logical, intent(out) :: convolution
     type(frame) :: f
-    call begin(f, 97)
+    call dtf_begin(f, 97)
     call finish(f, stat, errmsg)
     matmul = f%results(0) /= 0
     convolution = f%results(1) /= 0
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! tensor_pin_memory: A copy in page-locked memory, from and to which GPUs copy without a detour.
@@ -4987,11 +4987,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 98)
+    call dtf_begin(f, 98)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tensor_is_pinned: Whether the tensor lies in memory that pin_memory allocated.
@@ -5001,11 +5001,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 99)
+    call dtf_begin(f, 99)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! stream_new: A new stream. Work goes to it after set_stream.
@@ -5016,12 +5016,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call begin(f, 100)
+    call dtf_begin(f, 100)
     if (present(device)) call give(f, 0, device)
     if (present(priority)) call give(f, 1, priority)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! stream_external: A stream that another library made, to order work with it.
@@ -5032,12 +5032,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call begin(f, 101)
+    call dtf_begin(f, 101)
     call give(f, 0, device)
     call give(f, 1, native)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! current_stream: The stream that this context's work on a device goes to.
@@ -5047,11 +5047,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call begin(f, 102)
+    call dtf_begin(f, 102)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! default_stream: The device's main stream, which work goes to until set_stream says otherwise.
@@ -5061,11 +5061,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call begin(f, 103)
+    call dtf_begin(f, 103)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! stream_device: The device that the stream belongs to.
@@ -5075,11 +5075,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 104)
+    call dtf_begin(f, 104)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! stream_native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a
@@ -5090,11 +5090,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 105)
+    call dtf_begin(f, 105)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! set_stream: Sends what this context does on a device to a stream from now on.
@@ -5104,11 +5104,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 106)
+    call dtf_begin(f, 106)
     call give(f, 0, device)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! stream_synchronize: Waits until everything in the stream is done.
@@ -5117,10 +5117,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 107)
+    call dtf_begin(f, 107)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! stream_query: Whether everything in the stream is done.
@@ -5130,11 +5130,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 108)
+    call dtf_begin(f, 108)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_record_stream: Says that a stream uses the tensor's memory, so that it is not given
@@ -5145,11 +5145,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 109)
+    call dtf_begin(f, 109)
     call give(f, 0, input)
     call give(f, 1, stream)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! event_new: A new event.
@@ -5160,12 +5160,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_event) :: out
     type(frame) :: f
-    call begin(f, 110)
+    call dtf_begin(f, 110)
     if (present(device)) call give(f, 0, device)
     if (present(timing)) call give(f, 1, timing)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! event_device: The device that the event belongs to.
@@ -5175,11 +5175,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 111)
+    call dtf_begin(f, 111)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! event_record: Puts the mark at the end of a stream.
@@ -5189,11 +5189,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 112)
+    call dtf_begin(f, 112)
     call give(f, 0, self)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! event_wait: The device's current stream goes on when the mark has been reached.
@@ -5203,11 +5203,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 113)
+    call dtf_begin(f, 113)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! event_synchronize: Waits until the mark has been reached.
@@ -5216,10 +5216,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 114)
+    call dtf_begin(f, 114)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! event_query: Whether the mark has been reached.
@@ -5229,11 +5229,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 115)
+    call dtf_begin(f, 115)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! event_elapsed_time: The time between two marks that have been reached. Milliseconds.
@@ -5244,12 +5244,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call begin(f, 116)
+    call dtf_begin(f, 116)
     call give(f, 0, self)
     call give(f, 1, end)
     call finish(f, stat, errmsg)
     out = take_real(f, 0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! graph_new: An empty graph for a CUDA device.
@@ -5259,11 +5259,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_graph) :: out
     type(frame) :: f
-    call begin(f, 117)
+    call dtf_begin(f, 117)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! graph_begin: From here to graph_end, what this thread does on the device is recorded, not run.
@@ -5274,10 +5274,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 118)
+    call dtf_begin(f, 118)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! graph_end: Ends the recording. Tensors made meanwhile get their values with each replay.
@@ -5286,10 +5286,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 119)
+    call dtf_begin(f, 119)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! graph_abandon: Ends the recording and throws it away; without one, does nothing.
@@ -5298,10 +5298,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 120)
+    call dtf_begin(f, 120)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! graph_replay: Runs the recorded work on the current stream, on what its tensors hold now.
@@ -5311,10 +5311,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 121)
+    call dtf_begin(f, 121)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! is_capturing: Whether this thread is capturing a graph.
@@ -5323,10 +5323,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 122)
+    call dtf_begin(f, 122)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
@@ -5338,12 +5338,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 123)
+    call dtf_begin(f, 123)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! index_put: A copy of the input with input[indices] = values.
@@ -5356,14 +5356,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 124)
+    call dtf_begin(f, 124)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
     if (present(accumulate)) call give(f, 3, accumulate)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! index_put_: Writes values at indices, in place.
@@ -5375,13 +5375,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 125)
+    call dtf_begin(f, 125)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
     if (present(accumulate)) call give(f, 3, accumulate)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! index_select: The slices along a dimension that the index names.
@@ -5393,13 +5393,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 126)
+    call dtf_begin(f, 126)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! index_add: A copy of the input with alpha * source added to the slices that the index names.
@@ -5413,15 +5413,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 127)
+    call dtf_begin(f, 127)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call give(f, 3, source)
     if (present(alpha)) call give(f, 4, alpha)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! index_add_: In-place version of `index_add`.
@@ -5434,14 +5434,14 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 128)
+    call dtf_begin(f, 128)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call give(f, 3, source)
     if (present(alpha)) call give(f, 4, alpha)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
@@ -5454,14 +5454,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 129)
+    call dtf_begin(f, 129)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     if (present(sparse_grad)) call give(f, 3, sparse_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and
@@ -5475,14 +5475,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 130)
+    call dtf_begin(f, 130)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call give(f, 3, src)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! scatter_: In-place version of `scatter`.
@@ -5494,13 +5494,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 131)
+    call dtf_begin(f, 131)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call give(f, 3, src)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! scatter_add: scatter that adds; repeated indices add up.
@@ -5513,14 +5513,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 132)
+    call dtf_begin(f, 132)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call give(f, 3, src)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! scatter_add_: In-place version of `scatter_add`.
@@ -5532,13 +5532,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 133)
+    call dtf_begin(f, 133)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call give(f, 3, src)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! masked_select: The elements where the mask holds, 1-d.
@@ -5549,12 +5549,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 134)
+    call dtf_begin(f, 134)
     call give(f, 0, input)
     call give(f, 1, mask)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nonzero: The positions of nonzero elements: int64 [count, dimensions].
@@ -5564,11 +5564,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 135)
+    call dtf_begin(f, 135)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! one_hot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
@@ -5579,12 +5579,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 136)
+    call dtf_begin(f, 136)
     call give(f, 0, input)
     if (present(num_classes)) call give(f, 1, num_classes)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tril: The lower triangle of matrices; other elements become 0.
@@ -5595,12 +5595,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 137)
+    call dtf_begin(f, 137)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tril_: In-place version of `tril`.
@@ -5610,11 +5610,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 138)
+    call dtf_begin(f, 138)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! triu: The upper triangle of matrices; other elements become 0.
@@ -5625,12 +5625,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 139)
+    call dtf_begin(f, 139)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! triu_: In-place version of `triu`.
@@ -5640,11 +5640,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 140)
+    call dtf_begin(f, 140)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! at: input[index] of Python. A view, unless there are tensors.
@@ -5656,13 +5656,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 141)
+    call dtf_begin(f, 141)
     call give(f, 0, input)
     call give(f, 1, index)
     if (present(tensors)) call give_list(f, 2, tensors)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! set_at: input[index] = value of Python.
@@ -5674,13 +5674,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 142)
+    call dtf_begin(f, 142)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, value)
     if (present(tensors)) call give_list(f, 3, tensors)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
@@ -5691,12 +5691,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 143)
+    call dtf_begin(f, 143)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! mm: Product of two matrices: [n, k] and [k, m] make [n, m].
@@ -5707,12 +5707,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 144)
+    call dtf_begin(f, 144)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
@@ -5723,12 +5723,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 145)
+    call dtf_begin(f, 145)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! mv: Product of a matrix [n, k] and a vector [k]: [n].
@@ -5739,12 +5739,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 146)
+    call dtf_begin(f, 146)
     call give(f, 0, input)
     call give(f, 1, vec)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! dot: Inner product of two vectors, 0-d.
@@ -5755,12 +5755,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 147)
+    call dtf_begin(f, 147)
     call give(f, 0, input)
     call give(f, 1, tensor)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! addmm: beta * input + alpha * (mat1 @ mat2).
@@ -5774,15 +5774,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 148)
+    call dtf_begin(f, 148)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
     if (present(beta)) call give(f, 3, beta)
     if (present(alpha)) call give(f, 4, alpha)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! addmm_: In-place version of `addmm`.
@@ -5795,14 +5795,14 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 149)
+    call dtf_begin(f, 149)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
     if (present(beta)) call give(f, 3, beta)
     if (present(alpha)) call give(f, 4, alpha)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! mse_loss: (input - target) squared.
@@ -5815,14 +5815,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 150)
+    call dtf_begin(f, 150)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
     if (present(weight)) call give(f, 3, weight)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! l1_loss: |input - target|.
@@ -5835,14 +5835,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 151)
+    call dtf_begin(f, 151)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
     if (present(weight)) call give(f, 3, weight)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! nll_loss: Negative log-likelihood: -weight[target] * input[target].
@@ -5856,15 +5856,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 152)
+    call dtf_begin(f, 152)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
     if (present(ignore_index)) call give(f, 3, ignore_index)
     if (present(reduction)) call give(f, 4, reduction)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! cross_entropy: Negative log-likelihood of log_softmax(input) over dimension 1.
@@ -5880,7 +5880,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 153)
+    call dtf_begin(f, 153)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -5888,8 +5888,8 @@ contains
     if (present(reduction)) call give(f, 4, reduction)
     if (present(label_smoothing)) call give(f, 5, label_smoothing)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! binary_cross_entropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
@@ -5903,14 +5903,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 154)
+    call dtf_begin(f, 154)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
     if (present(reduction)) call give(f, 3, reduction)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(input), without overflow.
@@ -5925,15 +5925,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 155)
+    call dtf_begin(f, 155)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
     if (present(reduction)) call give(f, 3, reduction)
     if (present(pos_weight)) call give(f, 4, pos_weight)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! module_forward: Applies the module.
@@ -5945,13 +5945,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 156)
+    call dtf_begin(f, 156)
     call give(f, 0, self)
     call give(f, 1, input)
     if (present(target)) call give(f, 2, target)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! module_kind: The module's class: Linear.
@@ -5961,11 +5961,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 157)
+    call dtf_begin(f, 157)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! module_train: Sets the mode of the module and all below it: dropout and batch norm tell the
@@ -5976,11 +5976,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 158)
+    call dtf_begin(f, 158)
     call give(f, 0, self)
     if (present(mode)) call give(f, 1, mode)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_is_training: Whether the module is in training mode.
@@ -5990,11 +5990,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 159)
+    call dtf_begin(f, 159)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! module_parameters: The parameters of the module and of all below it; one that has several
@@ -6005,11 +6005,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 160)
+    call dtf_begin(f, 160)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
@@ -6021,12 +6021,12 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call begin(f, 161)
+    call dtf_begin(f, 161)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
     call take_tensors(f, 1, 1, tensors)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_named_buffers: The buffers with their names: state that is not trained.
@@ -6037,12 +6037,12 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call begin(f, 162)
+    call dtf_begin(f, 162)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
     call take_tensors(f, 1, 1, tensors)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are
@@ -6054,12 +6054,12 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call begin(f, 163)
+    call dtf_begin(f, 163)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
     call take_tensors(f, 1, 1, tensors)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_load_state_dict: Sets parameters and buffers.
@@ -6071,13 +6071,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 164)
+    call dtf_begin(f, 164)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
     if (present(strict)) call give(f, 3, strict)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_save: Writes parameters and buffers under their state-dict names.
@@ -6087,11 +6087,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 165)
+    call dtf_begin(f, 165)
     call give(f, 0, self)
     call give(f, 1, path)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_load: Sets parameters and buffers from a file.
@@ -6102,12 +6102,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 166)
+    call dtf_begin(f, 166)
     call give(f, 0, self)
     call give(f, 1, path)
     if (present(strict)) call give(f, 2, strict)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_to: Moves or converts parameters and buffers. They stay the same tensors, so an
@@ -6119,12 +6119,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 167)
+    call dtf_begin(f, 167)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_cpu: Moves parameters and buffers to the CPU, as module_to does.
@@ -6133,10 +6133,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 168)
+    call dtf_begin(f, 168)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_cuda: Moves parameters and buffers to a CUDA device, as module_to does.
@@ -6146,11 +6146,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 169)
+    call dtf_begin(f, 169)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_zero_grad: Forgets the gradients of all parameters.
@@ -6160,11 +6160,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 170)
+    call dtf_begin(f, 170)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_requires_grad_: Freezes or unfreezes all parameters.
@@ -6174,11 +6174,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 171)
+    call dtf_begin(f, 171)
     call give(f, 0, self)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_children_len: How many direct children there are.
@@ -6188,11 +6188,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 172)
+    call dtf_begin(f, 172)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! module_child: A direct child.
@@ -6203,12 +6203,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 173)
+    call dtf_begin(f, 173)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! module_new: An empty container for state and children. It has no forward: the program applies
@@ -6219,11 +6219,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 174)
+    call dtf_begin(f, 174)
     call give(f, 0, kind)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! module_register_parameter: Adds a parameter.
@@ -6234,12 +6234,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 175)
+    call dtf_begin(f, 175)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, param)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_register_buffer: Adds a buffer.
@@ -6250,12 +6250,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 176)
+    call dtf_begin(f, 176)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, buffer)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! module_register_module: Adds a child.
@@ -6266,12 +6266,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 177)
+    call dtf_begin(f, 177)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, child)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! nn_sequential: A module that runs its children one after another. It begins empty.
@@ -6280,10 +6280,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call begin(f, 178)
+    call dtf_begin(f, 178)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! module_append: Adds a child to a Sequential, under the next number.
@@ -6293,11 +6293,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 179)
+    call dtf_begin(f, 179)
     call give(f, 0, self)
     call give(f, 1, child)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! linear: input @ weight.T + bias: [..., out_features].
@@ -6309,13 +6309,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 180)
+    call dtf_begin(f, 180)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! linear_activation: activation(linear(input, weight, bias)): [..., out_features]. The product's
@@ -6331,14 +6331,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 181)
+    call dtf_begin(f, 181)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
     call give(f, 3, activation)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -6357,7 +6357,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 182)
+    call dtf_begin(f, 182)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6366,8 +6366,8 @@ contains
     if (present(dilation)) call give_list(f, 5, dilation)
     if (present(groups)) call give(f, 6, groups)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! interpolate: Resizes images by repeating or leaving out elements. Channels-last in gives
@@ -6381,14 +6381,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 183)
+    call dtf_begin(f, 183)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
     if (present(mode)) call give(f, 3, mode)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
@@ -6405,7 +6405,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 184)
+    call dtf_begin(f, 184)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -6413,8 +6413,8 @@ contains
     if (present(dilation)) call give_list(f, 4, dilation)
     if (present(ceil_mode)) call give(f, 5, ceil_mode)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! max_pool2d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -6433,7 +6433,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call begin(f, 185)
+    call dtf_begin(f, 185)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -6441,9 +6441,9 @@ contains
     if (present(dilation)) call give_list(f, 4, dilation)
     if (present(ceil_mode)) call give(f, 5, ceil_mode)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, values)
-    call take_object(f, 1, 1, indices)
-    call done(f)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
   end subroutine
 
   ! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) /
@@ -6461,7 +6461,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 186)
+    call dtf_begin(f, 186)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -6470,8 +6470,8 @@ contains
     if (present(count_include_pad)) call give(f, 5, count_include_pad)
     if (present(divisor_override)) call give(f, 6, divisor_override)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
@@ -6491,7 +6491,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 187)
+    call dtf_begin(f, 187)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -6501,8 +6501,8 @@ contains
     if (present(momentum)) call give(f, 6, momentum)
     if (present(eps)) call give(f, 7, eps)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
@@ -6517,15 +6517,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 188)
+    call dtf_begin(f, 188)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
     if (present(bias)) call give(f, 3, bias)
     if (present(eps)) call give(f, 4, eps)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
@@ -6537,13 +6537,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 189)
+    call dtf_begin(f, 189)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! log_softmax: log(softmax(input)), without overflow.
@@ -6555,13 +6555,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 190)
+    call dtf_begin(f, 190)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
@@ -6573,13 +6573,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 191)
+    call dtf_begin(f, 191)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! dropout_: In-place version of `dropout`.
@@ -6590,12 +6590,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 192)
+    call dtf_begin(f, 192)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! embedding: Rows of a table: weight[input], of shape [input..., size].
@@ -6612,7 +6612,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 193)
+    call dtf_begin(f, 193)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -6621,8 +6621,8 @@ contains
     if (present(scale_grad_by_freq)) call give(f, 5, scale_grad_by_freq)
     if (present(sparse)) call give(f, 6, sparse)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
@@ -6632,10 +6632,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 194)
+    call dtf_begin(f, 194)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! optimizer_zero_grad: Forgets the gradients of all parameters.
@@ -6645,11 +6645,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 195)
+    call dtf_begin(f, 195)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! optimizer_add_param_group: Adds a group of parameters. It takes the first group's settings;
@@ -6660,11 +6660,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 196)
+    call dtf_begin(f, 196)
     call give(f, 0, self)
     call give_list(f, 1, params)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! optimizer_group_count: How many parameter groups there are.
@@ -6674,11 +6674,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 197)
+    call dtf_begin(f, 197)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! optimizer_get: A setting of a parameter group.
@@ -6690,13 +6690,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call begin(f, 198)
+    call dtf_begin(f, 198)
     call give(f, 0, self)
     call give(f, 1, name)
     if (present(group)) call give(f, 2, group)
     call finish(f, stat, errmsg)
     out = take_real(f, 0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! optimizer_set: Changes a setting of a parameter group.
@@ -6708,13 +6708,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 199)
+    call dtf_begin(f, 199)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, value)
     if (present(group)) call give(f, 3, group)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! optimizer_state_dict: The state as named tensors: 0.exp_avg belongs to parameter number 0,
@@ -6726,12 +6726,12 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call begin(f, 200)
+    call dtf_begin(f, 200)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
     call take_tensors(f, 1, 1, tensors)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
@@ -6743,12 +6743,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 201)
+    call dtf_begin(f, 201)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! optim_step_lr: Multiplies the learning rate by gamma every step_size epochs.
@@ -6760,13 +6760,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call begin(f, 202)
+    call dtf_begin(f, 202)
     call give(f, 0, optimizer)
     call give(f, 1, step_size)
     if (present(gamma)) call give(f, 2, gamma)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optim_cosine_annealing_lr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
@@ -6778,13 +6778,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call begin(f, 203)
+    call dtf_begin(f, 203)
     call give(f, 0, optimizer)
     call give(f, 1, t_max)
     if (present(eta_min)) call give(f, 2, eta_min)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! lr_scheduler_step: Moves on to the next epoch's learning rates.
@@ -6793,10 +6793,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 204)
+    call dtf_begin(f, 204)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! lr_scheduler_last_epoch: How many epochs have passed.
@@ -6806,11 +6806,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 205)
+    call dtf_begin(f, 205)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! lr_scheduler_get_last_lr: The learning rates that the schedule has set last. One rate per
@@ -6821,11 +6821,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 206)
+    call dtf_begin(f, 206)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! clip_grad_norm_: Scales gradients so that their norm, taken over all of them, is at most
@@ -6840,14 +6840,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 207)
+    call dtf_begin(f, 207)
     call give_list(f, 0, params)
     call give(f, 1, max_norm)
     if (present(norm_type)) call give(f, 2, norm_type)
     if (present(error_if_nonfinite)) call give(f, 3, error_if_nonfinite)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic
@@ -6864,7 +6864,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 208)
+    call dtf_begin(f, 208)
     call give(f, 0, optimizer)
     call give_list(f, 1, params)
     call give_list(f, 2, grads)
@@ -6873,7 +6873,7 @@ contains
     call give_list(f, 5, settings)
     if (present(first)) call give(f, 6, first)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! neg: Negative of each element.
@@ -6883,11 +6883,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 209)
+    call dtf_begin(f, 209)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! neg_: In-place version of `neg`.
@@ -6896,10 +6896,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 210)
+    call dtf_begin(f, 210)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! abs: Absolute value of each element. The gradient at 0 is 0.
@@ -6909,11 +6909,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 211)
+    call dtf_begin(f, 211)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! abs_: In-place version of `abs`.
@@ -6922,10 +6922,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 212)
+    call dtf_begin(f, 212)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! sign: -1, 0 or 1 by the sign of each element.
@@ -6935,11 +6935,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 213)
+    call dtf_begin(f, 213)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! sign_: In-place version of `sign`.
@@ -6948,10 +6948,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 214)
+    call dtf_begin(f, 214)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! floor: Largest integer not above each element.
@@ -6961,11 +6961,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 215)
+    call dtf_begin(f, 215)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! floor_: In-place version of `floor`.
@@ -6974,10 +6974,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 216)
+    call dtf_begin(f, 216)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! ceil: Smallest integer not below each element.
@@ -6987,11 +6987,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 217)
+    call dtf_begin(f, 217)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! ceil_: In-place version of `ceil`.
@@ -7000,10 +7000,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 218)
+    call dtf_begin(f, 218)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! round: Nearest integer; halves go to the even neighbour.
@@ -7013,11 +7013,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 219)
+    call dtf_begin(f, 219)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! round_: In-place version of `round`.
@@ -7026,10 +7026,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 220)
+    call dtf_begin(f, 220)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! trunc: Integer part of each element.
@@ -7039,11 +7039,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 221)
+    call dtf_begin(f, 221)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! trunc_: In-place version of `trunc`.
@@ -7052,10 +7052,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 222)
+    call dtf_begin(f, 222)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! exp: Exponential of each element.
@@ -7065,11 +7065,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 223)
+    call dtf_begin(f, 223)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! exp_: In-place version of `exp`.
@@ -7078,10 +7078,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 224)
+    call dtf_begin(f, 224)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! log: Natural logarithm of each element.
@@ -7091,11 +7091,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 225)
+    call dtf_begin(f, 225)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! log_: In-place version of `log`.
@@ -7104,10 +7104,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 226)
+    call dtf_begin(f, 226)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! log1p: log(1 + input), accurate near 0.
@@ -7117,11 +7117,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 227)
+    call dtf_begin(f, 227)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! log1p_: In-place version of `log1p`.
@@ -7130,10 +7130,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 228)
+    call dtf_begin(f, 228)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! sqrt: Square root of each element; NaN for negative ones.
@@ -7143,11 +7143,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 229)
+    call dtf_begin(f, 229)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! sqrt_: In-place version of `sqrt`.
@@ -7156,10 +7156,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 230)
+    call dtf_begin(f, 230)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! rsqrt: 1 / sqrt(input).
@@ -7169,11 +7169,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 231)
+    call dtf_begin(f, 231)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! rsqrt_: In-place version of `rsqrt`.
@@ -7182,10 +7182,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 232)
+    call dtf_begin(f, 232)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! square: Square of each element.
@@ -7195,11 +7195,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 233)
+    call dtf_begin(f, 233)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! square_: In-place version of `square`.
@@ -7208,10 +7208,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 234)
+    call dtf_begin(f, 234)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! reciprocal: 1 / input.
@@ -7221,11 +7221,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 235)
+    call dtf_begin(f, 235)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! reciprocal_: In-place version of `reciprocal`.
@@ -7234,10 +7234,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 236)
+    call dtf_begin(f, 236)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! sin: Sine of each element.
@@ -7247,11 +7247,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 237)
+    call dtf_begin(f, 237)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! sin_: In-place version of `sin`.
@@ -7260,10 +7260,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 238)
+    call dtf_begin(f, 238)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! cos: Cosine of each element.
@@ -7273,11 +7273,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 239)
+    call dtf_begin(f, 239)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! cos_: In-place version of `cos`.
@@ -7286,10 +7286,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 240)
+    call dtf_begin(f, 240)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! tanh: Hyperbolic tangent of each element.
@@ -7299,11 +7299,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 241)
+    call dtf_begin(f, 241)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tanh_: In-place version of `tanh`.
@@ -7312,10 +7312,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 242)
+    call dtf_begin(f, 242)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! erf: Error function of each element.
@@ -7325,11 +7325,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 243)
+    call dtf_begin(f, 243)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! erf_: In-place version of `erf`.
@@ -7338,10 +7338,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 244)
+    call dtf_begin(f, 244)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! sigmoid: 1 / (1 + exp(-input)).
@@ -7351,11 +7351,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 245)
+    call dtf_begin(f, 245)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! sigmoid_: In-place version of `sigmoid`.
@@ -7364,10 +7364,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 246)
+    call dtf_begin(f, 246)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! relu: max(0, input). The gradient at 0 is 0.
@@ -7377,11 +7377,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 247)
+    call dtf_begin(f, 247)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! relu_: In-place version of `relu`.
@@ -7390,10 +7390,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 248)
+    call dtf_begin(f, 248)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! leaky_relu: input where it is positive, negative_slope * input elsewhere.
@@ -7404,12 +7404,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 249)
+    call dtf_begin(f, 249)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! leaky_relu_: In-place version of `leaky_relu`.
@@ -7419,11 +7419,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 250)
+    call dtf_begin(f, 250)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
@@ -7434,12 +7434,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 251)
+    call dtf_begin(f, 251)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! elu_: In-place version of `elu`.
@@ -7449,11 +7449,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 252)
+    call dtf_begin(f, 252)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
@@ -7465,13 +7465,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 253)
+    call dtf_begin(f, 253)
     call give(f, 0, input)
     if (present(beta)) call give(f, 1, beta)
     if (present(threshold)) call give(f, 2, threshold)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! logsigmoid: log(sigmoid(input)), without overflow.
@@ -7481,11 +7481,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 254)
+    call dtf_begin(f, 254)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! silu: input * sigmoid(input), also called swish.
@@ -7495,11 +7495,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 255)
+    call dtf_begin(f, 255)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! silu_: In-place version of `silu`.
@@ -7508,10 +7508,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 256)
+    call dtf_begin(f, 256)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! gelu: input * Phi(input), Phi being the normal distribution function.
@@ -7522,12 +7522,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 257)
+    call dtf_begin(f, 257)
     call give(f, 0, input)
     if (present(approximate)) call give(f, 1, approximate)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! clamp_min: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
@@ -7538,12 +7538,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 258)
+    call dtf_begin(f, 258)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! clamp_min_: In-place version of `clamp_min`.
@@ -7553,11 +7553,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 259)
+    call dtf_begin(f, 259)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! clamp_max: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
@@ -7568,12 +7568,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 260)
+    call dtf_begin(f, 260)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! clamp_max_: In-place version of `clamp_max`.
@@ -7583,11 +7583,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 261)
+    call dtf_begin(f, 261)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! clamp: Limits each element to [min, max]; where min > max the result is max. NaN stays NaN.
@@ -7600,13 +7600,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 262)
+    call dtf_begin(f, 262)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! clamp_: In-place version of `clamp`.
@@ -7617,12 +7617,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 263)
+    call dtf_begin(f, 263)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! add: input + alpha * other.
@@ -7634,13 +7634,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 264)
+    call dtf_begin(f, 264)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! add_: In-place version of `add`.
@@ -7651,12 +7651,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 265)
+    call dtf_begin(f, 265)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! sub: input - alpha * other.
@@ -7668,13 +7668,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 266)
+    call dtf_begin(f, 266)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! sub_: In-place version of `sub`.
@@ -7685,12 +7685,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 267)
+    call dtf_begin(f, 267)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! rsub: other - alpha * input.
@@ -7702,13 +7702,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 268)
+    call dtf_begin(f, 268)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! mul: input * other.
@@ -7719,12 +7719,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 269)
+    call dtf_begin(f, 269)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! mul_: In-place version of `mul`.
@@ -7734,11 +7734,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 270)
+    call dtf_begin(f, 270)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! true_divide: input / other; integer tensors are divided as floating-point ones.
@@ -7749,12 +7749,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 271)
+    call dtf_begin(f, 271)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! true_divide_: In-place version of `true_divide`.
@@ -7764,11 +7764,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 272)
+    call dtf_begin(f, 272)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! div: input / other. True division gives floating-point results for integers too.
@@ -7780,13 +7780,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 273)
+    call dtf_begin(f, 273)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! div_: In-place version of `div`.
@@ -7797,12 +7797,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 274)
+    call dtf_begin(f, 274)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! floor_divide: Quotient rounded down: div with rounding_mode = 'floor'.
@@ -7813,12 +7813,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 275)
+    call dtf_begin(f, 275)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! floor_divide_: In-place version of `floor_divide`.
@@ -7828,11 +7828,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 276)
+    call dtf_begin(f, 276)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
@@ -7843,12 +7843,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 277)
+    call dtf_begin(f, 277)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! remainder_: In-place version of `remainder`.
@@ -7858,11 +7858,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 278)
+    call dtf_begin(f, 278)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
@@ -7873,12 +7873,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 279)
+    call dtf_begin(f, 279)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! pow_: In-place version of `pow`.
@@ -7888,11 +7888,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 280)
+    call dtf_begin(f, 280)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
@@ -7903,12 +7903,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 281)
+    call dtf_begin(f, 281)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
@@ -7919,12 +7919,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 282)
+    call dtf_begin(f, 282)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! eq: Where input == other.
@@ -7935,12 +7935,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 283)
+    call dtf_begin(f, 283)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! eq_: In-place version of `eq`.
@@ -7950,11 +7950,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 284)
+    call dtf_begin(f, 284)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! ne: Where input != other.
@@ -7965,12 +7965,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 285)
+    call dtf_begin(f, 285)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! ne_: In-place version of `ne`.
@@ -7980,11 +7980,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 286)
+    call dtf_begin(f, 286)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! lt: Where input < other.
@@ -7995,12 +7995,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 287)
+    call dtf_begin(f, 287)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! lt_: In-place version of `lt`.
@@ -8010,11 +8010,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 288)
+    call dtf_begin(f, 288)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! le: Where input <= other.
@@ -8025,12 +8025,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 289)
+    call dtf_begin(f, 289)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! le_: In-place version of `le`.
@@ -8040,11 +8040,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 290)
+    call dtf_begin(f, 290)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! gt: Where input > other.
@@ -8055,12 +8055,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 291)
+    call dtf_begin(f, 291)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! gt_: In-place version of `gt`.
@@ -8070,11 +8070,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 292)
+    call dtf_begin(f, 292)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! ge: Where input >= other.
@@ -8085,12 +8085,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 293)
+    call dtf_begin(f, 293)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! ge_: In-place version of `ge`.
@@ -8100,11 +8100,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 294)
+    call dtf_begin(f, 294)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! isnan: Where elements are NaN.
@@ -8114,11 +8114,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 295)
+    call dtf_begin(f, 295)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! isinf: Where elements are infinite.
@@ -8128,11 +8128,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 296)
+    call dtf_begin(f, 296)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! isfinite: Where elements are neither infinite nor NaN.
@@ -8142,11 +8142,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 297)
+    call dtf_begin(f, 297)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! logical_not: Where elements are zero.
@@ -8156,11 +8156,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 298)
+    call dtf_begin(f, 298)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! logical_not_: In-place version of `logical_not`.
@@ -8169,10 +8169,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 299)
+    call dtf_begin(f, 299)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! logical_and: Where both elements are nonzero.
@@ -8183,12 +8183,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 300)
+    call dtf_begin(f, 300)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! logical_and_: In-place version of `logical_and`.
@@ -8198,11 +8198,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 301)
+    call dtf_begin(f, 301)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! logical_or: Where an element is nonzero.
@@ -8213,12 +8213,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 302)
+    call dtf_begin(f, 302)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! logical_or_: In-place version of `logical_or`.
@@ -8228,11 +8228,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 303)
+    call dtf_begin(f, 303)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! logical_xor: Where exactly one element is nonzero.
@@ -8243,12 +8243,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 304)
+    call dtf_begin(f, 304)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! logical_xor_: In-place version of `logical_xor`.
@@ -8258,11 +8258,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 305)
+    call dtf_begin(f, 305)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! bitwise_and: Bitwise and of integers; logical and of bools.
@@ -8273,12 +8273,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 306)
+    call dtf_begin(f, 306)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! bitwise_and_: In-place version of `bitwise_and`.
@@ -8288,11 +8288,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 307)
+    call dtf_begin(f, 307)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! bitwise_or: Bitwise or of integers; logical or of bools.
@@ -8303,12 +8303,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 308)
+    call dtf_begin(f, 308)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! bitwise_or_: In-place version of `bitwise_or`.
@@ -8318,11 +8318,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 309)
+    call dtf_begin(f, 309)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! bitwise_xor: Bitwise exclusive or of integers; logical exclusive or of bools.
@@ -8333,12 +8333,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 310)
+    call dtf_begin(f, 310)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! bitwise_xor_: In-place version of `bitwise_xor`.
@@ -8348,11 +8348,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 311)
+    call dtf_begin(f, 311)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! bitwise_left_shift: input * 2^other of integers; 0 where other is negative or not less than
@@ -8364,12 +8364,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 312)
+    call dtf_begin(f, 312)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! bitwise_left_shift_: In-place version of `bitwise_left_shift`.
@@ -8379,11 +8379,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 313)
+    call dtf_begin(f, 313)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! bitwise_right_shift: input / 2^other of integers, rounded down; 0 or -1 where other is
@@ -8395,12 +8395,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 314)
+    call dtf_begin(f, 314)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! bitwise_right_shift_: In-place version of `bitwise_right_shift`.
@@ -8410,11 +8410,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 315)
+    call dtf_begin(f, 315)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! bitwise_not: Bitwise complement of integers; logical not of bools.
@@ -8424,11 +8424,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 316)
+    call dtf_begin(f, 316)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
@@ -8440,13 +8440,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 317)
+    call dtf_begin(f, 317)
     call give(f, 0, condition)
     call give(f, 1, input)
     call give(f, 2, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! masked_fill: The input with value where the mask holds. The result has the input's dtype.
@@ -8458,13 +8458,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 318)
+    call dtf_begin(f, 318)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! masked_fill_: In-place version of `masked_fill`.
@@ -8475,12 +8475,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 319)
+    call dtf_begin(f, 319)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! rand: Uniform numbers in [0, 1).
@@ -8494,15 +8494,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 320)
+    call dtf_begin(f, 320)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! randn: Normal numbers with mean 0 and variance 1.
@@ -8516,15 +8516,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 321)
+    call dtf_begin(f, 321)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! randint: Uniform integers in [low, high).
@@ -8541,7 +8541,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 322)
+    call dtf_begin(f, 322)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -8550,8 +8550,8 @@ contains
     if (present(device)) call give(f, 5, device)
     if (present(requires_grad)) call give(f, 6, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! randperm: The integers from 0 to n - 1 in random order.
@@ -8565,15 +8565,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 323)
+    call dtf_begin(f, 323)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
     if (present(device)) call give(f, 3, device)
     if (present(requires_grad)) call give(f, 4, requires_grad)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! rand_like: Uniform numbers in [0, 1), in the input's shape.
@@ -8589,7 +8589,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 324)
+    call dtf_begin(f, 324)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8597,8 +8597,8 @@ contains
     if (present(requires_grad)) call give(f, 4, requires_grad)
     if (present(memory_format)) call give(f, 5, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! randn_like: Normal numbers, in the input's shape.
@@ -8614,7 +8614,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 325)
+    call dtf_begin(f, 325)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8622,8 +8622,8 @@ contains
     if (present(requires_grad)) call give(f, 4, requires_grad)
     if (present(memory_format)) call give(f, 5, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! randint_like: Uniform integers in [low, high), in the input's shape.
@@ -8641,7 +8641,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 326)
+    call dtf_begin(f, 326)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -8651,8 +8651,8 @@ contains
     if (present(requires_grad)) call give(f, 6, requires_grad)
     if (present(memory_format)) call give(f, 7, memory_format)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! bernoulli: 1 with the probability that the input says, else 0.
@@ -8663,12 +8663,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 327)
+    call dtf_begin(f, 327)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! uniform_: Fills the tensor with uniform numbers in [low, high).
@@ -8680,13 +8680,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 328)
+    call dtf_begin(f, 328)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
     if (present(generator)) call give(f, 3, generator)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! normal_: Fills the tensor with normal numbers.
@@ -8698,13 +8698,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 329)
+    call dtf_begin(f, 329)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
     if (present(generator)) call give(f, 3, generator)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! bernoulli_: Fills the tensor with 1 with probability p, else 0.
@@ -8715,12 +8715,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 330)
+    call dtf_begin(f, 330)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(generator)) call give(f, 2, generator)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! random_: Fills the tensor with uniform integers in [low, high).
@@ -8732,13 +8732,13 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 331)
+    call dtf_begin(f, 331)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
     if (present(generator)) call give(f, 3, generator)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! manual_seed: Seeds the default generators of all devices: the process's, or the context's own
@@ -8748,10 +8748,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 332)
+    call dtf_begin(f, 332)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! default_generator: The generator that is used on a device when none is given: the process's,
@@ -8762,11 +8762,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call begin(f, 333)
+    call dtf_begin(f, 333)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! set_own_generators: Gives this context (a thread's, unless another is swapped in) default
@@ -8778,10 +8778,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 334)
+    call dtf_begin(f, 334)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! has_own_generators: Whether this context has default generators of its own.
@@ -8790,10 +8790,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 335)
+    call dtf_begin(f, 335)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! generator_new: A new generator, seeded with a fixed number.
@@ -8803,11 +8803,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call begin(f, 336)
+    call dtf_begin(f, 336)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! generator_device: The device that the generator's numbers are drawn on.
@@ -8817,11 +8817,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 337)
+    call dtf_begin(f, 337)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! generator_manual_seed: Starts the generator's sequence for a seed.
@@ -8831,11 +8831,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 338)
+    call dtf_begin(f, 338)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! generator_initial_seed: The seed that was set last.
@@ -8845,11 +8845,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 339)
+    call dtf_begin(f, 339)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! generator_get_state: What set_state needs to draw the same numbers again. An int64 tensor [2]:
@@ -8860,11 +8860,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 340)
+    call dtf_begin(f, 340)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! generator_set_state: Continues where get_state was called.
@@ -8874,11 +8874,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 341)
+    call dtf_begin(f, 341)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! sum: Sum of elements.
@@ -8891,14 +8891,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 342)
+    call dtf_begin(f, 342)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     if (present(dtype)) call give(f, 3, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! mean: Mean of elements.
@@ -8911,14 +8911,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 343)
+    call dtf_begin(f, 343)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     if (present(dtype)) call give(f, 3, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! prod: Product of elements.
@@ -8931,14 +8931,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 344)
+    call dtf_begin(f, 344)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     if (present(dtype)) call give(f, 3, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! max: Largest element; NaN if there is one. Equal elements share the gradient.
@@ -8948,11 +8948,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 345)
+    call dtf_begin(f, 345)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! max_dim: Largest element along a dimension, and where it is. The largest elements and the
@@ -8966,14 +8966,14 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call begin(f, 346)
+    call dtf_begin(f, 346)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, values)
-    call take_object(f, 1, 1, indices)
-    call done(f)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
   end subroutine
 
   ! min: Smallest element; NaN if there is one. Equal elements share the gradient.
@@ -8983,11 +8983,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 347)
+    call dtf_begin(f, 347)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
@@ -9001,14 +9001,14 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call begin(f, 348)
+    call dtf_begin(f, 348)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, values)
-    call take_object(f, 1, 1, indices)
-    call done(f)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
   end subroutine
 
   ! amax: Largest element over dimensions. Equal elements share the gradient.
@@ -9020,13 +9020,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 349)
+    call dtf_begin(f, 349)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! amin: Smallest element over dimensions. Equal elements share the gradient.
@@ -9038,13 +9038,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 350)
+    call dtf_begin(f, 350)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! argmax: Position of the first largest element (int64).
@@ -9056,13 +9056,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 351)
+    call dtf_begin(f, 351)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! argmin: Position of the first smallest element (int64).
@@ -9074,13 +9074,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 352)
+    call dtf_begin(f, 352)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
@@ -9093,14 +9093,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 353)
+    call dtf_begin(f, 353)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
     if (present(keepdim)) call give(f, 3, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! std: Standard deviation: the square root of var.
@@ -9113,14 +9113,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 354)
+    call dtf_begin(f, 354)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
     if (present(keepdim)) call give(f, 3, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! norm: Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|,
@@ -9135,15 +9135,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 355)
+    call dtf_begin(f, 355)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
     if (present(keepdim)) call give(f, 3, keepdim)
     if (present(dtype)) call give(f, 4, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
@@ -9155,13 +9155,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 356)
+    call dtf_begin(f, 356)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! all: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
@@ -9173,13 +9173,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 357)
+    call dtf_begin(f, 357)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! logsumexp: log(sum(exp(input))), without overflow.
@@ -9191,13 +9191,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 358)
+    call dtf_begin(f, 358)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
@@ -9209,13 +9209,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 359)
+    call dtf_begin(f, 359)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! cumsum_: In-place version of `cumsum`.
@@ -9226,12 +9226,12 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 360)
+    call dtf_begin(f, 360)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! equal: Whether both have the same shape and elements.
@@ -9242,12 +9242,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 361)
+    call dtf_begin(f, 361)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! isclose: Where |input - other| <= atol + rtol * |other|.
@@ -9261,15 +9261,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 362)
+    call dtf_begin(f, 362)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
     if (present(atol)) call give(f, 3, atol)
     if (present(equal_nan)) call give(f, 4, equal_nan)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! allclose: Whether all elements are close.
@@ -9283,7 +9283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 363)
+    call dtf_begin(f, 363)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -9291,7 +9291,7 @@ contains
     if (present(equal_nan)) call give(f, 4, equal_nan)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_alias: Makes another handle to a tensor, to be released on its own. A second handle to
@@ -9302,11 +9302,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 364)
+    call dtf_begin(f, 364)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tensor_dim: Number of dimensions.
@@ -9316,11 +9316,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 365)
+    call dtf_begin(f, 365)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_size: Size of one dimension.
@@ -9331,12 +9331,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 366)
+    call dtf_begin(f, 366)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_shape: Shape of the tensor. The sizes of all dimensions.
@@ -9346,11 +9346,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 367)
+    call dtf_begin(f, 367)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_stride: Strides of the tensor. Steps between neighbours along each dimension, in
@@ -9361,11 +9361,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 368)
+    call dtf_begin(f, 368)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_numel: Number of elements.
@@ -9375,11 +9375,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 369)
+    call dtf_begin(f, 369)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_storage_offset: Position of the first element in the storage, in elements.
@@ -9389,11 +9389,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 370)
+    call dtf_begin(f, 370)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_element_size: Bytes of one element.
@@ -9403,11 +9403,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 371)
+    call dtf_begin(f, 371)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_dtype: Element type.
@@ -9417,11 +9417,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call begin(f, 372)
+    call dtf_begin(f, 372)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_device: Where the memory is.
@@ -9431,11 +9431,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 373)
+    call dtf_begin(f, 373)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_is_contiguous: Whether elements lie in memory densely in that order.
@@ -9446,12 +9446,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 374)
+    call dtf_begin(f, 374)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_data_ptr: Address of the first element. Valid as long as any tensor looks at the
@@ -9462,11 +9462,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call begin(f, 375)
+    call dtf_begin(f, 375)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_is_set_to: Whether both look at the same memory in the same way.
@@ -9477,12 +9477,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 376)
+    call dtf_begin(f, 376)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_is_same: Whether two handles are of one tensor.
@@ -9493,12 +9493,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 377)
+    call dtf_begin(f, 377)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_base: What a view is a view of: the tensor that a chain of views began with. The
@@ -9509,11 +9509,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 378)
+    call dtf_begin(f, 378)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tensor_version: How often the tensor, its views and what it was detached from were changed in
@@ -9524,11 +9524,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 379)
+    call dtf_begin(f, 379)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_item: The only element of a tensor as a number.
@@ -9538,11 +9538,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call begin(f, 380)
+    call dtf_begin(f, 380)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_to_string: The tensor as text, as PyTorch prints it.
@@ -9552,11 +9552,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 381)
+    call dtf_begin(f, 381)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_requires_grad: Whether the tensor takes part in a graph: set by the user, or made from
@@ -9567,11 +9567,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 382)
+    call dtf_begin(f, 382)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_requires_grad_: Says whether a leaf's gradient is wanted.
@@ -9581,11 +9581,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 383)
+    call dtf_begin(f, 383)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! tensor_is_leaf: Whether the tensor was not made by a recorded operation.
@@ -9595,11 +9595,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 384)
+    call dtf_begin(f, 384)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_grad: The gradient that backward has added up. The gradient, or NULL if there is none
@@ -9610,11 +9610,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 385)
+    call dtf_begin(f, 385)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tensor_set_grad: Replaces the gradient.
@@ -9624,11 +9624,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 386)
+    call dtf_begin(f, 386)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! tensor_retain_grad: Makes backward keep the gradient of a tensor that is not a leaf.
@@ -9637,10 +9637,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 387)
+    call dtf_begin(f, 387)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! tensor_grad_fn_name: The name of the recorded operation that made the tensor. "MulBackward0",
@@ -9651,11 +9651,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 388)
+    call dtf_begin(f, 388)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_data: The same memory without the graph and with a version of its own: backward does
@@ -9666,11 +9666,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 389)
+    call dtf_begin(f, 389)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tensor_set_data: Makes a tensor look at another one's memory; it stays the same tensor, with
@@ -9681,11 +9681,11 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 390)
+    call dtf_begin(f, 390)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! build_info: Version, compiler, instruction set in use, threads and optional parts of the
@@ -9695,10 +9695,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 391)
+    call dtf_begin(f, 391)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! string_list_len: How many strings a list holds.
@@ -9708,11 +9708,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 392)
+    call dtf_begin(f, 392)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_list_new: A list of tensors, for callbacks that return several.
@@ -9722,11 +9722,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call begin(f, 393)
+    call dtf_begin(f, 393)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! tensor_list_len: How many tensors a list holds.
@@ -9736,11 +9736,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 394)
+    call dtf_begin(f, 394)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! tensor_list_get: One tensor of a list. A new handle, or NULL for an absent entry.
@@ -9751,12 +9751,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 395)
+    call dtf_begin(f, 395)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! is_grad_enabled: Whether operations are recorded for backward.
@@ -9765,10 +9765,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 396)
+    call dtf_begin(f, 396)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! set_grad_enabled: Turns recording for backward on or off in this context.
@@ -9777,10 +9777,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 397)
+    call dtf_begin(f, 397)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! is_anomaly_enabled: Whether backward checks gradients for NaN.
@@ -9789,10 +9789,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 398)
+    call dtf_begin(f, 398)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! set_detect_anomaly: Makes backward fail when a gradient is NaN, naming the operation that made
@@ -9802,10 +9802,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 399)
+    call dtf_begin(f, 399)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! get_default_dtype: The dtype of new floating-point tensors.
@@ -9814,10 +9814,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call begin(f, 400)
+    call dtf_begin(f, 400)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! set_default_dtype: Sets the dtype of new floating-point tensors in this context.
@@ -9826,10 +9826,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 401)
+    call dtf_begin(f, 401)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! get_default_device: The device of new tensors.
@@ -9838,10 +9838,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call begin(f, 402)
+    call dtf_begin(f, 402)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! set_default_device: Sets the device of new tensors in this context.
@@ -9850,10 +9850,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 403)
+    call dtf_begin(f, 403)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! device_is_available: Whether the device can be used.
@@ -9863,11 +9863,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call begin(f, 404)
+    call dtf_begin(f, 404)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! get_num_threads: How many threads an operation may use.
@@ -9876,10 +9876,10 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call begin(f, 405)
+    call dtf_begin(f, 405)
     call finish(f, stat, errmsg)
     out = f%results(0)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! set_num_threads: Sets how many threads an operation may use.
@@ -9888,10 +9888,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 406)
+    call dtf_begin(f, 406)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! memory_stats: What the caching allocator holds. Bytes in use by tensors, bytes held by the
@@ -9904,13 +9904,13 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call begin(f, 407)
+    call dtf_begin(f, 407)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
     reserved = f%results(1)
     peak = f%results(2)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! set_log: Sends log messages to a function.
@@ -9919,10 +9919,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 408)
+    call dtf_begin(f, 408)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! set_memory_hook: Has this context call a function before an allocation fails, on the thread
@@ -9932,10 +9932,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 409)
+    call dtf_begin(f, 409)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! remove_memory_hook: Lets allocations of this context fail at once again.
@@ -9943,9 +9943,9 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 410)
+    call dtf_begin(f, 410)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! empty_cache: Gives memory that no tensor uses back to the system.
@@ -9954,10 +9954,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 411)
+    call dtf_begin(f, 411)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! synchronize: Waits until the device has done everything it was asked to; errors of
@@ -9967,10 +9967,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 412)
+    call dtf_begin(f, 412)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! view: The same elements in another shape, without a copy.
@@ -9981,12 +9981,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 413)
+    call dtf_begin(f, 413)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! detach: The same memory without the graph.
@@ -9996,11 +9996,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 414)
+    call dtf_begin(f, 414)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What
@@ -10010,10 +10010,10 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call begin(f, 415)
+    call dtf_begin(f, 415)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call done(f)
+    call dtf_end(f)
   end subroutine
 
   ! view_as: view with the shape of another tensor.
@@ -10024,12 +10024,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 416)
+    call dtf_begin(f, 416)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! reshape: The same elements in another shape: a view where possible, else a copy.
@@ -10040,12 +10040,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 417)
+    call dtf_begin(f, 417)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! reshape_as: reshape with the shape of another tensor.
@@ -10056,12 +10056,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 418)
+    call dtf_begin(f, 418)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! flatten: Joins neighbouring dimensions into one.
@@ -10073,13 +10073,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 419)
+    call dtf_begin(f, 419)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! unflatten: Splits one dimension into several.
@@ -10091,13 +10091,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 420)
+    call dtf_begin(f, 420)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! transpose: Swaps two dimensions.
@@ -10109,13 +10109,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 421)
+    call dtf_begin(f, 421)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! permute: Puts the dimensions in another order.
@@ -10126,12 +10126,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 422)
+    call dtf_begin(f, 422)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! movedim: Moves dimensions; the others keep their order.
@@ -10143,13 +10143,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 423)
+    call dtf_begin(f, 423)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! t: The transpose of a matrix; a 0-d or 1-d tensor as it is.
@@ -10159,11 +10159,11 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 424)
+    call dtf_begin(f, 424)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! squeeze: Removes dimensions of size 1.
@@ -10174,12 +10174,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 425)
+    call dtf_begin(f, 425)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! unsqueeze: Inserts a dimension of size 1.
@@ -10190,12 +10190,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 426)
+    call dtf_begin(f, 426)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
@@ -10206,12 +10206,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 427)
+    call dtf_begin(f, 427)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! expand_as: expand to the shape of another tensor.
@@ -10222,12 +10222,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 428)
+    call dtf_begin(f, 428)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! broadcast_to: expand, as a function.
@@ -10238,12 +10238,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 429)
+    call dtf_begin(f, 429)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! select: One slice along a dimension, which is removed.
@@ -10255,13 +10255,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 430)
+    call dtf_begin(f, 430)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! narrow: A range along a dimension.
@@ -10274,14 +10274,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 431)
+    call dtf_begin(f, 431)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
     call give(f, 3, length)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! slice: A strided range along a dimension: input[start:end:step].
@@ -10295,15 +10295,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 432)
+    call dtf_begin(f, 432)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
     if (present(end)) call give(f, 3, end)
     if (present(step)) call give(f, 4, step)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! as_strided: Any view of the input's storage.
@@ -10316,14 +10316,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 433)
+    call dtf_begin(f, 433)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
     if (present(storage_offset)) call give(f, 3, storage_offset)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! diagonal: A diagonal of two dimensions, as the last dimension.
@@ -10336,14 +10336,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 434)
+    call dtf_begin(f, 434)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
     if (present(dim2)) call give(f, 3, dim2)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! chunk: Splits a dimension into equal pieces; the last may be smaller.
@@ -10355,13 +10355,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 435)
+    call dtf_begin(f, 435)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! split: Splits a dimension into pieces of one size.
@@ -10373,13 +10373,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 436)
+    call dtf_begin(f, 436)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! split_with_sizes: Splits a dimension into pieces of given sizes.
@@ -10391,13 +10391,13 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 437)
+    call dtf_begin(f, 437)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! unbind: All slices along a dimension.
@@ -10408,12 +10408,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call begin(f, 438)
+    call dtf_begin(f, 438)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, 0, out)
-    call done(f)
+    call dtf_end(f)
   end function
 
   ! cat: Joins tensors along a dimension. Dtypes are promoted.
@@ -10424,12 +10424,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 439)
+    call dtf_begin(f, 439)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! stack: Joins tensors of one shape along a new dimension.
@@ -10440,12 +10440,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 440)
+    call dtf_begin(f, 440)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! repeat: Copies the input several times along each dimension.
@@ -10456,12 +10456,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 441)
+    call dtf_begin(f, 441)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   ! flip: Reverses the order of elements along dimensions.
@@ -10472,12 +10472,12 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call begin(f, 442)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
-    call take_object(f, 0, 0, out)
-    call done(f)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
   end function
 
   subroutine run_tensor_hook(user, args, results)
@@ -10488,9 +10488,9 @@ contains
     type(dt_tensor) :: grad
     type(dt_tensor) :: out
     call c_f_procpointer(user, hook)
-    call lend_object(args(0), grad)
+    call hold(grad, dtf_lend(args(0)))
     call hook(grad, out)
-    results(0) = hand_over(out)
+    results(0) = dtf_give_back(shared_of(out))
   end subroutine
 
   subroutine run_custom_backward(user, args, results)

@@ -4,11 +4,11 @@ module dumbtorch_runtime
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   implicit none
   private
-  public :: object, copy_object, lend_object, hand_over, lent_text, hold, shared_of, handle_of
-  public :: frame, begin, give, give_list, give_texts, give_procedure, finish, tell, done
-  public :: take_object, take_tensor, take_integers, take_reals, take_real, take_scalar, take_text
-  public :: take_texts, take_device
-  public :: dtf_length, dtf_done, dtf_from_array, dtf_to_array, dtf_give_back_list
+  public :: object, copy_object, hold, shared_of, handle_of
+  public :: frame, dtf_begin, give, give_list, give_texts, give_procedure, finish, tell, dtf_end
+  public :: dtf_hold, dtf_length, dtf_tensor, dtf_done, take_integers, take_reals, take_real
+  public :: take_scalar, take_text, take_texts, take_device
+  public :: dtf_lend, lent_text, dtf_give_back, dtf_give_back_list, dtf_from_array, dtf_to_array
 
   ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
   ! copies, in places where a defined assignment is due, such as array constructors. A share knows
@@ -21,8 +21,8 @@ module dumbtorch_runtime
     final :: give_up
   end type
 
-  ! What all classes are. The share is a component that is allocated, because gfortran finalizes those
-  ! of function results, but (before version 13) not the results themselves.
+  ! What all classes are. The share is a component that is allocated, because gfortran 12 finalizes
+  ! those of function results, but not the results themselves.
   type :: object
     private
     type(share), allocatable :: share
@@ -242,12 +242,6 @@ contains
 
   ! ---- calls
 
-  subroutine begin(f, i)
-    type(frame), intent(out) :: f
-    integer, intent(in) :: i
-    call dtf_begin(f, i)
-  end subroutine
-
   ! Runs the call. What fails is told by stat and errmsg, or ends the program.
   subroutine finish(f, stat, errmsg)
     type(frame), intent(inout) :: f
@@ -269,12 +263,6 @@ contains
     text = text_at(message, n)
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
-  end subroutine
-
-  ! Gives back what the call has lent.
-  subroutine done(f)
-    type(frame), intent(inout) :: f
-    call dtf_end(f)
   end subroutine
 
   function text_at(address, length) result(text)
@@ -369,21 +357,6 @@ contains
 
   ! ---- results: the one in place `result`, whose first cell is `cell`
 
-  subroutine take_object(f, result, cell, x)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: result, cell
-    class(object), intent(inout) :: x
-    call hold(x, dtf_hold(f, result, cell))
-  end subroutine
-
-  subroutine take_tensor(f, cell, i, x)
-    type(frame), intent(in) :: f
-    integer, intent(in) :: cell
-    integer(int64), intent(in) :: i
-    class(object), intent(inout) :: x
-    call hold(x, dtf_tensor(f, cell, i))
-  end subroutine
-
   subroutine take_integers(f, cell, numbers)
     type(frame), intent(in) :: f
     integer, intent(in) :: cell
@@ -462,12 +435,6 @@ contains
 
   ! ---- callbacks: what the library lends them, and what it gets back
 
-  subroutine lend_object(handle, x)
-    integer(int64), intent(in) :: handle
-    class(object), intent(inout) :: x
-    call hold(x, dtf_lend(handle))
-  end subroutine
-
   function lent_text(bits) result(text)
     integer(int64), intent(in) :: bits
     character(:), allocatable :: text
@@ -476,8 +443,4 @@ contains
     text = text_at(there, strlen(there))
   end function
 
-  integer(int64) function hand_over(x)
-    class(object), intent(in) :: x
-    hand_over = dtf_give_back(shared_of(x))
-  end function
 end module
