@@ -63,7 +63,7 @@ _LENT = {
 _LIST = "type(dt_tensor), allocatable"
 _HANDED = {
     "tensor?": (
-        "type(dt_tensor), intent(inout)", "type(dt_tensor)", "dtf_give_back(shared_of({x}))",
+        "type(dt_tensor), intent(inout)", "type(dt_tensor)", "dtf_give_back(handle_of({x}))",
     ),
     "tensor[]": (f"{_LIST}, intent(out)", _LIST, "hand_over_tensors({x})"),
     "bool": ("logical, intent(out)", "logical", "merge(1, 0, {x})"),
@@ -105,7 +105,7 @@ subroutine dt_tensor_to_array(this, array, stat, errmsg)
   type(*), dimension(..), intent(inout) :: array
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
-  call tell(dtf_to_array(shared_of(this), array), stat, errmsg)
+  call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
 end subroutine
 
 subroutine take_tensors(f, result, cell, tensors)

@@ -141,6 +141,7 @@ contains
     call lists()
     call expect_true(in_use() == before, 'memory after lists')
     call structures()
+    call copies_of_bits()
     call expect_true(in_use() == before, 'memory after structures')
   end subroutine
 
@@ -213,6 +214,26 @@ contains
     a = b
     b = make_pair()
     call expect_true(nint(item(a%first + a%second)) == 3, 'a structure')
+  end subroutine
+
+  ! What gfortran copies bit by bit lives as long as the original. After that it is an error to use it.
+  subroutine copies_of_bits()
+    type(tensor), allocatable :: list(:)
+    type(tensor) :: few(2), x
+    list = chunk(big(1d0), 2)
+    few = list
+    call expect_true(nint(item(few(1))) == 1, 'a copy of bits')
+    deallocate (list)
+    x = relu(few(2), stat=stat, errmsg=message)
+    call expect_error('released')
+    x = few(1)
+    x = relu(x, stat=stat, errmsg=message)
+    call expect_error('released')
+    x = big(1d0)
+    list = chunk(x, 2)
+    few(1) = list(1)
+    deallocate (list)
+    call expect_true(nint(item(few(1))) == 1, 'what was assigned by itself')
   end subroutine
 
   function make_pair() result(made)

@@ -140,18 +140,44 @@ void dtf_put_text(frame* f, char** list, int64_t i, const char* text, int64_t le
   list[i] = text_of(f, text, length);
 }
 
-/* ---- objects: a handle, and how many variables share it */
+/* ---- objects: a handle, and how many variables share it
+ *
+ * A variable that the compiler has copied bit by bit may outlive the object. So what it points to
+ * is never freed, only used again for another object, and the handle says whether it is still the
+ * same. */
 
 typedef struct shared {
   void* handle;
   const dtt_handle* of;
   int64_t variables;
+  struct shared* next; /* of the unused ones */
 } shared;
 
+static shared* unused;
+static char is_locked;
+
+static shared* exchange(shared* given) {
+  shared* taken = NULL;
+  while (__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE)) {
+  }
+  if (given) {
+    given->next = unused;
+    unused = given;
+  } else if (unused) {
+    taken = unused;
+    unused = taken->next;
+  }
+  __atomic_clear(&is_locked, __ATOMIC_RELEASE);
+  return taken;
+}
+
 static shared* hold(void* handle, const dtt_handle* of) {
-  shared* s = handle ? malloc(sizeof *s) : NULL;
-  if (handle && !s) abort();
-  if (s) *s = (shared){handle, of, 1};
+  shared* s = NULL;
+  if (!handle) return s;
+  s = exchange(NULL);
+  if (!s) s = malloc(sizeof *s);
+  if (!s) abort();
+  *s = (shared){handle, of, 1, NULL};
   return s;
 }
 
@@ -163,15 +189,18 @@ void* dtf_handle(const shared* s) {
   return s ? s->handle : NULL;
 }
 
-shared* dtf_share(shared* s) {
-  if (s) __atomic_add_fetch(&s->variables, 1, __ATOMIC_RELAXED);
+/* Another variable has it; NULL if the object is gone. */
+shared* dtf_share(shared* s, const void* handle) {
+  if (!s || s->handle != handle) return NULL;
+  __atomic_add_fetch(&s->variables, 1, __ATOMIC_RELAXED);
   return s;
 }
 
 void dtf_release(shared* s) {
   if (!s || __atomic_sub_fetch(&s->variables, 1, __ATOMIC_ACQ_REL)) return;
   s->of->release(s->handle);
-  free(s);
+  s->handle = NULL;
+  exchange(s);
 }
 
 /* ---- results that are read and released; what was just made cannot be refused */
@@ -268,16 +297,16 @@ dt_status dtf_from_array(const CFI_cdesc_t* a, shared** out) {
   return status;
 }
 
-dt_status dtf_to_array(const shared* x, const CFI_cdesc_t* a) {
+dt_status dtf_to_array(dt_tensor* x, const CFI_cdesc_t* a) {
   dt_tensor *view = NULL, *detached = NULL;
   int64_t size[CFI_MAX_RANK], n = 0;
-  dt_status status = dt_tensor_shape(dtf_handle(x), size, CFI_MAX_RANK, &n);
+  dt_status status = dt_tensor_shape(x, size, CFI_MAX_RANK, &n);
   int same = n == a->rank;
   if (status) return status;
   for (int i = 0; same && i < n; i++) same = size[i] == a->dim[i].extent;
   if (!same) return dt_error_set(DT_STATUS_VALUE_ERROR, "the array has not the tensor's shape");
   status = look(a, &view);
-  if (!status) status = dt_detach(dtf_handle(x), &detached);
+  if (!status) status = dt_detach(x, &detached);
   if (!status) status = dt_copy_(view, detached, 0);
   dt_tensor_release(detached);
   dt_tensor_release(view);
@@ -293,9 +322,9 @@ shared* dtf_lend(void* handle) {
 }
 
 /* A handle of its own for the library. */
-void* dtf_give_back(const shared* s) {
+void* dtf_give_back(void* handle) {
   dt_tensor* out = NULL;
-  return s && !dt_tensor_alias(s->handle, &out) ? out : NULL;
+  return handle && !dt_tensor_alias(handle, &out) ? out : NULL;
 }
 
 void* dtf_give_back_list(void* const* tensors, int64_t n) {

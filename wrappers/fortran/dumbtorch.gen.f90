@@ -3009,7 +3009,7 @@ contains
     type(*), dimension(..), intent(inout) :: array
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
-    call tell(dtf_to_array(shared_of(this), array), stat, errmsg)
+    call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
   end subroutine
 
   subroutine take_tensors(f, result, cell, tensors)
@@ -10490,7 +10490,7 @@ contains
     call c_f_procpointer(user, hook)
     call hold(grad, dtf_lend(args(0)))
     call hook(grad, out)
-    results(0) = dtf_give_back(shared_of(out))
+    results(0) = dtf_give_back(handle_of(out))
   end subroutine
 
   subroutine run_custom_backward(user, args, results)

@@ -4,7 +4,7 @@ module dumbtorch_runtime
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   implicit none
   private
-  public :: object, copy_object, hold, shared_of, handle_of
+  public :: object, copy_object, hold, handle_of
   public :: frame, dtf_begin, give, give_list, give_texts, give_procedure, finish, tell, dtf_end
   public :: dtf_hold, dtf_length, dtf_tensor, dtf_done, take_integers, take_reals, take_real
   public :: take_scalar, take_text, take_texts, take_device
@@ -15,7 +15,8 @@ module dumbtorch_runtime
   ! its place in memory therefore: a copy elsewhere gives nothing up, and may be used as long as the
   ! original is there.
   type :: share
-    type(c_ptr) :: object = c_null_ptr
+    type(c_ptr) :: shared = c_null_ptr
+    integer(c_int64_t) :: handle = 0
     integer(c_intptr_t) :: place = 0
   contains
     final :: give_up
@@ -100,9 +101,10 @@ module dumbtorch_runtime
       import
       type(c_ptr), value :: shared
     end function
-    type(c_ptr) function dtf_share(shared) bind(c)
+    type(c_ptr) function dtf_share(shared, handle) bind(c)
       import
       type(c_ptr), value :: shared
+      integer(c_int64_t), value :: handle
     end function
     subroutine dtf_release(shared) bind(c)
       import
@@ -152,18 +154,18 @@ module dumbtorch_runtime
       type(*), dimension(..), intent(in) :: array
       type(c_ptr), intent(out) :: shared
     end function
-    integer(c_int32_t) function dtf_to_array(shared, array) bind(c)
+    integer(c_int32_t) function dtf_to_array(handle, array) bind(c)
       import
-      type(c_ptr), value :: shared
+      integer(c_int64_t), value :: handle
       type(*), dimension(..), intent(inout) :: array
     end function
     type(c_ptr) function dtf_lend(handle) bind(c)
       import
       integer(c_int64_t), value :: handle
     end function
-    integer(c_int64_t) function dtf_give_back(shared) bind(c)
+    integer(c_int64_t) function dtf_give_back(handle) bind(c)
       import
-      type(c_ptr), value :: shared
+      integer(c_int64_t), value :: handle
     end function
     integer(c_int64_t) function dtf_give_back_list(handles, n) bind(c)
       import
@@ -185,13 +187,7 @@ contains
     type(c_ptr), intent(in) :: shared
     if (.not. allocated(x%share)) allocate (x%share)
     call give_up(x%share)
-    call place(x%share)
-    x%share%object = shared
-  contains
-    subroutine place(s)
-      type(share), intent(inout), target :: s
-      s%place = address_of(s)
-    end subroutine
+    x%share = share(shared, dtf_handle(shared), address_of(x%share))
   end subroutine
 
   function address_of(s) result(address)
@@ -201,37 +197,36 @@ contains
   end function
 
   impure elemental subroutine give_up(s)
-    type(share), intent(inout), target :: s
-    type(c_ptr) :: object
-    object = s%object
-    s%object = c_null_ptr
-    if (s%place == address_of(s)) call dtf_release(object)
-  end subroutine
-
-  function shared_of(x) result(shared)
-    class(object), intent(in) :: x
+    type(share), intent(inout) :: s
     type(c_ptr) :: shared
-    shared = c_null_ptr
-    if (allocated(x%share)) shared = x%share%object
-  end function
+    shared = s%shared
+    s%shared = c_null_ptr
+    if (s%place == address_of(s)) call dtf_release(shared)
+  end subroutine
 
   integer(int64) function handle_of(x)
     class(object), intent(in) :: x
-    handle_of = dtf_handle(shared_of(x))
+    handle_of = 0
+    if (allocated(x%share)) handle_of = x%share%handle
   end function
 
-  ! `from` may be `to`, or a copy of its bits.
+  ! `from` may be `to`, or a copy of its bits. If its object is gone, calls will say so of both.
   subroutine copy_object(to, from)
     class(object), intent(inout) :: to
     class(object), intent(in) :: from
-    call hold(to, dtf_share(shared_of(from)))
+    type(c_ptr) :: shared
+    integer(int64) :: handle
+    shared = c_null_ptr
+    handle = handle_of(from)
+    if (handle /= 0) shared = dtf_share(from%share%shared, handle)
+    call hold(to, shared)
+    to%share%handle = handle
   end subroutine
 
   ! Whether the variable holds an object.
-  function is_set(this)
+  logical function is_set(this)
     class(object), intent(in) :: this
-    logical :: is_set
-    is_set = c_associated(shared_of(this))
+    is_set = handle_of(this) /= 0
   end function
 
   ! Gives the object up now, not when the variable goes.
