@@ -216,7 +216,7 @@ contains
     call expect_true(nint(item(a%first + a%second)) == 3, 'a structure')
   end subroutine
 
-  ! What gfortran copies bit by bit lives as long as the original. After that it is an error to use it.
+  ! What gfortran copies bit by bit lives as long as the original; to use it later is an error.
   subroutine copies_of_bits()
     type(tensor), allocatable :: list(:)
     type(tensor) :: few(2), x
@@ -280,12 +280,15 @@ contains
   end subroutine
 
   subroutine files()
-    character(*), parameter :: path = 'wrapper_test.safetensors'
     character(:), allocatable :: names(:)
     type(tensor), allocatable :: tensors(:)
     type(tensor) :: x
+    character(1000) :: program_path
+    character(:), allocatable :: path
     integer :: unit
     call begin_case('files')
+    call get_command_argument(0, program_path)
+    path = trim(program_path) // '.safetensors'
     x = arange(0, 6)
     call save_safetensors(path, ['a     ', 'second'], [x, x], progress=stop_at_once, stat=stat, &
       errmsg=message)
