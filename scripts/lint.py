@@ -31,6 +31,7 @@ SOURCE_SUFFIXES = CPP_SUFFIXES | {
     ".lua",
     ".go",
     ".f90",
+    ".inc",
     ".toml",
     ".cmake",
     ".sh",
@@ -190,7 +191,9 @@ def line_of(text: str, match: re.Match) -> int:
 
 
 def is_narrow(path: Path) -> bool:
-    return path.suffix in {".cmake", ".sh", ".lua", ".go", ".f90"} or path.name in SOURCE_NAMES
+    return (
+        path.suffix in {".cmake", ".sh", ".lua", ".go", ".f90", ".inc"} or path.name in SOURCE_NAMES
+    )
 
 
 def check_text(path: Path, text: str) -> Complaints:

@@ -86,62 +86,6 @@ _BEFORE = {
     "int64": "integer(int64)",
 }  # fmt: skip
 
-_ARRAYS = """\
-! A tensor of an array of real32, real64, int32 or int64: element (i, j) stays in row i and column j, and
-! in its place in memory, so the strides are Fortran's, (1, m).
-function from_array(array, stat, errmsg) result(out)
-  type(*), dimension(..), intent(in) :: array
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  type(dt_tensor) :: out
-  type(c_ptr) :: shared
-  call tell(dtf_from_array(array, shared), stat, errmsg)
-  call hold(out, shared)
-end function
-
-! Fills an array that has the tensor's shape; the elements are converted to its kind.
-subroutine dt_tensor_to_array(this, array, stat, errmsg)
-  class(dt_tensor), intent(in) :: this
-  type(*), dimension(..), intent(inout) :: array
-  integer, intent(out), optional :: stat
-  character(*), intent(inout), optional :: errmsg
-  call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
-end subroutine
-
-subroutine take_tensors(f, result, cell, tensors)
-  type(frame), intent(in) :: f
-  integer, intent(in) :: result, cell
-  type(dt_tensor), allocatable, intent(out) :: tensors(:)
-  integer(int64) :: i
-  allocate (tensors(dtf_length(f, result, cell)))
-  do i = 1, size(tensors, kind=int64)
-    call hold(tensors(i), dtf_tensor(f, cell, i - 1))
-  end do
-  call dtf_done(f, result, cell)
-end subroutine
-
-subroutine lend_tensors(args, tensors)
-  integer(int64), intent(in) :: args(2)
-  type(dt_tensor), allocatable, intent(out) :: tensors(:)
-  integer(int64), pointer :: handles(:)
-  integer(int64) :: i
-  call c_f_pointer(transfer(args(1), c_null_ptr), handles, args(2:2))
-  allocate (tensors(args(2)))
-  do i = 1, args(2)
-    call hold(tensors(i), dtf_lend(handles(i)))
-  end do
-end subroutine
-
-integer(int64) function hand_over_tensors(tensors)
-  type(dt_tensor), allocatable, intent(in) :: tensors(:)
-  integer(int64), allocatable :: handles(:)
-  integer :: i
-  allocate (handles(0))
-  if (allocated(tensors)) handles = [(handle_of(tensors(i)), i=1, size(tensors))]
-  hand_over_tensors = dtf_give_back_list(handles, size(handles, kind=int64))
-end function
-"""
-
 
 def generate(plan: Plan) -> dict[str, str]:
     _check_names(plan)
@@ -150,7 +94,7 @@ def generate(plan: Plan) -> dict[str, str]:
         f"! {GENERATED}",
         f"module {_MODULE}",
         "  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_f_procpointer, c_funloc, c_funptr, &",
-        "    c_null_ptr, c_ptr",
+        "    c_int64_t, c_null_ptr, c_ptr",
         "  use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64",
         "  use dumbtorch_runtime",
         "  implicit none",
@@ -163,7 +107,10 @@ def generate(plan: Plan) -> dict[str, str]:
     parts += [_generic(c.function.name, [procedure_name(c)]) for c in generics]
     operators, functions = _operators(plan)
     parts += [*operators, "contains", *(_indent(_copy(c)) for c in plan.classes), *functions]
-    parts += [_indent(_ARRAYS), *(_indent(_procedure(c, i)) for i, c in enumerate(plan.calls))]
+    parts += [
+        "  include 'tensors.inc'",
+        *(_indent(_procedure(c, i)) for i, c in enumerate(plan.calls)),
+    ]
     parts += [_indent(_run_hook(h)) for h in plan.hooks]
     parts += [_indent(_dispatch(plan)), f"end module\n\n{_public(plan)}"]
     return {"wrappers/fortran/dumbtorch.gen.f90": "\n\n".join(p.rstrip() for p in parts) + "\n"}
@@ -446,10 +393,10 @@ def _hook_interface(h: Hook) -> str:
 
 def _run_hook(h: Hook) -> str:
     names = [s.name for s in h.inputs] + [r.name for r in h.results]
-    lines = [f"subroutine run_{h.name}(user, args, results)"]
+    lines = [f"subroutine run_{h.name}({_hook_arguments(h)})"]
     lines += ["  type(c_funptr), intent(in) :: user"]
     lines += ["  integer(int64), intent(in) :: args(0:7)"]
-    lines += ["  integer(int64), intent(inout) :: results(0:0)"]
+    lines += ["  integer(int64), intent(out) :: results(0:0)"] if h.results else []
     lines += [f"  procedure(dt_{h.name}), pointer :: hook"]
     lines += [f"  {_lent(s)[1]} :: {s.name}{'(:)' if s.kind.list else ''}" for s in h.inputs]
     lines += [
@@ -466,17 +413,21 @@ def _run_hook(h: Hook) -> str:
     return "\n".join([*lines, "end subroutine"])
 
 
+def _hook_arguments(h: Hook) -> str:
+    return "user, args, results" if h.results else "user, args"
+
+
 def _dispatch(plan: Plan) -> str:
     cases = "\n".join(
-        f"  case ('{h.name}')\n    call run_{h.name}(user, args, results)" for h in plan.hooks
+        f"  case ('{h.name}')\n    call run_{h.name}({_hook_arguments(h)})" for h in plan.hooks
     )
     return f"""\
 ! Runs the procedure behind a callback; bridge.c calls it.
 subroutine dispatch(name, user, args, results) bind(c, name='dtf_dispatch')
   type(c_ptr), value :: name
   type(c_funptr), value :: user
-  integer(int64), intent(in) :: args(0:7)
-  integer(int64), intent(inout) :: results(0:0)
+  integer(c_int64_t), intent(in) :: args(0:7)
+  integer(c_int64_t), intent(inout) :: results(0:0)
   select case (lent_text(transfer(name, 0_int64)))
 {cases}
   end select

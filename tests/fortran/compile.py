@@ -11,9 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
 
-# gfortran takes the length of text that is still to be allocated for an uninitialized value, and
-# warns that the right side of .and. may not be evaluated.
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-uninitialized", "-Wno-function-elimination")
+# gfortran takes the bounds and the length of what is still to be allocated for uninitialized values,
+# and warns that the right side of .and. may not be evaluated.
+WARNINGS = "-Wall -Wextra -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
+ALL_WARNINGS = f"{WARNINGS} -Wno-function-elimination"
 
 
 def run(*command: object) -> str:
@@ -27,7 +28,8 @@ def run(*command: object) -> str:
 def module(flags: str) -> Path:
     """The folder of the compiled module."""
     folder = BUILD / f"fortran{flags.replace('=', '-')}"
-    run("make", "-C", "wrappers/fortran", f"OUT={folder}", f"CFLAGS={flags}", f"FFLAGS={flags}")
+    strict = f"{flags} {WARNINGS}"
+    run("make", "-C", "wrappers/fortran", f"OUT={folder}", f"CFLAGS={strict}", f"FFLAGS={strict}")
     return folder
 
 
@@ -36,7 +38,7 @@ def program(*sources: Path, flags: str = "-O1") -> Path:
     folder = module(flags)
     out = folder / sources[-1].stem
     paths = [f"-I{folder}", f"-J{folder}", f"-L{folder}", f"-L{BUILD}", f"-Wl,-rpath,{BUILD}"]
-    compiler = ["gfortran", "-std=f2018", "-g", flags, *WARNINGS]
+    compiler = ["gfortran", "-std=f2018", "-g", flags, *ALL_WARNINGS.split()]
     run(*compiler, *sources, "-o", out, *paths, "-ldumbtorch_fortran", "-ldumbtorch")
     return out
 

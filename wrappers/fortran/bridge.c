@@ -337,7 +337,6 @@ void dtf_dispatch(const char* name, void* user, const dtt_cell* args,
 
 dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
                   dtt_cell* results) {
-  for (int i = 0; i < callback->n_results; i++) results[i].i = 0;
   dtf_dispatch(callback->name, user_data, args, results);
   return 0;
 }
