@@ -196,8 +196,9 @@ shared* dtf_share(shared* s, const void* handle) {
   return s;
 }
 
-void dtf_release(shared* s) {
-  if (!s || __atomic_sub_fetch(&s->variables, 1, __ATOMIC_ACQ_REL)) return;
+void dtf_release(shared* s, const void* handle) {
+  if (!s || s->handle != handle) return;
+  if (__atomic_sub_fetch(&s->variables, 1, __ATOMIC_ACQ_REL)) return;
   s->of->release(s->handle);
   s->handle = NULL;
   exchange(s);

@@ -106,9 +106,10 @@ module dumbtorch_runtime
       type(c_ptr), value :: shared
       integer(c_int64_t), value :: handle
     end function
-    subroutine dtf_release(shared) bind(c)
+    subroutine dtf_release(shared, handle) bind(c)
       import
       type(c_ptr), value :: shared
+      integer(c_int64_t), value :: handle
     end subroutine
     integer(c_int64_t) function dtf_length(f, result, cell) bind(c)
       import
@@ -201,7 +202,7 @@ contains
     type(c_ptr) :: shared
     shared = s%shared
     s%shared = c_null_ptr
-    if (s%place == address_of(s)) call dtf_release(shared)
+    if (s%place == address_of(s)) call dtf_release(shared, s%handle)
   end subroutine
 
   integer(int64) function handle_of(x)
