@@ -38,7 +38,7 @@ _TAKEN = {
     "str[]": ("character(:), allocatable", "call take_texts(f, {i}, {cell}, {out})"),
     "i64[]": ("integer(int64), allocatable", "call take_integers(f, {cell}, {out})"),
     "f64[]": ("real(real64), allocatable", "call take_reals(f, {cell}, {out})"),
-    "device": ("character(:), allocatable", "call take_device(f, {cell}, {out})"),
+    "device": ("character(:), allocatable", "call take_text(f, {i}, {cell}, {out})"),
     "i64": ("integer(int64)", "{out} = f%results({cell})"),
     "f64": ("real(real64)", "{out} = take_real(f, {cell})"),
     "bool": ("logical", "{out} = f%results({cell}) /= 0"),

@@ -216,6 +216,39 @@ contains
     call expect_true(nint(item(a%first + a%second)) == 3, 'a structure')
   end subroutine
 
+  ! Every thread has variables of its own, and all share a tensor.
+  subroutine threads()
+    type(tensor) :: common
+    integer(int64) :: before
+    integer :: i, wrong
+    call begin_case('threads')
+    before = in_use()
+    common = ones([64, 64])
+    wrong = 0
+    !$omp parallel do num_threads(4) reduction(+:wrong)
+    do i = 1, 200
+      wrong = wrong + work(common, i)
+    end do
+    !$omp end parallel do
+    call expect_true(wrong == 0, 'what threads compute')
+    call common%release()
+    call expect_true(in_use() == before, 'memory after threads')
+  end subroutine
+
+  function work(common, i) result(wrong)
+    type(tensor), intent(in) :: common
+    integer, intent(in) :: i
+    integer :: wrong, status
+    type(tensor) :: x, y
+    character(200) :: text
+    y = common
+    x = max(matmul(full([64, 64], real(i)), y))
+    wrong = merge(0, 1, nint(x%item()) == 64 * i)
+    x = matmul(y, ones([i, 1]), stat=status, errmsg=text)
+    if ((status == 0) .neqv. (i == 64)) wrong = wrong + 1
+    if (status /= 0 .and. index(text, 'multiplied (64x64 and ') == 0) wrong = wrong + 1
+  end function
+
   ! What gfortran copies bit by bit lives as long as the original; to use it later is an error.
   subroutine copies_of_bits()
     type(tensor), allocatable :: list(:)
@@ -317,6 +350,7 @@ program wrapper_test
   call operators()
   call arrays()
   call lifetimes()
+  call threads()
   call hooks()
   call files()
   call finish_cases()

@@ -219,32 +219,35 @@ shared* dtf_tensor(const frame* f, int32_t cell, int64_t i) {
   return dt_tensor_list_get(f->results[cell].p, i, &out) ? NULL : hold(out, &dtt_handle_tensor);
 }
 
-const char* dtf_string(const frame* f, int32_t cell, int64_t i, int64_t* length) {
-  const char* out = NULL;
-  if (dt_string_list_get(f->results[cell].p, i, &out)) out = "";
-  *length = (int64_t)strlen(out);
-  return out;
-}
-
-const char* dtf_text(const frame* f, int32_t cell, int64_t* length) {
-  const void* data = NULL;
-  *length = 0;
-  return dt_bytes_data(f->results[cell].p, &data, length) ? NULL : data;
-}
-
 void dtf_done(const frame* f, int32_t result, int32_t cell) {
-  if (f->results[cell].p)
-    ((const dtt_handle*)f->function->results[result].of)->release(f->results[cell].p);
+  const dtt_handle* of = f->function->results[result].of;
+  if (of && f->results[cell].p) of->release(f->results[cell].p);
 }
 
-const char* dtf_device(frame* f, int32_t cell, int64_t* length) {
-  const dtt_cell* at = f->results + cell;
+static const char* device_text(frame* f, const dtt_cell* at) {
   const dtt_value* v = dtt_device_types.values;
   char* text = lend(f, 32);
   while (v->name && v->number != at[0].i) v++;
   if (v->name) strcpy(text, v->name);
   if (at[0].i == DT_DEVICE_TYPE_CUDA && at[1].i >= 0)
     sprintf(text + strlen(text), ":%lld", (long long)at[1].i);
+  return text;
+}
+
+/* Text, or entry i of a list of texts, or a device's. */
+const char* dtf_text(frame* f, int32_t result, int32_t cell, int64_t i, int64_t* length) {
+  const dtt_item* item = f->function->results + result;
+  const dtt_cell* at = f->results + cell;
+  const void* bytes = NULL;
+  const char* text = "";
+  *length = 0;
+  if (!at->p) return text; /* the call failed */
+  if (item->kind == DTT_STR && !item->is_list)
+    return dt_bytes_data(at->p, &bytes, length) ? text : bytes;
+  if (item->kind == DTT_DEVICE)
+    text = device_text(f, at);
+  else if (dt_string_list_get(at->p, i, &text))
+    text = "";
   *length = (int64_t)strlen(text);
   return text;
 }

@@ -4806,7 +4806,7 @@ contains
     call dtf_begin(f, 90)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
-    call take_device(f, 0, out)
+    call take_text(f, 0, 0, out)
     call dtf_end(f)
   end function
 
@@ -5026,7 +5026,7 @@ contains
     call dtf_begin(f, 104)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_device(f, 0, out)
+    call take_text(f, 0, 0, out)
     call dtf_end(f)
   end function
 
@@ -5126,7 +5126,7 @@ contains
     call dtf_begin(f, 111)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_device(f, 0, out)
+    call take_text(f, 0, 0, out)
     call dtf_end(f)
   end function
 
@@ -8768,7 +8768,7 @@ contains
     call dtf_begin(f, 337)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_device(f, 0, out)
+    call take_text(f, 0, 0, out)
     call dtf_end(f)
   end function
 
@@ -9382,7 +9382,7 @@ contains
     call dtf_begin(f, 373)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_device(f, 0, out)
+    call take_text(f, 0, 0, out)
     call dtf_end(f)
   end function
 
@@ -9788,7 +9788,7 @@ contains
     type(frame) :: f
     call dtf_begin(f, 402)
     call finish(f, stat, errmsg)
-    call take_device(f, 0, out)
+    call take_text(f, 0, 0, out)
     call dtf_end(f)
   end function
 

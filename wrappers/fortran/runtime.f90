@@ -7,7 +7,7 @@ module dumbtorch_runtime
   public :: object, copy_object, hold, handle_of
   public :: frame, dtf_begin, give, give_list, give_texts, give_procedure, finish, tell, dtf_end
   public :: dtf_hold, dtf_length, dtf_tensor, dtf_done, take_integers, take_reals, take_real
-  public :: take_scalar, take_text, take_texts, take_device
+  public :: take_scalar, take_text, take_texts
   public :: dtf_lend, lent_text, dtf_give_back, dtf_give_back_list, dtf_from_array, dtf_to_array
 
   ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
@@ -122,17 +122,11 @@ module dumbtorch_runtime
       integer(c_int32_t), value :: cell
       integer(c_int64_t), value :: i
     end function
-    type(c_ptr) function dtf_string(f, cell, i, length) bind(c)
+    type(c_ptr) function dtf_text(f, result, cell, i, length) bind(c)
       import
-      type(frame), intent(in) :: f
-      integer(c_int32_t), value :: cell
+      type(frame), intent(inout) :: f
+      integer(c_int32_t), value :: result, cell
       integer(c_int64_t), value :: i
-      integer(c_int64_t), intent(out) :: length
-    end function
-    type(c_ptr) function dtf_text(f, cell, length) bind(c)
-      import
-      type(frame), intent(in) :: f
-      integer(c_int32_t), value :: cell
       integer(c_int64_t), intent(out) :: length
     end function
     subroutine dtf_done(f, result, cell) bind(c)
@@ -142,12 +136,6 @@ module dumbtorch_runtime
     end subroutine
     type(c_ptr) function dtf_message(length) bind(c)
       import
-      integer(c_int64_t), intent(out) :: length
-    end function
-    type(c_ptr) function dtf_device(f, cell, length) bind(c)
-      import
-      type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: cell
       integer(c_int64_t), intent(out) :: length
     end function
     integer(c_int32_t) function dtf_from_array(array, shared) bind(c)
@@ -371,35 +359,38 @@ contains
     numbers = there
   end subroutine
 
-  subroutine take_text(f, result, cell, text)
-    type(frame), intent(in) :: f
+  function entry_of(f, result, cell, i) result(text)
+    type(frame), intent(inout) :: f
     integer, intent(in) :: result, cell
-    character(:), allocatable, intent(out) :: text
+    integer(int64), intent(in) :: i
+    character(:), allocatable :: text
     type(c_ptr) :: there
     integer(int64) :: n
-    text = ''
-    if (f%results(cell) == 0) return
-    there = dtf_text(f, cell, n)
+    there = dtf_text(f, result, cell, i, n)
     text = text_at(there, n)
+  end function
+
+  subroutine take_text(f, result, cell, text)
+    type(frame), intent(inout) :: f
+    integer, intent(in) :: result, cell
+    character(:), allocatable, intent(out) :: text
+    text = entry_of(f, result, cell, 0_int64)
     call dtf_done(f, result, cell)
   end subroutine
 
   subroutine take_texts(f, result, cell, texts)
-    type(frame), intent(in) :: f
+    type(frame), intent(inout) :: f
     integer, intent(in) :: result, cell
     character(:), allocatable, intent(out) :: texts(:)
-    type(c_ptr) :: there
-    integer(int64) :: i, n, length, longest
+    integer(int64) :: i, n, longest
     n = dtf_length(f, result, cell)
     longest = 0
     do i = 0, n - 1
-      there = dtf_string(f, cell, i, length)
-      longest = max(longest, length)
+      longest = max(longest, len(entry_of(f, result, cell, i), int64))
     end do
     allocate (character(longest) :: texts(n))
     do i = 0, n - 1
-      there = dtf_string(f, cell, i, length)
-      texts(i + 1) = text_at(there, length)
+      texts(i + 1) = entry_of(f, result, cell, i)
     end do
     call dtf_done(f, result, cell)
   end subroutine
@@ -417,17 +408,6 @@ contains
     take_scalar = take_real(f, cell + 2)
     if (f%results(cell) /= kind_float) take_scalar = real(f%results(cell + 1), real64)
   end function
-
-  ! 'cpu', 'cuda:1'
-  subroutine take_device(f, cell, text)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: cell
-    character(:), allocatable, intent(out) :: text
-    type(c_ptr) :: there
-    integer(int64) :: n
-    there = dtf_device(f, cell, n)
-    text = text_at(there, n)
-  end subroutine
 
   ! ---- callbacks: what the library lends them, and what it gets back
 
