@@ -17,6 +17,11 @@ from .text import GENERATED
 _WIDTH = 98
 _LONGEST_NAME = 63
 _MODULE = "dumbtorch_functions"
+# What a procedure's body says, so that no argument can have the name.
+_BODY = (
+    "f", "stat", "errmsg", "present", "transfer", "int", "hold", "finish", "give", "give_list",
+    "give_texts", "give_procedure",
+)  # fmt: skip
 
 # What a dummy argument of a kind is declared as.
 _NUMBERS = {"i64": "class(*)", "f64": "real(real64)", "bool": "logical"}
@@ -142,8 +147,7 @@ def _check_names(plan: Plan) -> None:
         own = [x.member for x in plan.calls if is_method(x) and x.function.method == c.name]
         _unique(f"type {c.name}", [*own, "is_set", "release", "share", "to_array"])
     for c in plan.calls:
-        inner = [s.name for s in c.slots] + [r.name for r in c.results] + ["f", "stat", "errmsg"]
-        _unique(c.c_name, inner)
+        _unique(c.c_name, [*_BODY, *(s.name for s in c.slots), *(r.name for r in c.results)])
 
 
 def _unique(where: str, names: list[str]) -> None:
