@@ -120,6 +120,10 @@ enum {
   DT_DTYPE_INT32 = 4, /**< 32-bit signed integer. */
   DT_DTYPE_UINT8 = 5, /**< 8-bit unsigned integer. */
   DT_DTYPE_BOOL = 6, /**< True or false in one byte. */
+  DT_DTYPE_FLOAT16 = 7, /**< 16-bit floating point: 5 exponent and 10 fraction bits (IEEE 754 binary16). */
+  DT_DTYPE_BFLOAT16 = 8, /**< 16-bit floating point: 8 exponent and 7 fraction bits, the upper half of a float32. */
+  DT_DTYPE_INT8 = 9, /**< 8-bit signed integer. */
+  DT_DTYPE_INT16 = 10, /**< 16-bit signed integer. */
 };
 
 /** Kinds of devices. */

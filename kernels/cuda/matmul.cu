@@ -554,7 +554,7 @@ int64_t workspace_of(const dt_stream* stream, const Product& p) {
 
 int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
   const Product p = product(call);
-  return visit_any(p.dtype, [&](auto type) {
+  return visit_value(p.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
       return multiply<T>(stream, p, call.workspace);
