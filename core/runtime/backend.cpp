@@ -126,6 +126,15 @@ dt_call describe(int op, const CallSpans& spans) {
   return call;
 }
 
+// A shortcut that is declined leaves its ops to kernels that take narrow floats.
+bool run_widened(int op, const CallSpans& spans, Device device, bool is_shortcut) {
+  if (is_shortcut) return false;
+  const WidenedOperands wide(spans, device);
+  run_spans(op, wide.spans(), false);
+  wide.round_outputs();
+  return true;
+}
+
 }  // namespace
 
 void check_same_device(Device first, Device second) {
@@ -138,13 +147,8 @@ void check_same_device(Device first, Device second) {
 bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
   const int32_t number = device_of(spans.outputs, spans.inputs);
   const Device device = device_numbered(number);
-  if (has_narrow_floats(spans) && !takes_narrow_floats(op, device)) {
-    if (is_shortcut) return false;
-    const WidenedOperands wide(spans, device);
-    run_spans(op, wide.spans(), false);
-    wide.round_outputs();
-    return true;
-  }
+  const bool is_narrow = has_narrow_floats(spans);
+  if (is_narrow && !takes_narrow_floats(op, device)) return run_widened(op, spans, device, is_shortcut);
   const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
   dt_kernel* kernel = table.kernel[op];
   if (!kernel && is_shortcut) return false;
@@ -168,6 +172,7 @@ bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
   }
   const int32_t result = run_kernel(kernel, stream, call);
   if (result == DT_KERNEL_UNSUPPORTED && is_shortcut) return false;
+  if (result == DT_KERNEL_UNSUPPORTED && is_narrow) return run_widened(op, spans, device, false);
   if (result != DT_KERNEL_OK) report(op, call, result, fault);
   return true;
 }

@@ -110,7 +110,9 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::arange.number) return true;
   if (op == op::copy.number) return true;
   if (op == op::index.number) return true;
+  if (op == op::index_put.number) return true;
   if (op == op::index_select.number) return true;
+  if (op == op::index_add.number) return true;
   if (op == op::gather.number) return true;
   if (op == op::nonzero_count.number) return true;
   if (op == op::nonzero.number) return true;

@@ -18,7 +18,9 @@ struct Assign {
 struct Accumulate {
   template <class T>
   static T apply(T old, T value, T alpha) {
-    return static_cast<T>(old + alpha * value);
+    using Wide = Widened<T>;
+    return static_cast<T>(static_cast<Wide>(old) +
+                          static_cast<Wide>(alpha) * static_cast<Wide>(value));
   }
 };
 
@@ -116,7 +118,7 @@ int32_t assign(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
 int32_t accumulate(const dt_stream* stream, const IndexPlan& plan, const dt_view& y,
                    const dt_view& x, double alpha) {
   if (plan.count() == 0) return DT_KERNEL_OK;
-  return visit_value(y.dtype, [&](auto type) {
+  return visit_any(y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsBool<T>) {
       return write_typed<Unite, uint8_t>(stream, plan, y, x, alpha != 0);

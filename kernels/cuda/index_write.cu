@@ -475,7 +475,7 @@ int32_t assign_any(const dt_stream* stream, const calls::Call& call, const Index
 int32_t accumulate_any(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
                        const dt_view& plain, const dt_view& indexed, WriteMode mode) {
   const int64_t clear_bytes = mode.from_zero ? numel(indexed) * bytes_of(indexed.dtype) : 0;
-  return visit_value(indexed.dtype, [&](auto type) {
+  return visit_any(indexed.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsBool<T>) {
       return accumulate(stream, call, plan, static_cast<uint8_t*>(indexed.data),
