@@ -842,7 +842,7 @@ struct power_backward {
     return math::where(math::eq(exponent, T(0)), T(0), grad * (exponent * math::conj(math::pow(input, math::where(math::eq(exponent, T(0)), T(0), exponent - T(1))))));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T exponent, T result) {
-    return math::where(math::logical_and(math::eq(input, T(0)), math::ge(exponent, T(0))), T(0), grad * math::conj(result * math::log(input)));
+    return grad * math::where(math::logical_and(math::eq(input, T(0)), math::ge(exponent, T(0))), T(0), math::conj(result * math::log(input)));
   }
 };
 

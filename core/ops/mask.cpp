@@ -61,8 +61,7 @@ Tensor triangle(const char* name, const char* node_name, const Tensor& input, in
 // Zeros are all that is written: into an expanded tensor too, wherever an element lies outside.
 const Tensor& write_triangle(Tensor (*triangle)(const Tensor&, int64_t), const Tensor& self,
                              int64_t diagonal) {
-  if (!repeats_memory(self) || self.requires_grad())
-    return overwrite(self, triangle(self, diagonal));
+  if (!repeats_memory(self) || needs_graph(self)) return overwrite(self, triangle(self, diagonal));
   Dims repeated;
   for (int d = 0; d < self.ndim(); ++d) {
     if (self.strides()[d] == 0) repeated.push_back(d);

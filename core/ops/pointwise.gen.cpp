@@ -691,7 +691,7 @@ static void power_gradient(PointwiseGradient& g) {
   const Tensor& exponent = g.input[1];
   const Tensor& result = g.result;
   if (g.wants[0]) g.out[0] = where(eq(exponent, T(0)), T(0), grad * (exponent * conj(pow(input, where(eq(exponent, T(0)), T(0), exponent - T(1))))));
-  if (g.wants[1]) g.out[1] = where(logical_and(eq(input, T(0)), ge(exponent, T(0))), T(0), grad * conj(result * log(input)));
+  if (g.wants[1]) g.out[1] = grad * where(logical_and(eq(input, T(0)), ge(exponent, T(0))), T(0), conj(result * log(input)));
 }
 static constexpr PointwiseRow kPower{
     "power", "PowerBackward0", DT_OP_power, DT_OP_power_backward, OpClass::kNumber, 2, 0, false, 3,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import torch
 
-from .case import Case, documented, graph_of, has_node, is_derivative
+from .case import Case, documented, graph_of, has_node, is_derivative, share_memory
 
 
 @documented("**Writing into one of several views**")
@@ -54,8 +55,10 @@ def _(c: Case) -> bool:
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
     sentence = "requires_grad=False|(doesn't|does not) require grad"
-    in_block = re.search(r"with t\.(no_grad|set_grad_enabled|inference_mode)", c.history)
-    return c.only_ours_raises(sentence) and not c.used and in_block is not None
+    before = re.search(
+        r"with t\.(no_grad|set_grad_enabled|inference_mode)|\.requires_grad(_\(| = )", c.history
+    )
+    return c.only_ours_raises(sentence) and not c.used and before is not None
 
 
 # The view of a vector that matmul has kept.
@@ -88,7 +91,30 @@ def _(c: Case) -> bool:
     less = c.aspect in ("requires_grad", "is_leaf") and "True" in c.difference.theirs
     less = less or c.only_ours_raises("(doesn't|does not) require grad|requires_grad=False")
     less = less or c.only_theirs_raises("a (view of a )?leaf Variable that requires grad")
+    less = less or c.only_theirs_raises("only change requires_grad flags of leaf variables")
     return later and less and any(x._is_view() and x._base.is_leaf and x._version for x in c.used)
+
+
+def leads_nowhere(node: object) -> bool:
+    """Whether it is the view of a leaf that PyTorch has made again, and to which no gradient comes any more."""
+    made_again = node.name().startswith("AsStrided")
+    return made_again and all(n is None for n, _ in node.next_functions)
+
+
+@documented("**A view that was made to require grad**")
+def _(c: Case) -> bool:
+    less = c.aspect in ("values", "type", "length", "requires_grad")
+    less = less or c.only_theirs_raises("appears to not have been used")
+    return less and is_derivative(c) and any(leads_nowhere(n) for x in c.used for n in graph_of(x))
+
+
+# eq_ of what PyTorch holds for a view of the product.
+@documented("**Hidden views**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.theirs == "True" and is_derivative(c)
+    return more and any(
+        has_node(x, "torch::autograd::CopySlices") and has_node(x, "Addmm") for x in c.used
+    )
 
 
 @documented("**Weights of losses**")
@@ -133,13 +159,20 @@ KEPT_BY_PYTORCH_ALONE = {
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     changed = [kept for x in c.used for kept in changed_since(x)] if is_derivative(c) else []
-    return (
-        c.only_theirs_raises(CHANGED) and len(changed) > 0 and all(map(by_pytorch_alone, changed))
-    )
+    alone = all(by_pytorch_alone(*kept) or is_source_index(c, *kept) for kept in changed)
+    return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
 
 
-def by_pytorch_alone(kept: tuple[object, str]) -> bool:
-    node, what = kept
+def is_source_index(c: Case, node: object, what: str) -> bool:
+    """Whether it serves a gradient that perhaps was not asked for."""
+    asked_for_some = "autograd.grad(" in c.statement or "inputs=" in c.statement
+    return asked_for_some and (node.name(), what) == ("IndexAddBackward0", "index")
+
+
+def by_pytorch_alone(node: object, what: str) -> bool:
+    if node.name() == "ConvolutionBackward0":  # one serves the gradient of the other
+        (x, _), (weight, _), *_ = node.next_functions
+        return {"input": weight, "weight": x}.get(what, node) is None
     if node.name() == "PowBackward0":  # what the derivative of a square is multiplied with
         return node._saved_exponent <= 1
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
@@ -169,6 +202,12 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     more = re.search(r"\b(cross_entropy|CrossEntropyLoss|matmul)\(|@", c.history) is not None
     return more and c.only_ours_raises(CHANGED)
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    padded = "padding='same'" in c.history and any(has_node(x, "Convolution") for x in c.used)
+    return padded and c.only_ours_raises(CHANGED)
 
 
 @documented("**What an op keeps**")
@@ -205,10 +244,10 @@ def _(c: Case) -> bool:
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    convolves = re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    linear = re.search(r"conv2d\(|Conv2d\(|batch_norm\(|BatchNorm", c.history) is not None
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None"
-    return convolves and zeros and none and is_derivative(c)
+    return linear and zeros and none and is_derivative(c)
 
 
 @documented("**Constant derivatives**")
@@ -243,6 +282,15 @@ def _(c: Case) -> bool:
     return unknown and "logsumexp(" in c.history and is_derivative(c)
 
 
+# What came out is a view of what was handed in.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    made = re.findall(r"(.*) = t\.autograd\.grad\(", c.history)
+    names = re.findall(r"x\d+", " ".join(made))
+    came_out = any(share_memory(x, c.tensors[n]) for x in c.used for n in names if n in c.tensors)
+    return came_out and c.only_ours_raises("A view was created in no_grad mode and")
+
+
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
@@ -266,7 +314,7 @@ def has_several_results(x: torch.Tensor) -> bool:
 # What hooks saw, and gradients that they or retain_grad made.
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
-    seen = c.aspect in ("length", "values", "type") and is_derivative(c)
+    seen = c.aspect in ("length", "values", "type", "requires_grad") and is_derivative(c)
     asked = "grad(" in c.statement or "inputs=" in c.statement
     return seen and asked and any(map(has_several_results, c.used))
 
@@ -279,7 +327,8 @@ def has_written_view(c: Case) -> bool:
 def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.theirs == "None"
     unknown = unknown or c.only_theirs_raises("appears to not have been used in the graph")
-    unknown = unknown or ("allow_unused=True" in c.statement and c.only_ours_raises(CHANGED))
+    asked = "allow_unused=True" in c.statement or "inputs=" in c.statement
+    unknown = unknown or (asked and c.only_ours_raises(CHANGED))
     hooked = c.aspect in ("values", "length") and "hook(" in c.history
     return (unknown or hooked) and is_derivative(c) and has_written_view(c)
 
@@ -340,6 +389,14 @@ def _(c: Case) -> bool:
     )
 
 
+# The order in which they write decides.
+@documented("**Overlapping copies**")
+def _(c: Case) -> bool:
+    writes = re.search(r"(index_add|scatter|scatter_add)_\(", c.statement) is not None
+    pairs = itertools.combinations(c.used, 2)
+    return c.aspect == "values" and writes and any(share_memory(a, b) for a, b in pairs)
+
+
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("Can't detach views in-place|has been detached in-place")
@@ -355,7 +412,8 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return (
-        c.only_theirs_raises("unsupported operation: more than one element") and "=" in c.statement
+        c.only_theirs_raises("unsupported operation: more than one element")
+        and re.search(r"=|tri[lu]_\(", c.statement) is not None
     )
 
 

@@ -69,6 +69,12 @@ def _(c: Case) -> bool:
     return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
 
 
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    product = re.search(r"matmul\(|@", c.history) is not None
+    return ".stride()" in c.statement and product and any(1 in x.shape[-2:] for x in c.used)
+
+
 # Of what an index of tensors gives, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
@@ -161,6 +167,38 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and re.search(r"(x\d+)\.addmm_\(.*\b\1\b", c.statement) is not None
 
 
+# Of windows of padding alone.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    index = c.aspect == "values" and "max_pool2d_with_indices(" in c.statement
+    return index and c.theirs.dtype is torch.int64 and "-1" in c.difference.ours
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return "logsumexp(" in c.statement and c.only_theirs_raises(
+        "output with shape .* doesn't match the broadcast shape"
+    )
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    powers = [n for x in c.used for n in graph_of(x) if n.name() == "PowBackward1"]
+    of_masks = any(n._saved_exponent.dtype is torch.bool for n in powers)
+    return of_masks and c.only_theirs_raises("Subtraction, the `-` operator, with a bool tensor")
+
+
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    zeros = any(x._is_zerotensor() for x in c.used)
+    return zeros and c.aspect in ("dtype", "strides")
+
+
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("ZeroTensors are immutable")
+
+
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     dilated = any(is_dilated_pooling(n) for x in c.used for n in graph_of(x))
@@ -223,6 +261,18 @@ def _(c: Case) -> bool:
     if c.aspect != "requires_grad" or not isinstance(c.theirs, torch.Tensor):
         return False
     return c.theirs.requires_grad and not c.theirs.is_floating_point()
+
+
+@documented("**Integers** never require a gradient")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Autograd not support dtype: (Bool|Long|Int|Byte)")
+
+
+# Rows that hold an infinity, or a NaN.
+@documented("**Ignored rows** of `cross_entropy`")
+def _(c: Case) -> bool:
+    ignores = "ignore_index" in c.history and any(has_node(x, "NllLoss") for x in c.used)
+    return ignores and c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
 
 
 @documented("`binary_cross_entropy_with_logits` of an infinite target")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import deepcopy
 
 from . import _indexing, _ops, _overloads
 from ._native import lib
@@ -288,7 +289,7 @@ class Tensor(TensorBase):
             memo[id(self)] = out = _rebuild(type(self), _copy_of_memory(self), self)
             grad = self.grad
             if grad is not None:
-                _ops.tensor_set_grad(out, _ops.clone(grad))
+                _ops.tensor_set_grad(out, deepcopy(grad, memo))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
