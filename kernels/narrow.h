@@ -42,7 +42,8 @@ struct Binary16 {
     // Infinity and NaN have the largest exponent in both formats.
     const uint32_t special = magnitude >= 0x7c00u ? kRebias : 0;
     const uint32_t normal = (magnitude << 13) + kRebias + special;
-    const uint32_t subnormal = bits_of(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
+    const uint32_t subnormal =
+        bits_of(static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f);
     return float_of(sign | (magnitude < 0x400u ? subnormal : normal));
 #endif
   }

@@ -148,7 +148,8 @@ bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
   const int32_t number = device_of(spans.outputs, spans.inputs);
   const Device device = device_numbered(number);
   const bool is_narrow = has_narrow_floats(spans);
-  if (is_narrow && !takes_narrow_floats(op, device)) return run_widened(op, spans, device, is_shortcut);
+  if (is_narrow && !takes_narrow_floats(op, device))
+    return run_widened(op, spans, device, is_shortcut);
   const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
   dt_kernel* kernel = table.kernel[op];
   if (!kernel && is_shortcut) return false;

@@ -55,8 +55,10 @@ void convert(const View& narrow, const Tensor& wide, bool widens) {
   if (n == 0) return;
   const Dims count = {n}, one = {1};
   const bool is_dense = places.is_dense();
-  const View there = is_dense ? placed(narrow, count, one) : placed(narrow, places.sizes, places.strides);
-  const View here = is_dense ? View(wide, count, one, 0) : View(wide, places.sizes, places.dense, 0);
+  const View there =
+      is_dense ? placed(narrow, count, one) : placed(narrow, places.sizes, places.strides);
+  const View here =
+      is_dense ? View(wide, count, one, 0) : View(wide, places.sizes, places.dense, 0);
   widens ? copy_views(here, there) : copy_views(there, here);
 }
 

@@ -8,8 +8,9 @@
 namespace dt::cpu {
 namespace {
 
-// What windows are compared in, narrow integers in int32, and a type of the same width for positions
-// inside a window: then a comparison of vectors of one selects among vectors of the other.
+// What windows are compared in, narrow integers in int32, and a type of the same width for
+// positions inside a window: then a comparison of vectors of one selects among vectors of the
+// other.
 template <class T>
 struct MaxTypes {
   using Value = std::conditional_t<sizeof(T) < sizeof(int32_t), int32_t, T>;

@@ -100,7 +100,6 @@ inline void transpose_block(uint64_t* y, int64_t y_row, const uint64_t* x, int64
   store_vector(y + y_row, __builtin_shufflevector(a, b, 1, 3));
 }
 
-
 // y[r][c] = x[c][r] for r < rows, c < n, where both have unit stride in their last index.
 template <class T>
 inline void transpose(T* y, int64_t y_row, const T* x, int64_t x_row, int64_t rows, int64_t n) {

@@ -274,8 +274,6 @@ def _flatten(data, shape: list[int], dim: int = 0) -> list:
     return [v for row in data for v in _flatten(row, shape, dim + 1)]
 
 
-
-
 def _kind(flat, dtype):
     """bool, int64 or a float by the kinds of the numbers, as PyTorch infers it."""
     kinds = set(map(type, flat))
