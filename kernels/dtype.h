@@ -97,6 +97,18 @@ constexpr bool is_bool(int32_t dtype) {
   return is_of(dtype, Category::BOOL);
 }
 
+// The dtype that arithmetic on elements of a dtype is done in.
+constexpr int32_t compute_of(int32_t dtype) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, T, bytes, category, compute, ...) \
+  case DT_##NAME:                                                  \
+    return DT_##compute;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+  return DT_DTYPE_DEFAULT_;
+}
+
 // The integer dtype of a width: elements of others can be moved as its elements.
 constexpr int32_t integer_of(int64_t bytes) {
 #define DT_DTYPE_ROW(NAME, name, T, width, category, ...) \

@@ -1660,7 +1660,7 @@ DT_MUST_CHECK DT_API dt_status dt_data_loader_start(dt_data_loader *self) DT_NOE
 DT_MUST_CHECK DT_API dt_status dt_data_loader_next(
     dt_data_loader *self, dt_tensor_list **out) DT_NOEXCEPT;
 
-/** Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+/** Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
  * @param path The file, plain or gzip.
  * @throws OSError: the file cannot be read, or is no IDX file of its size. */
 DT_MUST_CHECK DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT;

@@ -117,6 +117,7 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::nonzero_count.number) return true;
   if (op == op::nonzero.number) return true;
   if (op == op::triangle.number) return true;
+  if (op == op::matmul.number) return device.type == DeviceType::kCuda;
   if (op == op::sum.number) return true;
   if (op == op::mean.number) return true;
   if (op == op::prod.number) return true;

@@ -5072,7 +5072,7 @@ inline dumbtorch::DataLoader DataLoader(
   return dumbtorch::DataLoader(out);
 }
 
-// Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+// Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 inline Tensor read_idx(const std::string& path) {
   dt_tensor* out = nullptr;
   detail::check(dt_read_idx(detail::text(path), &out));

@@ -1968,7 +1968,7 @@ func (x *DataLoader) Next() ([]*Tensor, error) {
 	return as[[]*Tensor](r, 0), err
 }
 
-// ReadIdx: Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+// ReadIdx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 func ReadIdx(path string) (*Tensor, error) {
 	r, err := run(81, path)
 	return hold[Tensor](r, 0), err
