@@ -104,7 +104,7 @@ def leads_nowhere(node: object) -> bool:
 @documented("**A view that was made to require grad**")
 def _(c: Case) -> bool:
     less = c.aspect in ("values", "type", "length", "requires_grad")
-    less = less or c.only_theirs_raises("appears to not have been used")
+    less = less or c.only_theirs_raises(UNUSED)
     return less and is_derivative(c) and any(leads_nowhere(n) for x in c.used for n in graph_of(x))
 
 
@@ -130,6 +130,7 @@ def _(c: Case) -> bool:
 
 
 CHANGED = "modified by an inplace operation: "
+UNUSED = "appears to not have been used"
 
 
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
@@ -143,7 +144,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxBackward0": "indices",
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
-    "LogsumexpBackward0": "result",
+    "LogsumexpBackward0": "self|result",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
     "NativeLayerNormBackward0": "bias",
@@ -229,17 +230,15 @@ def has_low_power(x: object) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
-    about_graph = about_graph or c.only_ours_raises(
-        "appears to not have been used|not require grad"
-    )
+    about_graph = about_graph or c.only_ours_raises(f"{UNUSED}|not require grad")
     about = [*c.used, c.theirs]
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
 
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    more = c.aspect == "requires_grad" and c.difference.ours == "True"
-    return more and is_derivative(c) and any(has_node(x, "Prod") for x in c.used)
+    product = any(has_node(x, "Prod") for x in c.used)
+    return product and c.aspect == "requires_grad" and is_derivative(c)
 
 
 @documented("**Constant derivatives**")
@@ -253,7 +252,8 @@ def _(c: Case) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     number = any(has_node(x, ("Softmax", "LogSoftmax")) for x in c.used)
-    return number and is_derivative(c) and c.only_ours_raises("appears to not have been used")
+    unknown = c.aspect == "type" and c.difference.ours == "None"
+    return number and is_derivative(c) and (unknown or c.only_ours_raises(UNUSED))
 
 
 @documented("**Constant derivatives**")
@@ -275,20 +275,23 @@ def _(c: Case) -> bool:
     return written and made.search(c.history) is not None
 
 
-# logsumexp computes it again.
+# By a result that PyTorch computes gradients from: ours may come from the input.
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.ours == "None"
-    return unknown and "logsumexp(" in c.history and is_derivative(c)
+    unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
+    return unknown and is_derivative(c) and any(serves(n) for x in c.used for n in graph_of(x))
+
+
+def serves(node: object) -> bool:
+    """Whether PyTorch alone computes the node's gradient from its result."""
+    return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
 
 
 # What came out is a view of what was handed in.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
-    made = re.findall(r"(.*) = t\.autograd\.grad\(", c.history)
-    names = re.findall(r"x\d+", " ".join(made))
-    came_out = any(share_memory(x, c.tensors[n]) for x in c.used for n in names if n in c.tensors)
-    return came_out and c.only_ours_raises("A view was created in no_grad mode and")
+    return c.uses_returned_gradient and c.only_ours_raises("A view was created in no_grad mode and")
 
 
 @documented("**A gradient that is handed in**")
@@ -405,7 +408,7 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_): unsupported operation: more than one element"
+        "^RuntimeError: (masked_fill_|index_put_|tril_|triu_): unsupported operation: more than one element"
     )
 
 
