@@ -7,6 +7,7 @@ import re
 import torch
 
 from .case import Case, documented, graph_of, has_node, is_derivative
+from .tensors import largest
 
 # ---- errors
 
@@ -123,6 +124,12 @@ def _(c: Case) -> bool:
     return normalised and c.aspect == "values" and "nan" in c.difference.ours + c.difference.theirs
 
 
+@documented("**`elu`** has the second derivative 0")
+def _(c: Case) -> bool:
+    wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
+    return wrong and any(has_node(x, "Elu") for x in c.used)
+
+
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
     return c.aspect == "values" and "norm(" in c.statement and "inf" in c.difference.theirs
@@ -157,6 +164,14 @@ def _(c: Case) -> bool:
     normalises = re.search(r"batch_norm\(|BatchNorm", c.history) is not None
     calls = re.search(r"batch_norm\(|\bm\d+\(", c.statement) is not None
     return c.aspect == "values" and normalises and calls and any(map(has_constant_channel, c.used))
+
+
+# What is left of large gradients that cancel.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    cancels = any(has_node(x, ("Softmax", "LogSoftmax")) for x in c.used)
+    large = any(largest(x) >= 1e20 for x in c.tensors.values())
+    return c.aspect == "values" and is_derivative(c) and cancels and large
 
 
 def has_constant_channel(x: torch.Tensor) -> bool:
@@ -237,7 +252,7 @@ def _(c: Case) -> bool:
 
 @documented("**Zeros without memory**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises("ZeroTensors are immutable")
+    return c.only_theirs_raises("ZeroTensors are immutable|on an invalid python storage")
 
 
 @documented("**Where PyTorch is wrong**")
