@@ -24,6 +24,7 @@ Operand fill_value(const Tensor& input, const Operand& value) {
     DT_CHECK(v.ndim() == 0, kRuntimeError,
              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
              v.ndim(), " dimension(s).");
+    if (v.device() == kCpu) check_fits(item(v), input.dtype());  // on a GPU it would be waited for
     const bool shares = v.storage().get() == input.storage().get();
     return shares ? clone(v) : to_dtype(v, input.dtype());
   }

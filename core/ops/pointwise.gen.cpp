@@ -1038,7 +1038,7 @@ static void binary_cross_entropy_with_logits_element_gradient(PointwiseGradient&
   const Tensor& input = g.input[0];
   const Tensor& target = g.input[1];
   const Tensor& pos_weight = g.input[2];
-  if (g.wants[0]) g.out[0] = grad * (T(1) - target - (T(1) + (pos_weight - T(1)) * target) * sigmoid(-input));
+  if (g.wants[0]) g.out[0] = grad * (T(1) - target - (T(1) + where(eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * target)) * sigmoid(-input));
   if (g.wants[1]) g.out[1] = grad * (-input - where(eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * logsigmoid(input)));
   if (g.wants[2]) g.out[2] = -grad * target * logsigmoid(input);
 }

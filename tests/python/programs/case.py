@@ -38,6 +38,15 @@ class Case:
         names = re.findall(r"\bx\d+", f"{self.statement} {self.difference.place}")
         return [self.tensors[n] for n in dict.fromkeys(names) if n in self.tensors]
 
+    @property
+    def uses_returned_gradient(self) -> bool:
+        """Whether one of those is what autograd.grad returned, or lies in its memory."""
+        names = re.findall(
+            r"x\d+", " ".join(re.findall(r"(.*) = t\.autograd\.grad\(", self.history))
+        )
+        returned = [self.tensors[n] for n in names if n in self.tensors]
+        return any(share_memory(x, g) for x in self.used for g in returned)
+
     def only_theirs_raises(self, sentence: str) -> bool:
         d = self.difference
         return (

@@ -104,7 +104,7 @@ def leads_nowhere(node: object) -> bool:
 @documented("**A view that was made to require grad**")
 def _(c: Case) -> bool:
     less = c.aspect in ("values", "type", "length", "requires_grad")
-    less = less or c.only_theirs_raises("appears to not have been used")
+    less = less or c.only_theirs_raises(UNUSED)
     return less and is_derivative(c) and any(leads_nowhere(n) for x in c.used for n in graph_of(x))
 
 
@@ -124,12 +124,14 @@ def _(c: Case) -> bool:
     )
 
 
+CHANGED = "modified by an inplace operation: "
+UNUSED = "appears to not have been used"
+SECOND_TIME = "Trying to backward through the graph a second time"
+
+
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises("Trying to backward through the graph a second time")
-
-
-CHANGED = "modified by an inplace operation: "
+    return c.only_theirs_raises(SECOND_TIME)
 
 
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
@@ -143,11 +145,12 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxBackward0": "indices",
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
-    "LogsumexpBackward0": "result",
+    "LogsumexpBackward0": "self|result",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
     "NativeLayerNormBackward0": "bias",
     "NllLossBackward0": "self|target|total_weight",
+    "NllLoss2DBackward0": "self|target|total_weight",
     "PowBackward1": "result",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
@@ -165,8 +168,11 @@ def _(c: Case) -> bool:
 
 def is_source_index(c: Case, node: object, what: str) -> bool:
     """Whether it serves a gradient that perhaps was not asked for."""
-    asked_for_some = "autograd.grad(" in c.statement or "inputs=" in c.statement
-    return asked_for_some and (node.name(), what) == ("IndexAddBackward0", "index")
+    return asks_for_some(c) and (node.name(), what) == ("IndexAddBackward0", "index")
+
+
+def asks_for_some(c: Case) -> bool:
+    return "autograd.grad(" in c.statement or "inputs=" in c.statement
 
 
 def by_pytorch_alone(node: object, what: str) -> bool:
@@ -193,6 +199,28 @@ def is_changed(node: object, attribute: str) -> bool:
     return False
 
 
+# The weight of a loss multiplies what comes before anything else does.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
+        return False
+    factors = {n.name() for x in c.used for n, _ in changed_since(x)} == {"MulBackward0"}
+    return factors and re.search(r"binary_cross_entropy.*weight=", c.history) is not None
+
+
+# Indices of int32 are kept as others.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(CHANGED + r"\[torch\.IntTensor")
+
+
+# The gradient of a bias that PyTorch adds apart.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    biased = re.search(r"linear\(|Linear\(", c.history) is not None
+    return biased and asks_for_some(c) and c.only_ours_raises(SECOND_TIME)
+
+
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     return "inputs=" in c.statement and c.only_theirs_raises(CHANGED)
@@ -213,7 +241,7 @@ def _(c: Case) -> bool:
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     resized = re.search(r"interpolate\(|Upsample\(|pow_?\(|\*\*", c.history) is not None
-    return resized and c.only_ours_raises("Trying to backward through the graph a second time")
+    return resized and c.only_ours_raises(SECOND_TIME)
 
 
 def has_low_power(x: object) -> bool:
@@ -229,17 +257,15 @@ def has_low_power(x: object) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
-    about_graph = about_graph or c.only_ours_raises(
-        "appears to not have been used|not require grad"
-    )
+    about_graph = about_graph or c.only_ours_raises(f"{UNUSED}|not require grad")
     about = [*c.used, c.theirs]
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
 
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    more = c.aspect == "requires_grad" and c.difference.ours == "True"
-    return more and is_derivative(c) and any(has_node(x, "Prod") for x in c.used)
+    product = any(has_node(x, "Prod") for x in c.used)
+    return product and c.aspect == "requires_grad" and is_derivative(c)
 
 
 @documented("**Constant derivatives**")
@@ -253,7 +279,8 @@ def _(c: Case) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     number = any(has_node(x, ("Softmax", "LogSoftmax")) for x in c.used)
-    return number and is_derivative(c) and c.only_ours_raises("appears to not have been used")
+    unknown = c.aspect == "type" and c.difference.ours == "None"
+    return number and is_derivative(c) and (unknown or c.only_ours_raises(UNUSED))
 
 
 @documented("**Constant derivatives**")
@@ -264,7 +291,9 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and "autograd.grad(" in c.statement
+    returned = "autograd.grad(" in c.statement
+    seen = is_derivative(c) and re.fullmatch(r"s\d+\[\d+\]", c.difference.place) is not None
+    return c.aspect == "strides" and (returned or seen)
 
 
 # What came out is written: it is one tensor under two names, or not.
@@ -275,20 +304,23 @@ def _(c: Case) -> bool:
     return written and made.search(c.history) is not None
 
 
-# logsumexp computes it again.
+# By a result that PyTorch computes gradients from: ours may come from the input.
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.ours == "None"
-    return unknown and "logsumexp(" in c.history and is_derivative(c)
+    unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
+    return unknown and is_derivative(c) and any(serves(n) for x in c.used for n in graph_of(x))
+
+
+def serves(node: object) -> bool:
+    """Whether PyTorch alone computes the node's gradient from its result."""
+    return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
 
 
 # What came out is a view of what was handed in.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
-    made = re.findall(r"(.*) = t\.autograd\.grad\(", c.history)
-    names = re.findall(r"x\d+", " ".join(made))
-    came_out = any(share_memory(x, c.tensors[n]) for x in c.used for n in names if n in c.tensors)
-    return came_out and c.only_ours_raises("A view was created in no_grad mode and")
+    return c.uses_returned_gradient and c.only_ours_raises("A view was created in no_grad mode and")
 
 
 @documented("**A gradient that is handed in**")
@@ -315,8 +347,8 @@ def has_several_results(x: torch.Tensor) -> bool:
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
     seen = c.aspect in ("length", "values", "type", "requires_grad") and is_derivative(c)
-    asked = "grad(" in c.statement or "inputs=" in c.statement
-    return seen and asked and any(map(has_several_results, c.used))
+    seen = seen or c.only_theirs_raises(CHANGED)
+    return seen and asks_for_some(c) and any(map(has_several_results, c.used))
 
 
 def has_written_view(c: Case) -> bool:
@@ -329,7 +361,8 @@ def _(c: Case) -> bool:
     unknown = unknown or c.only_theirs_raises("appears to not have been used in the graph")
     asked = "allow_unused=True" in c.statement or "inputs=" in c.statement
     unknown = unknown or (asked and c.only_ours_raises(CHANGED))
-    hooked = c.aspect in ("values", "length") and "hook(" in c.history
+    hooked = c.aspect in ("values", "length", "requires_grad")
+    hooked = hooked and re.search(r"hook\(|retain_grad\(|inputs=", c.history) is not None
     return (unknown or hooked) and is_derivative(c) and has_written_view(c)
 
 
@@ -358,6 +391,14 @@ def _(c: Case) -> bool:
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
     return ".detach_()" in c.history and c.only_ours_raises("modified by an inplace operation")
+
+
+# PyTorch's op has kept a view of what was detached.
+@documented("**`detach_`** works on views too")
+def _(c: Case) -> bool:
+    kept = ".detach_()" in c.history and re.search(r"matmul|linear|Linear|@", c.history) is not None
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return kept and less and is_derivative(c)
 
 
 @documented("**Integer division**")
@@ -405,7 +446,7 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_): unsupported operation: more than one element"
+        "^RuntimeError: (masked_fill_|index_put_|tril_|triu_): unsupported operation: more than one element"
     )
 
 
