@@ -1,7 +1,8 @@
 # `make` lists what can be done. Everything it needs is installed on the way (scripts/setup.sh);
 # nothing is written outside this folder but Debian packages.
 #   TORCH=0     leave PyTorch out: tests against it are skipped and counted
-#   LANGUAGES=all  install Go too, for its tests; without it they are skipped and counted
+#   LANGUAGES=all  install Go and gfortran too, for their tests; without them these are skipped
+#               and counted
 #   CUDA=1      build the CUDA plugin on a machine without a GPU too; where no toolkit is, its
 #               compiler is installed into .venv
 #   DATA=dir    a folder with the four IDX files (plain or .gz) for the demo

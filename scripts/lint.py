@@ -30,6 +30,7 @@ SOURCE_SUFFIXES = CPP_SUFFIXES | {
     ".pyi",
     ".lua",
     ".go",
+    ".f90",
     ".toml",
     ".cmake",
     ".sh",
@@ -189,7 +190,7 @@ def line_of(text: str, match: re.Match) -> int:
 
 
 def is_narrow(path: Path) -> bool:
-    return path.suffix in {".cmake", ".sh", ".lua", ".go"} or path.name in SOURCE_NAMES
+    return path.suffix in {".cmake", ".sh", ".lua", ".go", ".f90"} or path.name in SOURCE_NAMES
 
 
 def check_text(path: Path, text: str) -> Complaints:

@@ -5,7 +5,8 @@
 # question about the machine, not about a package, so a machine that has its tools from elsewhere is
 # left alone; nothing is done twice.
 #   PYTHON=...   the interpreter for .venv (default: the first python3 that is new enough)
-#   LANGUAGES=all  also compilers of languages whose tests are skipped without one: Go
+#   LANGUAGES=all  also compilers of languages whose tests are skipped without one: Go,
+#                  Fortran
 #   CUDA=1       where there is no nvcc, also puts it into .venv (about 270 MB), for the plugin
 set -eu
 level=$1
@@ -68,7 +69,10 @@ list_needs() {
       need clang-format command -v clang-format-14
       need luajit command -v luajit
       need libluajit-5.1-dev pkg-config --exists luajit
-      if [ "${LANGUAGES:-}" = all ]; then need golang-go command -v go; fi
+      if [ "${LANGUAGES:-}" = all ]; then
+        need golang-go command -v go
+        need gfortran command -v gfortran
+      fi
       ;;
   esac
 }

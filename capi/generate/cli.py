@@ -16,6 +16,7 @@ from . import (
     cpp,
     describe,
     dtypes,
+    fortran,
     go,
     header,
     kernels,
@@ -66,6 +67,7 @@ LANGUAGES = (
     table.generate,
     lua.generate,
     go.generate,
+    fortran.generate,
     describe.generate,
     conformance.generate,
 )

@@ -1,4 +1,4 @@
-"""Prints tests/{c,cpp,lua,go}/conformance_test.*: the calls that tests/conformance/record.py has
+"""Prints tests/{c,cpp,lua,go,fortran}/conformance_test.*: the calls that tests/conformance/record.py has
 recorded from PyTorch, in each language's own words. tests/conformance/check.* compare them."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import json
 import pathlib
 
 from . import c as c_header
-from . import cabi, cpp, cpp_kinds, go
+from . import cabi, cpp, cpp_kinds, fortran, go
 from .lua import lua_name
 from .model import Argument, Kind, SchemaError
 from .plan import Call, Plan, Slot
@@ -20,7 +20,7 @@ def generate(plan: Plan) -> dict[str, str]:
     calls = json.loads(CALLS.read_text())
     return {
         f"tests/{language.folder}/conformance_test.{language.suffix}": language.program(plan, calls)
-        for language in (C(), Cpp(), Lua(), Go())
+        for language in (C(), Cpp(), Lua(), Go(), Fortran())
     }
 
 
@@ -405,3 +405,98 @@ class Go(Language):
         if isinstance(expected, bool):
             return [f"same(t, {name}, {'true' if expected else 'false'})"]
         return [f"expect(t, {', '.join([name, *self.literal(expected)])})"]
+
+
+class Fortran(Language):
+    folder, suffix = "fortran", "f90"
+
+    def top(self) -> list[str]:
+        uses = [
+            "  use, intrinsic :: iso_fortran_env, only: real64",
+            "  use check",
+            "  use dumbtorch",
+        ]
+        return [f"! {GENERATED}", "module cases", *uses, "  implicit none", "contains"]
+
+    def bottom(self, count: int) -> list[str]:
+        calls = [f"  call case_{i}()" for i in range(count)]
+        head = ["end module", "", "program conformance_test", "  use check", "  use cases"]
+        return [*head, "  implicit none", *calls, "  call finish_cases()", "end program"]
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        """Declarations come first."""
+        declared = [line for line in lines if line.startswith(("type(", "logical"))]
+        body = [f"call begin_case('{number} {name}')", *(x for x in lines if x not in declared)]
+        text = "\n".join(f"    {fortran.continued(line)}" for line in [*declared, *body])
+        return f"\n  subroutine case_{number}()\n{text}\n  end subroutine"
+
+    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
+        if _is_tensor(value):
+            return self.made(f"a_{a.name}", value, wants_grad, lines)
+        if a.kind.base == "enum":
+            return fortran.enum_value(
+                a.kind.name, value["enum"] if isinstance(value, dict) else value
+            )
+        if a.kind.list:
+            values = value if isinstance(value, list) else [value]
+            parts = [
+                self.made(f"a_{a.name}{i}", v, False, lines) if _is_tensor(v) else self.plain(a, v)
+                for i, v in enumerate(values)
+            ]
+            return f"[{', '.join(parts)}]" if parts else "[integer ::]"
+        return self.plain(a, value)
+
+    @staticmethod
+    def plain(a: Slot, value) -> str:
+        if isinstance(value, bool):
+            return ".true." if value else ".false."
+        if isinstance(value, str):
+            return fortran.quoted(value)
+        is_real = isinstance(value, float) or a.kind.base == "f64"
+        return fortran.real(value) if is_real else str(value)
+
+    def made(self, name: str, tensor: dict, wants_grad: bool, lines: list[str]) -> str:
+        lines.append(f"type(tensor) :: {name}")
+        flag = ".true." if wants_grad else ".false."
+        lines.append(f"{name} = make({', '.join([*self.literal(tensor), flag])})")
+        return name
+
+    @staticmethod
+    def literal(tensor: dict) -> list[str]:
+        shape = ", ".join(map(str, tensor["shape"]))
+        numbers = ", ".join(fortran.real(float(v)) for v in tensor["data"])
+        dtype = fortran.enum_value("dtype", tensor["dtype"])
+        return [dtype, f"[integer :: {shape}]", f"[real(real64) :: {numbers}]"]
+
+    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+        arguments = [values[a.name] for a in c.required]
+        named = [f"{a.name}={values[a.name]}" for a in c.optional if a.name in values]
+        where = f"{arguments.pop(0)}%{c.member}" if fortran.is_method(c) else c.function.name
+        names = [r.name for r in c.results] if len(c.results) > 1 else ["result"]
+        if c.returns_this:
+            names = arguments[:1]
+        outs = names if len(c.results) > 1 else []
+        kinds = [fortran.declared(r).replace("dt_", "") for r in c.results]
+        lines = [f"{kind} :: {name}" for kind, name in zip(kinds, names)]
+        status = ["stat=stat", "errmsg=message"] if "error" in entry else []
+        run = f"{where}({', '.join([*arguments, *outs, *named, *status])})"
+        lines.append(f"result = {run}" if len(c.results) == 1 else f"call {run}")
+        if "error" in entry:
+            return [*lines, f"call expect_error({fortran.quoted(entry['error'])})"]
+        for name, expected in zip(names, entry["results"], strict=True):
+            lines += self.expect(name, expected)
+        for name, expected in entry.get("grads", {}).items():
+            if name == next(iter(entry["grads"])):
+                lines += ["type(tensor) :: loss", f"loss = sum({names[0]})", "call loss%backward()"]
+            lines += self.expect(f"a_{name}%grad()", expected)
+        return lines
+
+    def expect(self, name: str, expected) -> list[str]:
+        if isinstance(expected, list):
+            lines = [f"call expect_true(size({name}) == {len(expected)}, 'size')"]
+            for i, entry in enumerate(expected):
+                lines += self.expect(f"{name}({i + 1})", entry)
+            return lines
+        if isinstance(expected, bool):
+            return [f"call expect_true({name} .eqv. {self.plain(None, expected)}, 'the result')"]
+        return [f"call expect({', '.join([name, *self.literal(expected)])})"]

@@ -24,6 +24,9 @@ def programs(name: str) -> dict[str, list[str]]:
             found[lua] = [lua, str(ROOT / "examples" / "lua" / f"{name}.lua")]
     if shutil.which("go"):
         found["go"] = ["env", "-C", str(ROOT / "examples" / "go"), "go", "run", f"./{name}"]
+    if shutil.which("gfortran"):
+        source = ROOT / "examples" / "fortran" / f"{name}.f90"
+        found["fortran"] = [sys.executable, str(ROOT / "tests/fortran/compile.py"), str(source)]
     return found
 
 
