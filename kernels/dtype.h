@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/abi.h"
+#include "kernels/narrow.h"
 
 namespace dt {
 
@@ -96,6 +97,18 @@ constexpr bool is_bool(int32_t dtype) {
   return is_of(dtype, Category::BOOL);
 }
 
+// The dtype that arithmetic on elements of a dtype is done in.
+constexpr int32_t compute_of(int32_t dtype) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, T, bytes, category, compute, ...) \
+  case DT_##NAME:                                                  \
+    return DT_##compute;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+  return DT_DTYPE_DEFAULT_;
+}
+
 // The integer dtype of a width: elements of others can be moved as its elements.
 constexpr int32_t integer_of(int64_t bytes) {
 #define DT_DTYPE_ROW(NAME, name, T, width, category, ...) \
@@ -128,9 +141,22 @@ constexpr bool keeps_bits(int32_t from, int32_t to) {
   return from == to || (is_bool(from) && is_of(to, Category::INTEGER) && bytes_of(to) == 1);
 }
 
+// Whether C++ calculates with the elements of a dtype as they are. Narrow floats are only stored:
+// kernels convert them tile by tile, or `run` does it for kernels that do not.
+constexpr bool is_narrow_float(int32_t dtype) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, T, ...) \
+  case DT_##NAME:                        \
+    return kIsNarrowFloat<T>;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+  return false;
+}
+
 // ---- from a number to a C++ type: f(Type<T>()) for the T of a dtype. The result is what f gives,
 // a DT_KERNEL_ code or nothing, which is DT_KERNEL_OK; DT_KERNEL_UNSUPPORTED for dtypes of other
-// classes.
+// classes. Only visit_any knows narrow floats; the others give types that C++ calculates with.
 
 template <class F, class T>
 int32_t visited(const F& f, Type<T> type) {
@@ -147,7 +173,8 @@ int32_t visit_between(int32_t dtype, const F& f) {
   switch (dtype) {
 #define DT_DTYPE_ROW(NAME, name, T, bytes, category, ...)                            \
   case DT_##NAME:                                                                    \
-    if constexpr (kLowest <= Category::category && Category::category <= kHighest) { \
+    if constexpr (kLowest <= Category::category && Category::category <= kHighest && \
+                  !kIsNarrowFloat<T>) {                                              \
       return visited(f, Type<T>());                                                  \
     } else {                                                                         \
       break;                                                                         \
@@ -174,9 +201,23 @@ int32_t visit_number(int32_t dtype, const F& f) {
   return visit_between<Category::INTEGER, Category::FLOATING>(dtype, f);
 }
 
+// Floating, integer or bool.
+template <class F>
+int32_t visit_value(int32_t dtype, const F& f) {
+  return visit_between<Category::BOOL, Category::FLOATING>(dtype, f);
+}
+
+// For conversions.
 template <class F>
 int32_t visit_any(int32_t dtype, const F& f) {
-  return visit_between<Category::BOOL, Category::FLOATING>(dtype, f);
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, T, ...) \
+  case DT_##NAME:                        \
+    return visited(f, Type<T>());
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+  return DT_KERNEL_UNSUPPORTED;
 }
 
 // The dtypes that arithmetic is done in.

@@ -842,7 +842,7 @@ struct power_backward {
     return math::where(math::eq(exponent, T(0)), T(0), grad * (exponent * math::conj(math::pow(input, math::where(math::eq(exponent, T(0)), T(0), exponent - T(1))))));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T exponent, T result) {
-    return math::where(math::logical_and(math::eq(input, T(0)), math::ge(exponent, T(0))), T(0), grad * math::conj(result * math::log(input)));
+    return grad * math::where(math::logical_and(math::eq(input, T(0)), math::ge(exponent, T(0))), T(0), math::conj(result * math::log(input)));
   }
 };
 
@@ -1280,7 +1280,7 @@ struct binary_cross_entropy_with_logits_element_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T target, T pos_weight) {
-    return grad * (T(1) - target - (T(1) + (pos_weight - T(1)) * target) * math::sigmoid(-input));
+    return grad * (T(1) - target - (T(1) + math::where(math::eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * target)) * math::sigmoid(-input));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T, T pos_weight) {
     return grad * (-input - math::where(math::eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * math::logsigmoid(input)));

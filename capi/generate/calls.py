@@ -333,7 +333,13 @@ def _ops(schema: Schema) -> str:
     for k in schema.kernels.values():
         if k.index_error:
             parts.append(f"  if (op == op::{k.name}.number)\n    return {_sentence(k)};")
-    parts += ['  return "";', "}\n", "}  // namespace dt\n"]
+    parts += ['  return "";', "}\n", _NARROW]
+    for k in schema.kernels.values():
+        if k.narrow:
+            devices = [f"device.type == DeviceType::k{b.capitalize()}" for b in k.narrow]
+            condition = "true" if len(devices) == len(BACKENDS) else " || ".join(devices)
+            parts.append(f"  if (op == op::{k.name}.number) return {condition};")
+    parts += ["  return false;", "}\n", "}  // namespace dt\n"]
     return "\n".join(parts)
 
 
@@ -345,6 +351,10 @@ _OPS_INTRO = """\
 
 _INDEX_ERROR = """\
 std::string index_error(int op, const dt_call& call, const dt_fault& fault) {"""
+
+_NARROW = """\
+bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
+  if (op < kPointwiseOps) return true;"""
 
 
 def _sentence(kernel: Kernel) -> str:

@@ -214,8 +214,9 @@ def _call(where: str, call: Call) -> None:
 
 
 def _kernel(where: str, kernel: Kernel) -> None:
-    if unknown := set(kernel.workspace) - set(BACKENDS):
-        raise SchemaError(f"{where}: workspace: '{unknown.pop()}' is no backend")
+    for key in ("workspace", "narrow"):
+        if unknown := set(getattr(kernel, key)) - set(BACKENDS):
+            raise SchemaError(f"{where}: {key}: '{unknown.pop()}' is no backend")
     if kernel.call.file != kernel.file:
         raise SchemaError(f"{where}: its call stands in another file, {kernel.call.file}.toml")
     known = {"index", "size", *(n.name for n in kernel.call.ints)}

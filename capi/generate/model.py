@@ -365,6 +365,7 @@ class Kernel:
     doc: str
     call: Call
     workspace: tuple[str, ...]  # the backends whose kernel wants scratch memory
+    narrow: tuple[str, ...]  # those whose kernel takes float16 and bfloat16 as they are
     index_error: str  # what is said of an index out of range; "": it takes no indices
 
 

@@ -168,7 +168,7 @@ def kernel_of(o: Optimizer) -> Kernel:
         floats=tuple(CallNumber(n, "float") for n in _numbers(o)),
     )
     doc = f"A step of torch.optim.{o.name}, in place."
-    return Kernel(o.snake, call.file, doc, call, workspace=BACKENDS, index_error="")
+    return Kernel(o.snake, call.file, doc, call, workspace=BACKENDS, narrow=(), index_error="")
 
 
 def _flags(o: Optimizer) -> list[str]:

@@ -120,6 +120,10 @@ enum {
   DT_DTYPE_INT32 = 4, /**< 32-bit signed integer. */
   DT_DTYPE_UINT8 = 5, /**< 8-bit unsigned integer. */
   DT_DTYPE_BOOL = 6, /**< True or false in one byte. */
+  DT_DTYPE_FLOAT16 = 7, /**< 16-bit floating point: 5 exponent and 10 fraction bits (IEEE 754 binary16). */
+  DT_DTYPE_BFLOAT16 = 8, /**< 16-bit floating point: 8 exponent and 7 fraction bits, the upper half of a float32. */
+  DT_DTYPE_INT8 = 9, /**< 8-bit signed integer. */
+  DT_DTYPE_INT16 = 10, /**< 16-bit signed integer. */
 };
 
 /** Kinds of devices. */
@@ -1656,7 +1660,7 @@ DT_MUST_CHECK DT_API dt_status dt_data_loader_start(dt_data_loader *self) DT_NOE
 DT_MUST_CHECK DT_API dt_status dt_data_loader_next(
     dt_data_loader *self, dt_tensor_list **out) DT_NOEXCEPT;
 
-/** Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+/** Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
  * @param path The file, plain or gzip.
  * @throws OSError: the file cannot be read, or is no IDX file of its size. */
 DT_MUST_CHECK DT_API dt_status dt_read_idx(const char *path, dt_tensor **out) DT_NOEXCEPT;

@@ -13,6 +13,10 @@ DType dtype_of_code(uint8_t code, const std::string& path) {
   switch (code) {
     case 0x08:
       return kDTypeOf<uint8_t>;
+    case 0x09:
+      return kDTypeOf<int8_t>;
+    case 0x0B:
+      return kDTypeOf<int16_t>;
     case 0x0C:
       return kDTypeOf<int32_t>;
     case 0x0D:

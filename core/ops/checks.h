@@ -34,7 +34,7 @@ inline bool fits(const Scalar& number, DType t) {
       return true;
     } else if constexpr (kIsFloating<T>) {
       const double v = number.to_double();
-      return !std::isfinite(v) || std::abs(v) <= std::numeric_limits<T>::max();
+      return !std::isfinite(v) || std::abs(v) <= static_cast<double>(std::numeric_limits<T>::max());
     } else if (number.is_floating()) {
       const double v = number.to_double();
       const auto max = static_cast<double>(std::numeric_limits<T>::max());

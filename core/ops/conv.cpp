@@ -90,13 +90,20 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   return y;
 }
 
+// Of constants it is a constant, too.
+Tensor bias_gradient(const BackwardCall& b) {
+  const Tensor gradient = sum(b.grad(), {{0, 2, 3}});
+  const bool has_variables = b.node->edges[0].defined() || b.node->edges[1].defined();
+  return has_variables ? b.flat_in_inputs(gradient) : gradient;
+}
+
 // Gradients of weight and bias come from one kernel when no graph of the backward is built.
 void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_sizes,
                          const ConvGeometry& c) {
   const Tensor& g = b.grad();
   if (!b.wants(1) || !b.wants(2) || b.create_graph) {
     if (b.wants(1)) b.results[1] = b.in_graph(weight_gradient(g, x, weight_sizes, c));
-    if (b.wants(2)) b.results[2] = b.flat_in_inputs(sum(g, {{0, 2, 3}}));
+    if (b.wants(2)) b.results[2] = bias_gradient(b);
     return;
   }
   b.results[1] = make_empty(weight_sizes, g.dtype(), g.device());

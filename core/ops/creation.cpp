@@ -3,6 +3,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/promotion.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/context.h"
@@ -206,10 +207,14 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
   if (steps > 1) {
     DT_CHECK(!is_bool(dtype), kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
     for (const Scalar& x : {start, end}) check_fits(x, dtype);
+    // Of integers from the numbers that the dtype makes of the ends: -1 may be 255.
+    const auto held = [&](const Scalar& x) {
+      return is_floating(dtype) ? x.to_double() : narrowed(x, dtype).number().to_double();
+    };
     LinspaceCall call;
     call.y = y;
-    call.start = start.to_double();
-    call.end = end.to_double();
+    call.start = held(start);
+    call.end = held(end);
     run(op::linspace, call);
   }
   return finish(y, requires_grad);

@@ -97,12 +97,13 @@ Tensor class_targets(const Tensor& target) {
 // ---- cross entropy of rows
 
 Tensor row_losses_composition(const Tensor& x, const Tensor& target, const ClassLoss& loss) {
-  const Tensor log_p = log_softmax(x, 1);
+  const Tensor counts = ne(target, loss.ignore_index);
+  const Tensor log_p = log_softmax(where(unsqueeze(counts, 1), x, 0), 1);  // as the kernels do
   const Tensor picked = picked_losses(log_p, target, loss);
   if (loss.label_smoothing == 0) return picked;
   const double classes = static_cast<double>(x.size(1));
   const Tensor all = sum(loss.weight.defined() ? log_p * loss.weight : log_p, {{1}});
-  const Tensor smooth = where(ne(target, loss.ignore_index), neg(all), 0);
+  const Tensor smooth = where(counts, neg(all), 0);
   return picked * (1 - loss.label_smoothing) + smooth * (loss.label_smoothing / classes);
 }
 

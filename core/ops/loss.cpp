@@ -62,7 +62,10 @@ Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor, 
   const GradMode no_grad(false);
   const bool alike = x.sizes() == target.sizes() && x.dtype() == target.dtype() &&
                      x.is_contiguous() && target.is_contiguous();
-  if (!alike) return true_divide(sum(squared_error(x, target)), divisor);
+  if (!alike) {
+    const Tensor losses = squared_error(x, target);
+    return divisor == 1 ? sum(losses) : mean(losses);
+  }
   const Tensor y = make_empty({}, x.dtype(), x.device());
   if (slope) slope->tensor = make_empty(x.sizes(), x.dtype(), x.device());
   SquaredErrorSumCall call;

@@ -24,6 +24,7 @@ Operand fill_value(const Tensor& input, const Operand& value) {
     DT_CHECK(v.ndim() == 0, kRuntimeError,
              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
              v.ndim(), " dimension(s).");
+    if (v.device() == kCpu) check_fits(item(v), input.dtype());  // on a GPU it would be waited for
     const bool shares = v.storage().get() == input.storage().get();
     return shares ? clone(v) : to_dtype(v, input.dtype());
   }
@@ -61,8 +62,7 @@ Tensor triangle(const char* name, const char* node_name, const Tensor& input, in
 // Zeros are all that is written: into an expanded tensor too, wherever an element lies outside.
 const Tensor& write_triangle(Tensor (*triangle)(const Tensor&, int64_t), const Tensor& self,
                              int64_t diagonal) {
-  if (!repeats_memory(self) || self.requires_grad())
-    return overwrite(self, triangle(self, diagonal));
+  if (!repeats_memory(self) || needs_graph(self)) return overwrite(self, triangle(self, diagonal));
   Dims repeated;
   for (int d = 0; d < self.ndim(); ++d) {
     if (self.strides()[d] == 0) repeated.push_back(d);

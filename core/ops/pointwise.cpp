@@ -11,11 +11,9 @@ namespace dt {
 namespace {
 
 Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
-  bool all_contiguous = true;
-  for (const Operand& x : inputs) {
-    all_contiguous &= x.is_number() || x.tensor().ndim() == 0 || x.tensor().impl()->contiguous;
-  }
-  if (all_contiguous) return contiguous_strides(sizes);
+  bool row_major = true;
+  for (const Operand& x : inputs) row_major &= x.is_number() || is_row_major(x.tensor());
+  if (row_major) return contiguous_strides(sizes);
   Tensor tensors[kMaxPointwiseInputs];
   for (int64_t i = 0; i < inputs.size(); ++i) tensors[i] = inputs[i].tensor();
   return elementwise_strides(sizes, {tensors, inputs.size()});

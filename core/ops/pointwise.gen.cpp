@@ -691,7 +691,7 @@ static void power_gradient(PointwiseGradient& g) {
   const Tensor& exponent = g.input[1];
   const Tensor& result = g.result;
   if (g.wants[0]) g.out[0] = where(eq(exponent, T(0)), T(0), grad * (exponent * conj(pow(input, where(eq(exponent, T(0)), T(0), exponent - T(1))))));
-  if (g.wants[1]) g.out[1] = where(logical_and(eq(input, T(0)), ge(exponent, T(0))), T(0), grad * conj(result * log(input)));
+  if (g.wants[1]) g.out[1] = grad * where(logical_and(eq(input, T(0)), ge(exponent, T(0))), T(0), conj(result * log(input)));
 }
 static constexpr PointwiseRow kPower{
     "power", "PowerBackward0", DT_OP_power, DT_OP_power_backward, OpClass::kNumber, 2, 0, false, 3,
@@ -1038,7 +1038,7 @@ static void binary_cross_entropy_with_logits_element_gradient(PointwiseGradient&
   const Tensor& input = g.input[0];
   const Tensor& target = g.input[1];
   const Tensor& pos_weight = g.input[2];
-  if (g.wants[0]) g.out[0] = grad * (T(1) - target - (T(1) + (pos_weight - T(1)) * target) * sigmoid(-input));
+  if (g.wants[0]) g.out[0] = grad * (T(1) - target - (T(1) + where(eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * target)) * sigmoid(-input));
   if (g.wants[1]) g.out[1] = grad * (-input - where(eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * logsigmoid(input)));
   if (g.wants[2]) g.out[2] = -grad * target * logsigmoid(input);
 }

@@ -49,8 +49,8 @@ class Style {
   template <class T>
   std::string operator()(T v) const {
     std::string s;
-    if constexpr (std::is_floating_point_v<T>)
-      s = number(v);
+    if constexpr (kIsFloating<T>)
+      s = number(static_cast<double>(v));
     else
       append(s, v);
     return std::string(width_ > s.size() ? width_ - s.size() : 0, ' ') + s;
@@ -81,7 +81,8 @@ class Style {
   static void visit_integers(const Tensor& x, F f) {
     visit(x.dtype(), [&](auto type) {
       const auto* p = x.data_as<typename decltype(type)::type>();
-      for (int64_t i = 0; i < x.numel(); ++i) f(text(p[i]));
+      using T = Widened<typename decltype(type)::type>;
+      for (int64_t i = 0; i < x.numel(); ++i) f(text(static_cast<T>(p[i])));
     });
   }
 

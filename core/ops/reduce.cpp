@@ -352,6 +352,18 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
   return mul(scaled, masked_fill(div(g, pow(y, p - 1)), zero, 0));
 }
 
+// Of nothing there is a norm only where a sum is.
+void check_has_elements(const Tensor& x, double order, std::optional<IntList> dim) {
+  if (x.numel() > 0) return;
+  DT_CHECK(dim && !dim->empty(), kRuntimeError, "linalg.vector_norm cannot compute the ", order,
+           " norm on an empty tensor because the operation does not have an identity");
+  for (int64_t d : *dim) {
+    DT_CHECK(x.size(d) > 0, kRuntimeError, "linalg.vector_norm cannot compute the ", order,
+             " norm on the dimension ", d,
+             "because this dimension is empty and the operation does not have an identity");
+  }
+}
+
 }  // namespace
 
 Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim,
@@ -370,10 +382,7 @@ Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bo
   const Tensor x = to_dtype(input, wanted);
   const Plan plan(x, dim, keepdim);
   const double order = p.to_double();
-  DT_CHECK(
-      plan.count > 0 || count_elements(plan.kept_sizes) == 0 || (order >= 0 && !std::isinf(order)),
-      kRuntimeError, "linalg.vector_norm cannot compute the ", order,
-      " norm on an empty tensor because the operation does not have an identity");
+  if (order < 0 || std::isinf(order)) check_has_elements(x, order, dim);
   const Tensor y = make_empty(plan.result_sizes, x.dtype(), x.device());
   NormCall call;
   call.y = kept_view(y, plan);

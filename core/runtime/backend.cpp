@@ -12,6 +12,7 @@
 #include "core/runtime/graph.h"
 #include "core/runtime/log.h"
 #include "core/runtime/pool.h"
+#include "core/runtime/widen.h"
 
 namespace dt {
 namespace {
@@ -50,7 +51,7 @@ bool env_flag(const char* name) {
 
 template <class T>
 bool has_nan(const dt_view& v, int dim, const T* p) {
-  if (dim == v.ndim) return std::isnan(*p);
+  if (dim == v.ndim) return *p != *p;
   for (int64_t i = 0; i < v.sizes[dim]; ++i) {
     if (has_nan(v, dim + 1, p + i * v.strides[dim])) return true;
   }
@@ -80,7 +81,10 @@ void check_nan(const dt_call& call) {
   for (int i = 0; i < call.n_out; ++i) {
     const dt_view& v = call.out[i];
     bool nan = false;
-    visit_floating(v.dtype, [&](auto type) { nan = has_nan<typename decltype(type)::type>(v); });
+    visit_any(v.dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      if constexpr (kIsFloating<T>) nan = has_nan<T>(v);
+    });
     DT_CHECK(!nan, kRuntimeError, call.op, ": output ", i, " has a NaN (DT_CHECK_NAN)");
   }
 }
@@ -122,6 +126,15 @@ dt_call describe(int op, const CallSpans& spans) {
   return call;
 }
 
+// A shortcut that is declined leaves its ops to kernels that take narrow floats.
+bool run_widened(int op, const CallSpans& spans, Device device, bool is_shortcut) {
+  if (is_shortcut) return false;
+  const WidenedOperands wide(spans, device);
+  run_spans(op, wide.spans(), false);
+  wide.round_outputs();
+  return true;
+}
+
 }  // namespace
 
 void check_same_device(Device first, Device second) {
@@ -134,6 +147,9 @@ void check_same_device(Device first, Device second) {
 bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
   const int32_t number = device_of(spans.outputs, spans.inputs);
   const Device device = device_numbered(number);
+  const bool is_narrow = has_narrow_floats(spans);
+  if (is_narrow && !takes_narrow_floats(op, device))
+    return run_widened(op, spans, device, is_shortcut);
   const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
   dt_kernel* kernel = table.kernel[op];
   if (!kernel && is_shortcut) return false;
@@ -157,6 +173,7 @@ bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
   }
   const int32_t result = run_kernel(kernel, stream, call);
   if (result == DT_KERNEL_UNSUPPORTED && is_shortcut) return false;
+  if (result == DT_KERNEL_UNSUPPORTED && is_narrow) return run_widened(op, spans, device, false);
   if (result != DT_KERNEL_OK) report(op, call, result, fault);
   return true;
 }

@@ -22,6 +22,8 @@ struct CallSpans {
 };
 // Returns false where a backend declines a shortcut, with nothing computed.
 bool run_spans(int op, const CallSpans& spans, bool is_shortcut);
+// Whether the kernels of an op take float16 and bfloat16 as they are; `run` widens for the others.
+bool takes_narrow_floats(int op, Device device);
 // PyTorch's sentence about an index that a kernel found out of range.
 std::string index_error(int op, const dt_call& call, const dt_fault& fault);
 

@@ -105,4 +105,32 @@ std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
   return "";
 }
 
+bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
+  if (op < kPointwiseOps) return true;
+  if (op == op::arange.number) return true;
+  if (op == op::copy.number) return true;
+  if (op == op::index.number) return true;
+  if (op == op::index_put.number) return true;
+  if (op == op::index_select.number) return true;
+  if (op == op::index_add.number) return true;
+  if (op == op::gather.number) return true;
+  if (op == op::nonzero_count.number) return true;
+  if (op == op::nonzero.number) return true;
+  if (op == op::triangle.number) return true;
+  if (op == op::matmul.number) return device.type == DeviceType::kCuda;
+  if (op == op::sum.number) return true;
+  if (op == op::mean.number) return true;
+  if (op == op::prod.number) return true;
+  if (op == op::max_dim.number) return true;
+  if (op == op::min_dim.number) return true;
+  if (op == op::amax.number) return true;
+  if (op == op::amin.number) return true;
+  if (op == op::var.number) return true;
+  if (op == op::norm.number) return true;
+  if (op == op::any.number) return true;
+  if (op == op::all.number) return true;
+  if (op == op::cumsum.number) return true;
+  return false;
+}
+
 }  // namespace dt

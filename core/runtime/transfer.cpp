@@ -72,8 +72,10 @@ Scalar item(const Tensor& x) {
   DT_CHECK(x.numel() == 1, kRuntimeError, "a Tensor with ", x.numel(),
            " elements cannot be converted to Scalar");
   const Tensor host = on_host(x);
-  return visit(x.dtype(),
-               [&](auto type) { return Scalar(*host.data_as<typename decltype(type)::type>()); });
+  return visit(x.dtype(), [&](auto type) {
+    using T = typename decltype(type)::type;
+    return Scalar(static_cast<Widened<T>>(*host.data_as<T>()));
+  });
 }
 
 }  // namespace dt

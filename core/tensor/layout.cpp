@@ -54,11 +54,23 @@ Dims broadcast_strides(IntList sizes, IntList strides, IntList over) {
   return result;
 }
 
+bool is_row_major(const Tensor& x) {
+  uint64_t stride = 1;  // may overflow where there are no elements
+  for (int d = x.ndim() - 1; d >= 0; --d) {
+    if (uint64_t(x.strides()[d]) != stride) return false;
+    stride *= std::max<int64_t>(x.sizes()[d], 1);
+  }
+  return true;
+}
+
 Dims elementwise_strides(const Dims& sizes, TensorList inputs) {
   const auto counts = [](const Tensor& t) { return t.defined() && t.ndim() > 0; };
-  bool all_contiguous = true;
-  for (const Tensor& t : inputs) all_contiguous &= !counts(t) || t.impl()->contiguous;
-  if (all_contiguous) return contiguous_strides(sizes);
+  bool row_major = true, alike = true;
+  for (const Tensor& t : inputs) {
+    row_major &= !counts(t) || is_row_major(t);
+    alike &= t.defined() && t.impl()->contiguous && t.sizes() == sizes;
+  }
+  if (row_major || alike) return contiguous_strides(sizes);
   Dims strides[kMaxInputs];
   int n = 0;
   for (const Tensor& t : inputs) {

@@ -18,6 +18,10 @@ bool same_walk(const Dims& sizes, const Dims& a, const Dims& b);
 // say nothing.
 void memory_order(const Dims* strides, int operands, const Dims& sizes, int* order);
 
+// Whether its strides are those of a new tensor, also in dimensions of size 1: beside an operand
+// that is larger there, these have a say in the order of dimensions.
+bool is_row_major(const Tensor& x);
+
 // The strides that PyTorch gives to the result of an elementwise op: dense, with the inputs' order
 // of dimensions.
 Dims elementwise_strides(const Dims& sizes, TensorList inputs);

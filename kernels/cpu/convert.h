@@ -29,7 +29,7 @@ template <class To>
 inline void load_truth(To* y, const void* x, int32_t dtype, int64_t stride, int64_t n) {
   visit_any(dtype, [=](auto type) {
     const auto* from = static_cast<const Stored<typename decltype(type)::type>*>(x);
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(from[i * stride] != 0);
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(static_cast<bool>(from[i * stride]));
   });
 }
 

@@ -112,7 +112,7 @@ int32_t kernels::arange(const dt_stream* stream, const calls::Arange& call) {
 int32_t kernels::linspace(const dt_stream* stream, const calls::Linspace& call) {
   const dt_view& y = call.y;
   const double start = call.start, end = call.end;
-  return visit_any(y.dtype, [&](auto type) {
+  return visit_value(y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
       linspace_typed<T>(stream, y, static_cast<T>(start), static_cast<T>(end));

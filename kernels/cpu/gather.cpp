@@ -153,7 +153,7 @@ int32_t scatter_elements(const dt_stream* stream, const calls::Scatter& call) {
 }
 
 int32_t scatter_add(const dt_stream* stream, const calls::Scatter& call) {
-  return visit_any(call.y.dtype, [&](auto type) {
+  return visit_value(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return scatter_elements<std::conditional_t<kIsBool<T>, Unite, Add>, T, WrapAround<T>>(stream,
                                                                                           call);
@@ -161,7 +161,7 @@ int32_t scatter_add(const dt_stream* stream, const calls::Scatter& call) {
 }
 
 int32_t scatter_assign(const dt_stream* stream, const calls::Scatter& call) {
-  return visit_any(call.y.dtype, [&](auto type) {
+  return visit_value(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return scatter_elements<Assign, T, WrapAround<T>>(stream, call);
   });

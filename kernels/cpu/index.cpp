@@ -18,7 +18,9 @@ struct Assign {
 struct Accumulate {
   template <class T>
   static T apply(T old, T value, T alpha) {
-    return static_cast<T>(old + alpha * value);
+    using Wide = Widened<T>;
+    return static_cast<T>(static_cast<Wide>(old) +
+                          static_cast<Wide>(alpha) * static_cast<Wide>(value));
   }
 };
 

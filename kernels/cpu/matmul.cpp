@@ -101,7 +101,7 @@ int32_t multiply_integer(const dt_stream* stream, const calls::Matmul& call) {
 }  // namespace
 
 int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
-  return visit_any(call.y.dtype, [&](auto type) {
+  return visit_value(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
       return multiply_float<T>(stream, call);

@@ -8,27 +8,13 @@
 namespace dt::cpu {
 namespace {
 
-// What windows are compared in, and a type of the same width for positions inside a window: then a
-// comparison of vectors of one selects among vectors of the other.
+// What windows are compared in, narrow integers in int32, and a type of the same width for
+// positions inside a window: then a comparison of vectors of one selects among vectors of the
+// other.
 template <class T>
 struct MaxTypes {
-  using Value = T;
-  using Position = int32_t;
-};
-template <>
-struct MaxTypes<double> {
-  using Value = double;
-  using Position = int64_t;
-};
-template <>
-struct MaxTypes<int64_t> {
-  using Value = int64_t;
-  using Position = int64_t;
-};
-template <>
-struct MaxTypes<uint8_t> {
-  using Value = int32_t;
-  using Position = int32_t;
+  using Value = std::conditional_t<sizeof(T) < sizeof(int32_t), int32_t, T>;
+  using Position = std::conditional_t<sizeof(T) == sizeof(int64_t), int64_t, int32_t>;
 };
 
 template <class T, int kWidth>

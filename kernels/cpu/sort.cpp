@@ -176,8 +176,8 @@ void sort(const dt_stream* stream, const calls::Argsort& call) {
 
 int32_t kernels::argsort(const dt_stream* stream, const calls::Argsort& call) {
   if (count(call.x) == 0) return DT_KERNEL_OK;
-  return visit_any(call.x.dtype,
-                   [&](auto type) { sort<Stored<typename decltype(type)::type>>(stream, call); });
+  return visit_value(call.x.dtype,
+                     [&](auto type) { sort<Stored<typename decltype(type)::type>>(stream, call); });
 }
 
 int64_t kernels::argsort_workspace(const dt_stream*, const calls::Argsort& call) {

@@ -65,14 +65,20 @@ inline void store_vector(T* p, V v) {
   __builtin_memcpy(p, &v, sizeof(v));
 }
 
+template <class T>
+constexpr int64_t block_of(T) {
+  return 1;
+}
 constexpr int64_t block_of(uint32_t) {
   return 4;
 }
 constexpr int64_t block_of(uint64_t) {
   return 2;
 }
-constexpr int64_t block_of(uint8_t) {
-  return 1;
+
+template <class T>
+inline void transpose_block(T* y, int64_t, const T* x, int64_t) {
+  *y = *x;
 }
 
 inline void transpose_block(uint32_t* y, int64_t y_row, const uint32_t* x, int64_t x_row) {
@@ -92,10 +98,6 @@ inline void transpose_block(uint64_t* y, int64_t y_row, const uint64_t* x, int64
   const Couple a = load_vector<Couple>(x), b = load_vector<Couple>(x + x_row);
   store_vector(y, __builtin_shufflevector(a, b, 0, 2));
   store_vector(y + y_row, __builtin_shufflevector(a, b, 1, 3));
-}
-
-inline void transpose_block(uint8_t* y, int64_t, const uint8_t* x, int64_t) {
-  *y = *x;
 }
 
 // y[r][c] = x[c][r] for r < rows, c < n, where both have unit stride in their last index.
@@ -152,6 +154,10 @@ inline int64_t splat_by_permutation(T* y, const T* x, int64_t x_row, int64_t row
   return r;
 }
 
+template <class T>
+inline int64_t splat_short_rows(T*, const T*, int64_t, int64_t, int64_t) {
+  return 0;
+}
 inline int64_t splat_short_rows(uint32_t* y, const uint32_t* x, int64_t x_row, int64_t rows,
                                 int64_t n) {
   return splat_by_permutation<Splat32>(y, x, x_row, rows, n);
@@ -159,9 +165,6 @@ inline int64_t splat_short_rows(uint32_t* y, const uint32_t* x, int64_t x_row, i
 inline int64_t splat_short_rows(uint64_t* y, const uint64_t* x, int64_t x_row, int64_t rows,
                                 int64_t n) {
   return splat_by_permutation<Splat64>(y, x, x_row, rows, n);
-}
-inline int64_t splat_short_rows(uint8_t*, const uint8_t*, int64_t, int64_t, int64_t) {
-  return 0;
 }
 
 template <class T>

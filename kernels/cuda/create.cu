@@ -134,7 +134,7 @@ int32_t kernels::linspace(const dt_stream* stream, const calls::Linspace& call) 
   const dt_view& y = call.y;
   const int64_t n = numel(y);
   const double start = call.start, end = call.end;
-  return visit_any(y.dtype, [&](auto type) {
+  return visit_value(y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
       return fill_range(stream, y, line<T>(n, static_cast<T>(start), static_cast<T>(end)));

@@ -74,7 +74,7 @@ Addend addend_of(const Product& p) {
   if (p.c.data == nullptr) return Addend::kNone;
   const Storage c = storage_of(p.c, p.m, p.n);
   if (c.usable && !c.transposed && (p.batch == 1 || p.c.batch > 0)) return Addend::kMatrix;
-  // A vector along the rows: the epilogue adds it as it is, and exists for float only.
+  // A vector along the rows: the epilogue adds it as it is, and does not exist for double.
   const bool row = p.c.row == 0 && (p.c.col == 1 || p.n == 1) && (p.batch == 1 || p.c.batch == 0);
   return row && p.beta == 1 && library_type(p.dtype).has_epilogues ? Addend::kBias
                                                                    : Addend::kUnable;
@@ -133,8 +133,8 @@ PlanKey key_of(const dt_stream* stream, const Product& p, Addend addend) {
 class Describer {
  public:
   Describer(const lt::Functions& call, const Product& p, int compute)
-      : call_(call), p_(p), type_(library_type(p.dtype).cublaslt) {
-    note(call_.MatmulDescCreate(&desc, compute, type_));
+      : call_(call), p_(p), type_(library_type(p.dtype)) {
+    note(call_.MatmulDescCreate(&desc, compute, type_.scale));
   }
 
   void set(int attribute, const void* value, size_t bytes) {
@@ -160,7 +160,7 @@ class Describer {
 
   lt::MatrixLayout* layout(const Matrix& x, int64_t rows, int64_t cols, int64_t leading) {
     lt::MatrixLayout* made = nullptr;
-    if (fine) note(call_.MatrixLayoutCreate(&made, type_, rows, cols, leading));
+    if (fine) note(call_.MatrixLayoutCreate(&made, type_.cublaslt, rows, cols, leading));
     if (!fine || p_.batch == 1) return made;
     const int32_t count = static_cast<int32_t>(p_.batch);
     note(call_.MatrixLayoutSetAttribute(made, lt::kLayoutBatchCount, &count, sizeof count));
@@ -170,7 +170,7 @@ class Describer {
 
   const lt::Functions& call_;
   const Product& p_;
-  const int type_;
+  const LibraryType type_;
 };
 
 uint32_t epilogue_of(const Product& p, Addend addend) {

@@ -17,6 +17,8 @@ using Descriptor = void*;
 
 constexpr Status kSuccess = 0;        // CUDNN_STATUS_SUCCESS
 constexpr int kFloat = 0;             // CUDNN_DATA_FLOAT
+constexpr int kHalf = 2;              // CUDNN_DATA_HALF
+constexpr int kBFloat = 9;            // CUDNN_DATA_BFLOAT16
 constexpr int kDouble = 1;            // CUDNN_DATA_DOUBLE
 constexpr int kCrossCorrelation = 1;  // CUDNN_CROSS_CORRELATION
 

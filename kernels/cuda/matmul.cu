@@ -528,6 +528,18 @@ int32_t multiply(const dt_stream* stream, const Product& p, void* workspace) {
   return result == DT_KERNEL_UNSUPPORTED ? run_tiled<T>(stream, p, nullptr, false) : result;
 }
 
+// Of narrow floats the library does a whole product or none: core widens the others.
+bool is_narrow_whole(const Product& p) {
+  const Product part = library_part(p);
+  return cublaslt_can(p) && part.c.data == p.c.data && part.activation == p.activation;
+}
+
+int32_t multiply_narrow(const dt_stream* stream, const Product& p, void* workspace) {
+  if (way_of(p) == Way::kNothing) return DT_KERNEL_OK;
+  return is_narrow_whole(p) ? cublaslt_multiply(stream, p, workspace, Rival())
+                            : DT_KERNEL_UNSUPPORTED;
+}
+
 template <class Math>
 int32_t multiply_integer(const dt_stream* stream, const Product& p) {
   const Way way = way_of(p);
@@ -554,7 +566,8 @@ int64_t workspace_of(const dt_stream* stream, const Product& p) {
 
 int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
   const Product p = product(call);
-  return visit_any(p.dtype, [&](auto type) {
+  if (is_narrow_float(p.dtype)) return multiply_narrow(stream, p, call.workspace);
+  return visit_value(p.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
       return multiply<T>(stream, p, call.workspace);
@@ -568,6 +581,7 @@ int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
 
 int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
   const Product p = product(call);
+  if (is_narrow_float(p.dtype)) return is_narrow_whole(p) ? cublaslt_workspace(stream, p) : 0;
   int64_t bytes = 0;
   visit_floating(
       p.dtype, [&](auto type) { bytes = workspace_of<typename decltype(type)::type>(stream, p); });

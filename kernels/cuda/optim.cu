@@ -202,7 +202,8 @@ bool all_floating(const calls::Views& views) {
 template <class Body>
 int32_t for_floating_types(const Body& body) {
   for (int32_t dtype = 1; dtype < DT_DTYPE_COUNT_; ++dtype) {
-    const int32_t code = is_floating(dtype) ? visit_floating(dtype, body) : DT_KERNEL_OK;
+    const bool is_updated = is_floating(dtype) && !is_narrow_float(dtype);
+    const int32_t code = is_updated ? visit_floating(dtype, body) : DT_KERNEL_OK;
     if (code != DT_KERNEL_OK) return code;
   }
   return DT_KERNEL_OK;

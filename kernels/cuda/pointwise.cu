@@ -94,10 +94,14 @@ bool plan_packets(PointwiseCall& kernel, const Pointwise& op, const Operands& op
   const int64_t inner = piece.n == 0 ? 1 : piece.size[piece.last()];
   const bool has_rows = piece.n > 1;
   if (has_rows && inner % op.width != 0) return false;
-  kernel.splat = 0;
+  kernel.splat = kernel.narrow = 0;
   for (int k = 0; k < operands.n; ++k) {
     if (kernel.data[k] == nullptr) continue;
-    if (operands.dtype[k] != operands.own_dtype[k]) return false;
+    if (operands.dtype[k] != operands.own_dtype[k]) {
+      if (!is_narrow_float(operands.dtype[k]) || operands.own_dtype[k] != dtype_of<float>)
+        return false;
+      kernel.narrow |= 1u << k;
+    }
     if (!is_packable(piece, k, kernel.data[k], op.width, bytes_of(operands.dtype[k]))) return false;
     const bool is_one = piece.n == 0 || piece.stride[piece.last()][k] == 0;
     if (is_one && k < op.n_out && piece.n > 0) return false;

@@ -30,8 +30,9 @@ struct Number {
 // elements.
 struct PointwiseCall {
   uint32_t count;
-  uint32_t tail;   // single elements that follow the last packet
-  uint32_t splat;  // bit k: operand k is one element for a whole packet
+  uint32_t tail;    // single elements that follow the last packet
+  uint32_t splat;   // bit k: operand k is one element for a whole packet
+  uint32_t narrow;  // bit k: operand k is of a narrow float, in packets of as many elements
   Number parameters[kMaxParameters];
   Number number[kMaxPointwiseIn];  // values of immediate inputs
   void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input
@@ -45,11 +46,12 @@ struct Pointwise {
   int n_in, n_out;
   uint32_t bool_in;  // bit i: input i is a truth value
   bool bool_out;
-  int32_t dtype;             // of the arithmetic
-  int width;                 // elements in a packet
-  int packets;               // packets of each operand that a thread of `vectors` handles
-  int elements;              // elements that a thread of `general` handles
-  PointwiseKernel* vectors;  // operands of the arithmetic's own dtypes, dense in packets or splat
+  int32_t dtype;  // of the arithmetic
+  int width;      // elements in a packet
+  int packets;    // packets of each operand that a thread of `vectors` handles
+  int elements;   // elements that a thread of `general` handles
+  PointwiseKernel*
+      vectors;  // operands dense in packets or splat, of the arithmetic's own dtypes or narrow
   PointwiseKernel* general;  // any dtypes and strides
 };
 

@@ -63,6 +63,17 @@ struct Slot {
     for (int i = 0; i < kWidth; ++i) value[i] = static_cast<V>(packet.value[i]);
   }
 
+  // The same of a narrow float.
+  __device__ __forceinline__ void load_narrow(const void* data, int32_t dtype, int64_t at,
+                                              bool splat) {
+    if constexpr (std::is_same_v<V, float>) {
+      if (!splat) return cuda::load_narrow(value, data, dtype, at);
+      float one[1];
+      cuda::load_narrow(one, data, dtype, at);
+      fill(one[0]);
+    }
+  }
+
   // Elements of any dtype, wherever they are. One switch for all of them, so that the loads are in
   // flight together.
   template <class S>
@@ -116,6 +127,9 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
     constexpr int kOperand = F::n_out + k;
     if (call.data[kOperand] == nullptr) {
       SlotOf<k>::fill(call.number[k].template as<InputType<F, k, T>>());
+    } else if (std::is_same_v<T, float> && (call.narrow >> kOperand & 1)) {
+      SlotOf<k>::load_narrow(call.data[kOperand], call.dtype[kOperand], at,
+                             call.splat >> kOperand & 1);
     } else {
       SlotOf<k>::load_packet(call.data[kOperand], at, call.splat >> kOperand & 1);
     }
@@ -153,6 +167,10 @@ __device__ __forceinline__ void put_packet(const PointwiseCall& call, const Para
 #pragma unroll
   for (int i = 0; i < kWidth; ++i)
     packet.value[i] = static_cast<Result>(in.template evaluate_at<kOutput>(p.value, i));
+  if constexpr (std::is_same_v<Result, float>) {
+    if (call.narrow >> kOutput & 1)
+      return store_narrow(call.data[kOutput], call.dtype[kOutput], at, packet.value);
+  }
   store_packet(static_cast<Result*>(call.data[kOutput]) + at, packet);
 }
 

@@ -19,9 +19,11 @@
 namespace dt::cuda {
 namespace {
 
-// ---- loading. A source is a C++ type, read in packets, or Any: any dtype, one by one.
+// ---- loading. A source is a C++ type or AnyNarrow, a narrow float, both read in packets, or Any:
+// any dtype, one by one.
 
 struct Any {};
+struct AnyNarrow {};
 
 template <class Source>
 struct SourceTraits {
@@ -32,6 +34,11 @@ struct SourceTraits<Any> {
   static constexpr int kWidth = 1;
 };
 
+template <>
+struct SourceTraits<AnyNarrow> {
+  static constexpr int kWidth = kPacketBytes / 2;
+};
+
 template <class Source, class Value>
 struct Elements {
   static constexpr int kWidth = SourceTraits<Source>::kWidth;
@@ -40,6 +47,11 @@ struct Elements {
   __device__ __forceinline__ void load(const ReduceCall& call, int64_t offset) {
     if constexpr (std::is_same_v<Source, Any>) {
       value[0] = load_as<Value>(call.x, call.x_dtype, offset);
+    } else if constexpr (std::is_same_v<Source, AnyNarrow>) {
+      float wide[kWidth];
+      load_narrow(wide, call.x, call.x_dtype, offset);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) value[i] = static_cast<Value>(wide[i]);
     } else {
       const auto packet = load_packet<kWidth>(static_cast<const Source*>(call.x) + offset);
 #pragma unroll
@@ -274,12 +286,17 @@ int32_t reduce_any(const dt_stream* stream, const ReduceOperands& on, const Op& 
   return run_plan(stream, on, op, kernels_of<Op, Any>(), bytes);
 }
 
-// The same with a fast way for `Source`, the type that elements have in most calls.
+// The same with a fast way for `Source`, the type that elements have in most calls, and for narrow
+// floats beside float.
 template <class Source, class Op>
 int32_t reduce_from(const dt_stream* stream, const ReduceOperands& on, const Op& op,
                     int64_t* bytes) {
   if (holds<Source>(on.x.dtype) && is_packable(on, kPacketWidth<Source>))
     return run_plan(stream, on, op, kernels_of<Op, Source>(), bytes);
+  if constexpr (std::is_same_v<Source, float>) {
+    if (is_narrow_float(on.x.dtype) && is_packable(on, SourceTraits<AnyNarrow>::kWidth))
+      return run_plan(stream, on, op, kernels_of<Op, AnyNarrow>(), bytes);
+  }
   return reduce_any(stream, on, op, bytes);
 }
 

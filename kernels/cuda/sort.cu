@@ -127,7 +127,7 @@ int32_t plan_argsort(const dt_stream* stream, const calls::Argsort& call, int64_
   const int64_t n = numel(call.x);
   if (n == 0) return DT_KERNEL_OK;
   if (n > kMaxElements) return DT_KERNEL_UNSUPPORTED;
-  return visit_any(call.x.dtype, [&](auto type) {
+  return visit_value(call.x.dtype, [&](auto type) {
     return sort<typename decltype(type)::type>(stream, call, bytes);
   });
 }

@@ -84,9 +84,14 @@ struct SortedPositions {
 // An addition, and how a value is weighted before it. Unsigned integers wrap around.
 template <class T>
 struct Sum {
+  using Wide = Widened<T>;
   T alpha;
-  __device__ __forceinline__ T weigh(T value) const { return static_cast<T>(alpha * value); }
-  static __device__ __forceinline__ T add(T a, T b) { return static_cast<T>(a + b); }
+  __device__ __forceinline__ T weigh(T value) const {
+    return static_cast<T>(static_cast<Wide>(alpha) * static_cast<Wide>(value));
+  }
+  static __device__ __forceinline__ T add(T a, T b) {
+    return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+  }
 };
 
 // bool's addition.

@@ -1,6 +1,7 @@
 // Elements of any dtype in device code.
 #pragma once
 
+#include "kernels/cuda/packet.cuh"
 #include "kernels/dtype.h"
 
 namespace dt::cuda {
@@ -42,6 +43,42 @@ __device__ __forceinline__ void store_as(void* p, int32_t dtype, int64_t i, T va
 #define DT_DTYPE_ROW(NAME, name, Own, ...)                   \
   case DT_##NAME:                                            \
     static_cast<Stored<Own>*>(p)[i] = converted<Own>(value); \
+    break;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+}
+
+// Neighbouring elements of a narrow float, from `at` on, read or written as floats.
+template <int kWidth>
+__device__ __forceinline__ void load_narrow(float (&value)[kWidth], const void* p, int32_t dtype,
+                                            int64_t at) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, Own, ...)                                      \
+  case DT_##NAME:                                                               \
+    if constexpr (kIsNarrowFloat<Own>) {                                        \
+      const auto packet = load_packet<kWidth>(static_cast<const Own*>(p) + at); \
+      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) value[i] =             \
+          static_cast<float>(packet.value[i]);                                  \
+    }                                                                           \
+    break;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+}
+
+template <int kWidth>
+__device__ __forceinline__ void store_narrow(void* p, int32_t dtype, int64_t at,
+                                             const float (&value)[kWidth]) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, Own, ...)                                 \
+  case DT_##NAME:                                                          \
+    if constexpr (kIsNarrowFloat<Own>) {                                   \
+      Packet<Own, kWidth> packet;                                          \
+      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) packet.value[i] = \
+          static_cast<Own>(value[i]);                                      \
+      store_packet(static_cast<Own*>(p) + at, packet);                     \
+    }                                                                      \
     break;
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW

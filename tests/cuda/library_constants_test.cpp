@@ -34,6 +34,7 @@ static_assert(lt::kComputeFloat == CUBLAS_COMPUTE_32F);
 static_assert(lt::kComputeTf32 == CUBLAS_COMPUTE_32F_FAST_TF32);
 static_assert(lt::kComputeDouble == CUBLAS_COMPUTE_64F);
 static_assert(lt::kFloat == CUDA_R_32F && lt::kDouble == CUDA_R_64F);
+static_assert(lt::kHalf == CUDA_R_16F && lt::kBFloat == CUDA_R_16BF);
 static_assert(lt::kPlain == CUBLAS_OP_N && lt::kTransposed == CUBLAS_OP_T);
 static_assert(lt::kEpilogueBias == CUBLASLT_EPILOGUE_BIAS);
 static_assert(lt::kDescTransposeA == CUBLASLT_MATMUL_DESC_TRANSA);
@@ -84,6 +85,7 @@ namespace dnn = dt::cuda::dnn;
 #define DT_EQUAL(MINE, THEIRS) static_assert(int{MINE} == int{THEIRS})
 DT_EQUAL(dnn::kSuccess, CUDNN_STATUS_SUCCESS);
 static_assert(dnn::kFloat == CUDNN_DATA_FLOAT && dnn::kDouble == CUDNN_DATA_DOUBLE);
+static_assert(dnn::kHalf == CUDNN_DATA_HALF && dnn::kBFloat == CUDNN_DATA_BFLOAT16);
 DT_EQUAL(dnn::kCrossCorrelation, CUDNN_CROSS_CORRELATION);
 DT_EQUAL(dnn::kHeuristicA, CUDNN_HEUR_MODE_A);
 DT_EQUAL(dnn::kHeuristicB, CUDNN_HEUR_MODE_B);

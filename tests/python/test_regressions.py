@@ -429,3 +429,13 @@ def test_second_derivatives_by_frequency():
     weights = dt.tensor([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]])
     (gradient * weights).sum().backward()
     assert dt.equal(arriving.grad, weights[index] / frequency.unsqueeze(1))
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_rows_that_are_ignored_have_no_gradient(create_graph):
+    x = dt.tensor([[0.0, math.inf], [math.nan, 1.0], [0.0, 1.0]], requires_grad=True)
+    target = dt.tensor([0, 0, 1])
+    for smoothing in (0.0, 0.5):
+        loss = dt.nn.functional.cross_entropy(x, target, ignore_index=0, label_smoothing=smoothing)
+        (gradient,) = dt.autograd.grad(loss, x, create_graph=create_graph)
+        assert gradient[:2].tolist() == [[0.0, 0.0]] * 2 and gradient[2, 0].item() > 0

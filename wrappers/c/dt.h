@@ -2187,7 +2187,7 @@ static inline dt_tensor_list *T_data_loader_next(dt_data_loader *self) {
 }
 
 /** T_read_idx(path: path)
- * Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64. */
+ * Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64. */
 static inline dt_tensor *T_read_idx(const char *path) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;

@@ -41,6 +41,10 @@ enum class DType : int32_t {
   kInt32 = 4,  // 32-bit signed integer.
   kUint8 = 5,  // 8-bit unsigned integer.
   kBool = 6,  // True or false in one byte.
+  kFloat16 = 7,  // 16-bit floating point: 5 exponent and 10 fraction bits (IEEE 754 binary16).
+  kBfloat16 = 8,  // 16-bit floating point: 8 exponent and 7 fraction bits, the upper half of a float32.
+  kInt8 = 9,  // 8-bit signed integer.
+  kInt16 = 10,  // 16-bit signed integer.
 };
 
 // Kinds of devices.
@@ -108,6 +112,10 @@ inline constexpr DType kInt64 = DType::kInt64;
 inline constexpr DType kInt32 = DType::kInt32;
 inline constexpr DType kUint8 = DType::kUint8;
 inline constexpr DType kBool = DType::kBool;
+inline constexpr DType kFloat16 = DType::kFloat16;
+inline constexpr DType kBfloat16 = DType::kBfloat16;
+inline constexpr DType kInt8 = DType::kInt8;
+inline constexpr DType kInt16 = DType::kInt16;
 
 class Dataset;
 class DataLoader;
@@ -5064,7 +5072,7 @@ inline dumbtorch::DataLoader DataLoader(
   return dumbtorch::DataLoader(out);
 }
 
-// Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+// Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 inline Tensor read_idx(const std::string& path) {
   dt_tensor* out = nullptr;
   detail::check(dt_read_idx(detail::text(path), &out));

@@ -29,6 +29,10 @@ module dumbtorch_functions
   integer, parameter, public :: dtype_int32 = 4
   integer, parameter, public :: dtype_uint8 = 5
   integer, parameter, public :: dtype_bool = 6
+  integer, parameter, public :: dtype_float16 = 7
+  integer, parameter, public :: dtype_bfloat16 = 8
+  integer, parameter, public :: dtype_int8 = 9
+  integer, parameter, public :: dtype_int16 = 10
 
   ! Kinds of devices.
   integer, parameter, public :: device_type_cpu = 1
@@ -4662,7 +4666,8 @@ contains
     call dtf_end(f)
   end function
 
-  ! read_idx: Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+  ! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or
+  ! float64.
   function dt_read_idx(path, stat, errmsg) result(out)
     character(*), intent(in) :: path
     integer, intent(out), optional :: stat

@@ -62,6 +62,18 @@ const Uint8 Dtype = 5
 // True or false in one byte.
 const Bool Dtype = 6
 
+// 16-bit floating point: 5 exponent and 10 fraction bits (IEEE 754 binary16).
+const Float16 Dtype = 7
+
+// 16-bit floating point: 8 exponent and 7 fraction bits, the upper half of a float32.
+const Bfloat16 Dtype = 8
+
+// 8-bit signed integer.
+const Int8 Dtype = 9
+
+// 16-bit signed integer.
+const Int16 Dtype = 10
+
 func (v Dtype) number() uint64 { return uint64(v) }
 
 // DeviceType: Kinds of devices.
@@ -1956,7 +1968,7 @@ func (x *DataLoader) Next() ([]*Tensor, error) {
 	return as[[]*Tensor](r, 0), err
 }
 
-// ReadIdx: Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+// ReadIdx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 func ReadIdx(path string) (*Tensor, error) {
 	r, err := run(81, path)
 	return hold[Tensor](r, 0), err

@@ -10,7 +10,7 @@ static const dtt_value values_status[] = {
 static __attribute__((unused)) const dtt_enum enum_status = {"status", values_status};
 static const dtt_value values_dtype[] = {
     {"float32", 1}, {"float64", 2}, {"int64", 3}, {"int32", 4}, {"uint8", 5}, {"bool", 6},
-    {NULL, 0}};
+    {"float16", 7}, {"bfloat16", 8}, {"int8", 9}, {"int16", 10}, {NULL, 0}};
 const dtt_enum dtt_dtypes = {"dtype", values_dtype};
 static const dtt_value values_device_type[] = {{"cpu", 1}, {"cuda", 2}, {NULL, 0}};
 const dtt_enum dtt_device_types = {"device_type", values_device_type};

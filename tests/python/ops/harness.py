@@ -9,7 +9,7 @@ import dumbtorch
 import numpy as np
 import pytest
 from layouts import arrange
-from table import Row
+from table import NARROW_FLOATS, Row
 
 try:
     import torch
@@ -25,7 +25,8 @@ needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is the oracle of
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
 
 # Relative to the largest value of the result: float32 sums of a few dozen products differ in the last digits.
-TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+# A narrow one is rounded after each op of a composition, and PyTorch's compositions differ from ours.
+TOLERANCE = {"float32": 2e-5, "float64": 1e-11, "float16": 2e-3, "bfloat16": 1.6e-2}
 
 
 def arrays(row: Row, dtype: str) -> list[np.ndarray]:
@@ -33,12 +34,14 @@ def arrays(row: Row, dtype: str) -> list[np.ndarray]:
     return [i.array(dtype, random) for i in row.inputs]
 
 
-def tensors(library, row: Row, dtype: str, layout: str, grad: bool):
-    """(leaves that are differentiated, the arguments of the row's call)."""
+def tensors(library, row: Row, dtype: str, layout: str, grad: bool, rounded_to: str | None = None):
+    """(leaves that are differentiated, the arguments of the row's call). Numbers may be rounded to another dtype's."""
     leaves, arguments = [], []
     for i, array in zip(row.inputs, arrays(row, dtype)):
         stored, view = arrange(array, layout if array.ndim and array.size else "contiguous")
         leaf = library.tensor(np.asarray(stored))
+        if i.kind in ("value", "fixed"):
+            leaf = leaf.to(getattr(library, rounded_to or dtype)).to(getattr(library, dtype))
         if grad and i.kind == "value":
             leaf.requires_grad_()
             leaves.append(leaf)
@@ -52,7 +55,8 @@ def as_list(result) -> list:
 
 def to_numpy(t) -> np.ndarray:
     # `force`: PyTorch has tensors that are zero without memory, ours may lie on a GPU.
-    return t.detach().numpy(force=True)
+    narrow = str(t.dtype).removeprefix("torch.") in NARROW_FLOATS
+    return (t.detach().float() if narrow else t.detach()).numpy(force=True)
 
 
 def assert_close(ours, theirs, row: Row, what: str) -> None:
@@ -93,10 +97,12 @@ def scalar_of(library, outputs: list, order: int):
     return total
 
 
-def derivatives(library, row: Row, dtype: str, layout: str, orders: int) -> list[list]:
+def derivatives(
+    library, row: Row, dtype: str, layout: str, orders: int, rounded_to: str | None = None
+) -> list[list]:
     """For each order the gradients of scalar_of(previous order) with respect to the leaves; shorter when a
     derivative is constant."""
-    leaves, arguments = tensors(library, row, dtype, layout, grad=True)
+    leaves, arguments = tensors(library, row, dtype, layout, grad=True, rounded_to=rounded_to)
     current = as_list(row.call(library, *arguments))
     result = []
     for order in range(1, orders + 1):

@@ -10,6 +10,9 @@ import numpy as np
 
 FLOATS = ("float32", "float64")
 INTEGERS = ("int64", "int32", "uint8")
+# What behaves like another dtype is tried wherever that one is.
+LIKE = {"float32": ("float16", "bfloat16"), "int32": ("int16", "int8")}
+NARROW_FLOATS = LIKE["float32"]
 NUMBERS = FLOATS + INTEGERS
 ALL = NUMBERS + ("bool",)
 
@@ -31,10 +34,11 @@ class Input:
             return random.integers(int(self.low), int(self.high), self.sizes, dtype=np.int64)
         if self.kind == "mask" or dtype == "bool":
             return random.random(self.sizes) < 0.5
-        if dtype in INTEGERS or self.whole:
+        stored = "float32" if dtype in NARROW_FLOATS else dtype  # NumPy has no bfloat16
+        if dtype in INTEGERS + LIKE["int32"] or self.whole:
             low = max(int(self.low), 0) if dtype == "uint8" else int(self.low)
-            return random.integers(low, int(self.high) + 1, self.sizes).astype(dtype)
-        return random.uniform(self.low, self.high, self.sizes).astype(dtype)
+            return random.integers(low, int(self.high) + 1, self.sizes).astype(stored)
+        return random.uniform(self.low, self.high, self.sizes).astype(stored)
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,10 @@ class Row:
     rtol: dict[str, float] = field(
         default_factory=dict
     )  # where an op's own accuracy is less than usual
+
+    @property
+    def all_dtypes(self) -> list[str]:
+        return [d for name in self.dtypes for d in (name, *LIKE.get(name, ()))]
 
     @property
     def id(self) -> str:

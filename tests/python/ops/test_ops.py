@@ -20,7 +20,7 @@ from harness import (
 )
 from layouts import LAYOUTS, applies
 from rows import ROWS
-from table import ALL
+from table import ALL, NARROW_FLOATS
 
 pytestmark = needs_torch
 
@@ -41,7 +41,7 @@ def parametrize(rows):
 
 @parametrize(ROWS)
 def test_values(row):
-    for dtype in row.dtypes:
+    for dtype in row.all_dtypes:
         for layout in layouts_of(row):
             _, ours = tensors(dumbtorch, row, dtype, layout, grad=False)
             _, theirs = tensors(torch, row, dtype, layout, grad=False)
@@ -100,6 +100,34 @@ def test_gradients(row):
     for layout in layouts_of(row):
         check_gradients(row, "float64", layout, min(row.orders, row.torch_orders))
     check_gradients(row, "float32", "contiguous", 1)
+
+
+@parametrize([r for r in ROWS if r.orders and "float32" in r.dtypes])
+@pytest.mark.parametrize("dtype", NARROW_FLOATS)
+def test_narrow_gradients(row, dtype):
+    """Every step of a backward is rounded: the result is as near to the one in float64 as PyTorch's is, or by twice
+    the rounding of one number."""
+    exact = derivatives(torch, row, "float64", "contiguous", 1, rounded_to=dtype)
+    ours, theirs = (derivatives(t, row, dtype, "contiguous", 1) for t in (dumbtorch, torch))
+    for y, expected, truth in zip_longest(*(sum(d, []) for d in (ours, theirs, exact))):
+        if y is None or expected is None:
+            known = y if y is not None else expected
+            assert known is None or not np.any(to_numpy(known))
+            continue
+        assert str(y.dtype) == str(expected.dtype) == f"torch.{dtype}"
+        assert_as_near(
+            *map(to_numpy, (y, expected, truth)), 2 * torch.finfo(getattr(torch, dtype)).eps
+        )
+
+
+def assert_as_near(y, expected, truth, rounding):
+    """Where PyTorch's number is finite. Where it is not, and should not be, ours need not overflow."""
+    np.testing.assert_array_equal(np.isnan(y) | np.isinf(y) | np.isfinite(truth), True)
+    finite = np.isfinite(expected) & np.isfinite(truth)
+    y, expected, truth = y[finite], expected[finite], truth[finite]
+    far, allowed = np.abs(y - truth), np.abs(expected - truth).max(initial=0)
+    scale = max(1.0, np.abs(truth).max(initial=0))
+    assert far.max(initial=0) <= 2 * allowed + rounding * scale
 
 
 def check_gradients(row, dtype, layout, orders):

@@ -34,8 +34,18 @@ class Case:
 
     @property
     def used(self) -> list[torch.Tensor]:
-        """The tensors that the statement names."""
-        return [self.tensors[n] for n in re.findall(r"\bx\d+", self.statement) if n in self.tensors]
+        """The tensors that the statement names, and the one that differs."""
+        names = re.findall(r"\bx\d+", f"{self.statement} {self.difference.place}")
+        return [self.tensors[n] for n in dict.fromkeys(names) if n in self.tensors]
+
+    @property
+    def uses_returned_gradient(self) -> bool:
+        """Whether one of those is what autograd.grad returned, or lies in its memory."""
+        names = re.findall(
+            r"x\d+", " ".join(re.findall(r"(.*) = t\.autograd\.grad\(", self.history))
+        )
+        returned = [self.tensors[n] for n in names if n in self.tensors]
+        return any(share_memory(x, g) for x in self.used for g in returned)
 
     def only_theirs_raises(self, sentence: str) -> bool:
         d = self.difference
@@ -84,3 +94,9 @@ def graph_of(x: torch.Tensor) -> list[torch.autograd.graph.Node]:
 
 def has_node(x: torch.Tensor, name: str) -> bool:
     return any(n.name().startswith(name) for n in graph_of(x))
+
+
+def share_memory(x: torch.Tensor, y: torch.Tensor) -> bool:
+    if x._is_zerotensor() or y._is_zerotensor():  # which have none
+        return False
+    return x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()

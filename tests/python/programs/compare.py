@@ -166,7 +166,7 @@ class _Run:
         did not use is not asked, since a view may be brought up to date by the question."""
         pairs = [p for name in self.theirs if name[-1].isdigit()
                  for p in parts(name, self.ours.get(name), self.theirs[name])]  # fmt: skip
-        asked = [p for p in pairs if used is None or p.name in used or p.place.endswith(".grad")]
+        asked = [p for p in pairs if used is None or p.name in used or p.place != p.name]
         for pair in asked:
             for aspect, ours, theirs in nature(pair):
                 self._differ(aspect, ours, theirs, pair)

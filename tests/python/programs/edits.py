@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 
 from .leaves import MAX_LISTED
+from .tensors import may_look_at
 
 Programs = Iterator[str]
 
@@ -113,7 +114,8 @@ def with_listed_values(program: str) -> Programs:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
         value = names[node.targets[0].id]
-        if isinstance(value, torch.Tensor) and 0 < value.numel() <= MAX_LISTED:
+        listable = may_look_at(value) and not value._is_zerotensor()
+        if listable and 0 < value.numel() <= MAX_LISTED:
             yield _text(
                 [
                     *body[:i],

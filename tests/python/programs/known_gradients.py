@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import torch
 
-from .case import Case, documented, graph_of, has_node, is_derivative
+from .case import Case, documented, graph_of, has_node, is_derivative, share_memory
 
 
 @documented("**Writing into one of several views**")
@@ -54,8 +55,10 @@ def _(c: Case) -> bool:
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
     sentence = "requires_grad=False|(doesn't|does not) require grad"
-    in_block = re.search(r"with t\.(no_grad|set_grad_enabled|inference_mode)", c.history)
-    return c.only_ours_raises(sentence) and not c.used and in_block is not None
+    before = re.search(
+        r"with t\.(no_grad|set_grad_enabled|inference_mode)|\.requires_grad(_\(| = )", c.history
+    )
+    return c.only_ours_raises(sentence) and not c.used and before is not None
 
 
 # The view of a vector that matmul has kept.
@@ -88,7 +91,30 @@ def _(c: Case) -> bool:
     less = c.aspect in ("requires_grad", "is_leaf") and "True" in c.difference.theirs
     less = less or c.only_ours_raises("(doesn't|does not) require grad|requires_grad=False")
     less = less or c.only_theirs_raises("a (view of a )?leaf Variable that requires grad")
+    less = less or c.only_theirs_raises("only change requires_grad flags of leaf variables")
     return later and less and any(x._is_view() and x._base.is_leaf and x._version for x in c.used)
+
+
+def leads_nowhere(node: object) -> bool:
+    """Whether it is the view of a leaf that PyTorch has made again, and to which no gradient comes any more."""
+    made_again = node.name().startswith("AsStrided")
+    return made_again and all(n is None for n, _ in node.next_functions)
+
+
+@documented("**A view that was made to require grad**")
+def _(c: Case) -> bool:
+    less = c.aspect in ("values", "type", "length", "requires_grad")
+    less = less or c.only_theirs_raises(UNUSED)
+    return less and is_derivative(c) and any(leads_nowhere(n) for x in c.used for n in graph_of(x))
+
+
+# eq_ of what PyTorch holds for a view of the product.
+@documented("**Hidden views**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.theirs == "True" and is_derivative(c)
+    return more and any(
+        has_node(x, "torch::autograd::CopySlices") and has_node(x, "Addmm") for x in c.used
+    )
 
 
 @documented("**Weights of losses**")
@@ -98,12 +124,14 @@ def _(c: Case) -> bool:
     )
 
 
+CHANGED = "modified by an inplace operation: "
+UNUSED = "appears to not have been used"
+SECOND_TIME = "Trying to backward through the graph a second time"
+
+
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises("Trying to backward through the graph a second time")
-
-
-CHANGED = "modified by an inplace operation: "
+    return c.only_theirs_raises(SECOND_TIME)
 
 
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
@@ -117,11 +145,12 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxBackward0": "indices",
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
-    "LogsumexpBackward0": "result",
+    "LogsumexpBackward0": "self|result",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
     "NativeLayerNormBackward0": "bias",
     "NllLossBackward0": "self|target|total_weight",
+    "NllLoss2DBackward0": "self|target|total_weight",
     "PowBackward1": "result",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
@@ -133,13 +162,23 @@ KEPT_BY_PYTORCH_ALONE = {
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     changed = [kept for x in c.used for kept in changed_since(x)] if is_derivative(c) else []
-    return (
-        c.only_theirs_raises(CHANGED) and len(changed) > 0 and all(map(by_pytorch_alone, changed))
-    )
+    alone = all(by_pytorch_alone(*kept) or is_source_index(c, *kept) for kept in changed)
+    return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
 
 
-def by_pytorch_alone(kept: tuple[object, str]) -> bool:
-    node, what = kept
+def is_source_index(c: Case, node: object, what: str) -> bool:
+    """Whether it serves a gradient that perhaps was not asked for."""
+    return asks_for_some(c) and (node.name(), what) == ("IndexAddBackward0", "index")
+
+
+def asks_for_some(c: Case) -> bool:
+    return "autograd.grad(" in c.statement or "inputs=" in c.statement
+
+
+def by_pytorch_alone(node: object, what: str) -> bool:
+    if node.name() == "ConvolutionBackward0":  # one serves the gradient of the other
+        (x, _), (weight, _), *_ = node.next_functions
+        return {"input": weight, "weight": x}.get(what, node) is None
     if node.name() == "PowBackward0":  # what the derivative of a square is multiplied with
         return node._saved_exponent <= 1
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
@@ -160,6 +199,28 @@ def is_changed(node: object, attribute: str) -> bool:
     return False
 
 
+# The weight of a loss multiplies what comes before anything else does.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
+        return False
+    factors = {n.name() for x in c.used for n, _ in changed_since(x)} == {"MulBackward0"}
+    return factors and re.search(r"binary_cross_entropy.*weight=", c.history) is not None
+
+
+# Indices of int32 are kept as others.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(CHANGED + r"\[torch\.IntTensor")
+
+
+# The gradient of a bias that PyTorch adds apart.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    biased = re.search(r"linear\(|Linear\(", c.history) is not None
+    return biased and asks_for_some(c) and c.only_ours_raises(SECOND_TIME)
+
+
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     return "inputs=" in c.statement and c.only_theirs_raises(CHANGED)
@@ -173,8 +234,14 @@ def _(c: Case) -> bool:
 
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
+    padded = "padding='same'" in c.history and any(has_node(x, "Convolution") for x in c.used)
+    return padded and c.only_ours_raises(CHANGED)
+
+
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
     resized = re.search(r"interpolate\(|Upsample\(|pow_?\(|\*\*", c.history) is not None
-    return resized and c.only_ours_raises("Trying to backward through the graph a second time")
+    return resized and c.only_ours_raises(SECOND_TIME)
 
 
 def has_low_power(x: object) -> bool:
@@ -190,31 +257,30 @@ def has_low_power(x: object) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
-    about_graph = about_graph or c.only_ours_raises(
-        "appears to not have been used|not require grad"
-    )
+    about_graph = about_graph or c.only_ours_raises(f"{UNUSED}|not require grad")
     about = [*c.used, c.theirs]
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
 
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    more = c.aspect == "requires_grad" and c.difference.ours == "True"
-    return more and is_derivative(c) and any(has_node(x, "Prod") for x in c.used)
+    product = any(has_node(x, "Prod") for x in c.used)
+    return product and c.aspect == "requires_grad" and is_derivative(c)
 
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    convolves = re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    linear = re.search(r"conv2d\(|Conv2d\(|batch_norm\(|BatchNorm", c.history) is not None
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None"
-    return convolves and zeros and none and is_derivative(c)
+    return linear and zeros and none and is_derivative(c)
 
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     number = any(has_node(x, ("Softmax", "LogSoftmax")) for x in c.used)
-    return number and is_derivative(c) and c.only_ours_raises("appears to not have been used")
+    unknown = c.aspect == "type" and c.difference.ours == "None"
+    return number and is_derivative(c) and (unknown or c.only_ours_raises(UNUSED))
 
 
 @documented("**Constant derivatives**")
@@ -225,7 +291,9 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    return c.aspect == "strides" and "autograd.grad(" in c.statement
+    returned = "autograd.grad(" in c.statement
+    seen = is_derivative(c) and re.fullmatch(r"s\d+\[\d+\]", c.difference.place) is not None
+    return c.aspect == "strides" and (returned or seen)
 
 
 # What came out is written: it is one tensor under two names, or not.
@@ -236,11 +304,23 @@ def _(c: Case) -> bool:
     return written and made.search(c.history) is not None
 
 
-# logsumexp computes it again.
+# By a result that PyTorch computes gradients from: ours may come from the input.
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.ours == "None"
-    return unknown and "logsumexp(" in c.history and is_derivative(c)
+    unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
+    return unknown and is_derivative(c) and any(serves(n) for x in c.used for n in graph_of(x))
+
+
+def serves(node: object) -> bool:
+    """Whether PyTorch alone computes the node's gradient from its result."""
+    return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
+
+
+# What came out is a view of what was handed in.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    return c.uses_returned_gradient and c.only_ours_raises("A view was created in no_grad mode and")
 
 
 @documented("**A gradient that is handed in**")
@@ -266,9 +346,9 @@ def has_several_results(x: torch.Tensor) -> bool:
 # What hooks saw, and gradients that they or retain_grad made.
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
-    seen = c.aspect in ("length", "values", "type") and is_derivative(c)
-    asked = "grad(" in c.statement or "inputs=" in c.statement
-    return seen and asked and any(map(has_several_results, c.used))
+    seen = c.aspect in ("length", "values", "type", "requires_grad") and is_derivative(c)
+    seen = seen or c.only_theirs_raises(CHANGED)
+    return seen and asks_for_some(c) and any(map(has_several_results, c.used))
 
 
 def has_written_view(c: Case) -> bool:
@@ -279,8 +359,10 @@ def has_written_view(c: Case) -> bool:
 def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.theirs == "None"
     unknown = unknown or c.only_theirs_raises("appears to not have been used in the graph")
-    unknown = unknown or ("allow_unused=True" in c.statement and c.only_ours_raises(CHANGED))
-    hooked = c.aspect in ("values", "length") and "hook(" in c.history
+    asked = "allow_unused=True" in c.statement or "inputs=" in c.statement
+    unknown = unknown or (asked and c.only_ours_raises(CHANGED))
+    hooked = c.aspect in ("values", "length", "requires_grad")
+    hooked = hooked and re.search(r"hook\(|retain_grad\(|inputs=", c.history) is not None
     return (unknown or hooked) and is_derivative(c) and has_written_view(c)
 
 
@@ -309,6 +391,14 @@ def _(c: Case) -> bool:
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
     return ".detach_()" in c.history and c.only_ours_raises("modified by an inplace operation")
+
+
+# PyTorch's op has kept a view of what was detached.
+@documented("**`detach_`** works on views too")
+def _(c: Case) -> bool:
+    kept = ".detach_()" in c.history and re.search(r"matmul|linear|Linear|@", c.history) is not None
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return kept and less and is_derivative(c)
 
 
 @documented("**Integer division**")
@@ -340,6 +430,14 @@ def _(c: Case) -> bool:
     )
 
 
+# The order in which they write decides.
+@documented("**Overlapping copies**")
+def _(c: Case) -> bool:
+    writes = re.search(r"(index_add|scatter|scatter_add)_\(", c.statement) is not None
+    pairs = itertools.combinations(c.used, 2)
+    return c.aspect == "values" and writes and any(share_memory(a, b) for a, b in pairs)
+
+
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("Can't detach views in-place|has been detached in-place")
@@ -348,14 +446,15 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_): unsupported operation: more than one element"
+        "^RuntimeError: (masked_fill_|index_put_|tril_|triu_): unsupported operation: more than one element"
     )
 
 
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return (
-        c.only_theirs_raises("unsupported operation: more than one element") and "=" in c.statement
+        c.only_theirs_raises("unsupported operation: more than one element")
+        and re.search(r"=|tri[lu]_\(", c.statement) is not None
     )
 
 

@@ -7,6 +7,7 @@ import re
 import torch
 
 from .case import Case, documented, graph_of, has_node, is_derivative
+from .tensors import largest
 
 # ---- errors
 
@@ -34,6 +35,16 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     return c.only_ours_raises(
         "a parameter group with duplicate parameters|is not dense: its elements"
+    )
+
+
+# Beyond its elements PyTorch's tensor has memory that held what it was made from.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return (
+        "as_strided" in c.statement
+        and c.only_ours_raises("setStorage: .* are out of bounds for storage")
+        and any(x.untyped_storage().nbytes() > x.nbytes and not x._is_view() for x in c.used)
     )
 
 
@@ -69,10 +80,27 @@ def _(c: Case) -> bool:
     return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
 
 
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".stride()" in c.statement and c.uses_returned_gradient
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    product = re.search(r"matmul\(|@", c.history) is not None
+    return ".stride()" in c.statement and product and any(1 in x.shape[-2:] for x in c.used)
+
+
 # Of what an index of tensors gives, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"\]$", c.statement) is not None
+
+
+@documented("**`pow` with exponents that are 0**")
+def _(c: Case) -> bool:
+    powers = any(has_node(x, "PowBackward1") for x in c.used)
+    return powers and c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
 
 
 # Of 0, which a bool makes it compute as 0 * x**-1.
@@ -96,6 +124,12 @@ def _(c: Case) -> bool:
     return normalised and c.aspect == "values" and "nan" in c.difference.ours + c.difference.theirs
 
 
+@documented("**`elu`** has the second derivative 0")
+def _(c: Case) -> bool:
+    wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
+    return wrong and any(has_node(x, "Elu") for x in c.used)
+
+
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
     return c.aspect == "values" and "norm(" in c.statement and "inf" in c.difference.theirs
@@ -105,6 +139,19 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     limited = "max_norm" in c.history and re.search(r"embedding\(|\bm\d+\(", c.statement)
     return c.aspect == "values" and limited is not None and any(map(has_zero_row, c.used))
+
+
+# Memory of which an element has several places in a tensor.
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and "as_strided" in c.history and any(map(repeats, c.used))
+
+
+def repeats(x: torch.Tensor) -> bool:
+    extent = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
+    return x.numel() > 0 and (
+        torch.arange(extent).as_strided(x.shape, x.stride()).unique().numel() < x.numel()
+    )
 
 
 def has_zero_row(x: torch.Tensor) -> bool:
@@ -117,6 +164,14 @@ def _(c: Case) -> bool:
     normalises = re.search(r"batch_norm\(|BatchNorm", c.history) is not None
     calls = re.search(r"batch_norm\(|\bm\d+\(", c.statement) is not None
     return c.aspect == "values" and normalises and calls and any(map(has_constant_channel, c.used))
+
+
+# What is left of large gradients that cancel.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    cancels = any(has_node(x, ("Softmax", "LogSoftmax")) for x in c.used)
+    large = any(largest(x) >= 1e20 for x in c.tensors.values())
+    return c.aspect == "values" and is_derivative(c) and cancels and large
 
 
 def has_constant_channel(x: torch.Tensor) -> bool:
@@ -159,6 +214,45 @@ def has_expanded_index(c: Case) -> bool:
 @documented("**`x.addmm_(x, x)`**")
 def _(c: Case) -> bool:
     return c.aspect == "values" and re.search(r"(x\d+)\.addmm_\(.*\b\1\b", c.statement) is not None
+
+
+# Of windows of padding alone.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    index = c.aspect == "values" and "max_pool2d_with_indices(" in c.statement
+    return index and c.theirs.dtype is torch.int64 and "-1" in c.difference.ours
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return "logsumexp(" in c.statement and c.only_theirs_raises(
+        "output with shape .* doesn't match the broadcast shape"
+    )
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises("Subtraction, the `-` operator, with a bool tensor"):
+        return False
+    return any(is_power_of_mask(n) for x in c.used for n in graph_of(x))
+
+
+def is_power_of_mask(node: object) -> bool:
+    try:
+        return node.name() == "PowBackward1" and node._saved_exponent.dtype is torch.bool
+    except RuntimeError:  # one that was freed has worked
+        return False
+
+
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    zeros = any(x._is_zerotensor() for x in c.used)
+    return zeros and c.aspect in ("dtype", "strides")
+
+
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("ZeroTensors are immutable|on an invalid python storage")
 
 
 @documented("**Where PyTorch is wrong**")
@@ -223,6 +317,18 @@ def _(c: Case) -> bool:
     if c.aspect != "requires_grad" or not isinstance(c.theirs, torch.Tensor):
         return False
     return c.theirs.requires_grad and not c.theirs.is_floating_point()
+
+
+@documented("**Integers** never require a gradient")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("Autograd not support dtype: (Bool|Long|Int|Byte)")
+
+
+# Rows that hold an infinity, or a NaN.
+@documented("**Ignored rows** of `cross_entropy`")
+def _(c: Case) -> bool:
+    ignores = "ignore_index" in c.history and any(has_node(x, "NllLoss") for x in c.used)
+    return ignores and c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
 
 
 @documented("`binary_cross_entropy_with_logits` of an infinite target")

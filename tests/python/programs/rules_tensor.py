@@ -289,9 +289,16 @@ def _(p, given):
     return p.new(p.shape(), p.choose(*FLOATS), "unit")
 
 
-@rule("mse_loss.target", "l1_loss.target", "mse_loss.weight", "l1_loss.weight")
+@rule("mse_loss.target", "l1_loss.target")
 def _(p, given):
     return p.tensor(shape=tuple(first(given).shape), dtype=dtype_name(first(given)))
+
+
+# Their sum is a divisor: where it is nearly 0, all digits are rounding.
+@rule("mse_loss.weight", "l1_loss.weight")
+def _(p, given):
+    shape = tuple(first(given).shape)
+    return p.tensor(shape=shape, dtype=dtype_name(first(given)), values="positive")
 
 
 @rule("binary_cross_entropy.target", "binary_cross_entropy_with_logits.target")

@@ -116,6 +116,68 @@ x4, = t.autograd.grad(x3, x1, x2)
 x5, = t.autograd.grad(x1.pow(-1), x1, x2, create_graph=True)
 x6, = t.autograd.grad(x5, x1, x2)
 """,
+    "integers between ends that wrap around": """
+x1 = t.linspace(-1, 0, 12, dtype=t.uint8)
+x2 = t.linspace(5, -3, 9, dtype=t.uint8)
+""",
+    "the order of dimensions beside one of size 1": """
+x1 = t.ones(2, 1, 1).permute(1, 2, 0)
+x2 = x1 * t.ones(2, 1)
+n3 = (x1 + 1).stride()
+n4 = (x1 + x1).stride()
+x5 = t.where(t.ones(2, 1).ge(0), t.ones(1), x1)
+""",
+    "a power of 0 and a gradient that is infinite": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = -0.0 ** x1
+x2.rsqrt_()
+x2.backward()
+x3 = t.zeros(2, requires_grad=True)
+(x3 ** t.tensor([0.0, 2.0], requires_grad=True)).backward(t.tensor([t.nan, t.inf]))
+""",
+    "a triangle of an expanded leaf": """
+x1 = t.ones(1, 1).expand(1, 2).requires_grad_()
+with t.no_grad():
+    x1.triu_(1)
+""",
+    "a bias beside constants": """
+x1 = t.ones(2, requires_grad=True)
+x2 = t.nn.functional.conv2d(t.ones(1, 1, 3, 3), t.ones(2, 1, 2, 2), x1)
+x2.sum().backward(create_graph=True)
+""",
+    "the second derivative of a loss of logits at infinity": """
+x1, x2 = t.tensor([1e30], requires_grad=True), t.tensor([0.5], requires_grad=True)
+x3, = t.autograd.grad(t.nn.functional.binary_cross_entropy_with_logits(x1, x2), x1, create_graph=True)
+x4, = t.autograd.grad(x3, x2, t.tensor([t.inf]))
+""",
+    "a slice that is all of it": """
+x1 = t.ones(1, requires_grad=True)
+x2 = x1 * 2
+x2[:1] = 0.0
+x3, = t.autograd.grad(x2.square(), x1, create_graph=True)
+x4 = t.ones(2, 3, requires_grad=True) * 2
+x4[0:2:1, :5] = x1
+x4.sum().backward(create_graph=True)
+""",
+    "a tensor of a number that does not fit": """
+x1 = t.zeros(2, dtype=t.uint8).masked_fill(t.tensor([True, False]), t.tensor(-0.5))
+x2 = t.zeros(2, dtype=t.int32).masked_fill(t.tensor([True, False]), t.tensor(1e10))
+x3 = t.zeros(2, dtype=t.uint8).masked_fill(t.tensor([True, False]), t.tensor(-1))
+x4 = t.zeros(2).masked_fill(t.tensor([True, False]), t.tensor(1e300, dtype=t.float64))
+""",
+    "norms of nothing without an identity": """
+x1 = t.zeros(0, 0).norm(t.inf, dim=1)
+x2 = t.zeros(0, 2).norm(-1, dim=1)
+x3 = t.zeros(0, 2).norm(t.inf, dim=(0, 1))
+""",
+    "a copy of a leaf whose gradient has a graph": """
+import copy
+x1 = t.ones(2, requires_grad=True)
+x1.sum().backward()
+x2 = copy.deepcopy(x1)
+x1.square().sum().backward(create_graph=True)
+x3 = copy.deepcopy(x1)
+""",
     "the truth of elements is row-major": """
 x1 = t.arange(6).reshape(2, 3).t()
 x2 = t.all(x1, ())

@@ -72,7 +72,7 @@ def mutations(content: bytes, chance: random.Random, count: int):
 
 
 def idx_files():
-    for code, item in ((0x08, 1), (0x0C, 4), (0x0D, 4), (0x0E, 8)):
+    for code, item in ((0x08, 1), (0x09, 1), (0x0B, 2), (0x0C, 4), (0x0D, 4), (0x0E, 8)):
         yield struct.pack(">HBBII", 0, code, 2, 2, 3) + bytes(range(6 * item))
     yield struct.pack(">HBB", 0, 8, 0) + b"\7"
 

@@ -18,12 +18,16 @@ from ._runtime import OutOfMemoryError
 from ._tensor import Tensor
 from ._types import (
     Size,
+    bfloat16,
     channels_last,
     contiguous_format,
     device,
     dtype,
+    float16,
     float32,
     float64,
+    int8,
+    int16,
     int32,
     int64,
     memory_format,
@@ -52,6 +56,8 @@ __version__ = "0.1.0"
 
 float = float32
 double = float64
+half = float16
+short = int16
 long = int64
 int = int32
 bool = _types.bool_

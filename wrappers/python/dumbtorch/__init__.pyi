@@ -14,12 +14,16 @@ from ._creation import tensor as tensor
 from ._runtime import OutOfMemoryError as OutOfMemoryError
 from ._tensor import Tensor as Tensor
 from ._types import Size as Size
+from ._types import bfloat16 as bfloat16
 from ._types import channels_last as channels_last
 from ._types import contiguous_format as contiguous_format
 from ._types import device as device
 from ._types import dtype as dtype
+from ._types import float16 as float16
 from ._types import float32 as float32
 from ._types import float64 as float64
+from ._types import int8 as int8
+from ._types import int16 as int16
 from ._types import int32 as int32
 from ._types import int64 as int64
 from ._types import memory_format as memory_format

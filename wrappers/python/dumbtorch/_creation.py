@@ -10,7 +10,7 @@ from . import _ops
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, wrap
 from ._tensor_type import TensorBase, adopt, from_capsule
-from ._types import BY_TYPESTR, DTYPE, bool_, float32, float64, int64
+from ._types import BY_TYPESTR, DTYPE, bfloat16, bool_, float32, float64, int64
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -75,7 +75,8 @@ def _warn_if_read_only(writable: bool, what: str) -> None:
 
 def _share(a):
     interface = a.__array_interface__
-    kind = BY_TYPESTR.get(interface["typestr"])
+    # The name is what ml_dtypes gives the elements that NumPy does not know.
+    kind = bfloat16 if a.dtype.name == "bfloat16" else BY_TYPESTR.get(interface["typestr"])
     if kind is None:
         known = ", ".join(d.name for d in DTYPE.objects.values())
         raise TypeError(
@@ -219,12 +220,14 @@ def _from_values(data, dtype):
     kind = _kind(flat, dtype)
     if dtype is not None and kind is not dtype:
         _check_fits(flat, dtype)
+    wide = kind if kind in _CODES else float32
     try:
-        packed = array.array(_CODES[kind], flat)
+        packed = array.array(_CODES[wide], flat)
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
     size = packed.itemsize * len(packed)
-    return wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), kind.number))
+    out = wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), wide.number))
+    return out if wide is kind else _ops.to(out, dtype=kind)
 
 
 def _check_fits(flat, dtype) -> None:
@@ -271,9 +274,6 @@ def _flatten(data, shape: list[int], dim: int = 0) -> list:
     return [v for row in data for v in _flatten(row, shape, dim + 1)]
 
 
-_FLOATS = (float32, float64, float)
-
-
 def _kind(flat, dtype):
     """bool, int64 or a float by the kinds of the numbers, as PyTorch infers it."""
     kinds = set(map(type, flat))
@@ -282,13 +282,12 @@ def _kind(flat, dtype):
     for k in kinds:
         if not issubclass(k, (bool, int, float)):
             raise _not_a_number(k)
-    if kinds and all(issubclass(k, int) for k in kinds) and dtype not in _FLOATS:
+    if dtype is not None:
+        dtype = DTYPE.value(DTYPE[dtype])
+    is_float = dtype is not None and dtype.is_floating_point
+    if kinds and all(issubclass(k, int) for k in kinds) and not is_float:
         return int64
-    return float64 if dtype in (float64, float) else _float_kind(dtype)
-
-
-def _float_kind(dtype):
-    return float32 if dtype is float32 else _ops.get_default_dtype()
+    return dtype if is_float else _ops.get_default_dtype()
 
 
 def _not_a_number(kind: type) -> Exception:

@@ -160,12 +160,13 @@ def _dims_used(item) -> int:
 
 
 def _slice(x, dim: int, s: slice):
-    if s.start is None and s.stop is None and s.step is None:
-        return x
-    step = 1 if s.step is None else _bound(s.step)
-    if step <= 0:
+    start, stop, step = _bound(s.start), _bound(s.stop), _bound(s.step)
+    if step is not None and step <= 0:
         raise ValueError("step must be greater than zero")
-    return _ops.slice(x, dim, _bound(s.start), _bound(s.stop), step)
+    # All of a dimension is no view: what is written into it is written into x itself.
+    if start in (None, 0) and step in (None, 1) and (stop is None or stop >= x.shape[dim]):
+        return x
+    return _ops.slice(x, dim, start, stop, 1 if step is None else step)
 
 
 def _bound(value):

@@ -1532,7 +1532,7 @@ def data_loader_new(dataset, *, batch_size=1, shuffle=False, drop_last=False, nu
 
 
 def read_idx(path):
-    """Reads a file in the IDX format of MNIST: uint8, int32, float32 or float64.
+    """Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 
     Args:
         path: The file, plain or gzip.

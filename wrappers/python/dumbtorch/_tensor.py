@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import deepcopy
 
 from . import _indexing, _ops, _overloads
 from ._native import lib
@@ -12,11 +13,15 @@ from ._types import (
     BY_TYPESTR,
     DTYPE,
     Size,
+    bfloat16,
     bool_,
     device,
     dtype,
+    float16,
     float32,
     float64,
+    int8,
+    int16,
     int32,
     int64,
     memory_format,
@@ -130,6 +135,18 @@ class Tensor(TensorBase):
 
     def int(self, memory_format=preserve_format) -> Tensor:
         return _ops.to(self, dtype=int32, memory_format=memory_format)
+
+    def half(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=float16, memory_format=memory_format)
+
+    def bfloat16(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=bfloat16, memory_format=memory_format)
+
+    def short(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=int16, memory_format=memory_format)
+
+    def char(self, memory_format=preserve_format) -> Tensor:
+        return _ops.to(self, dtype=int8, memory_format=memory_format)
 
     def byte(self, memory_format=preserve_format) -> Tensor:
         return _ops.to(self, dtype=uint8, memory_format=memory_format)
@@ -255,7 +272,8 @@ class Tensor(TensorBase):
         shape = self.shape
         if 0 in shape:
             return _empty_lists(shape)
-        return memoryview(_read(self)).cast("B").cast(self.dtype.code, shape).tolist()
+        x = self if self.dtype.code else _ops.to(_ops.detach(self), dtype=float32)
+        return memoryview(_read(x)).cast("B").cast(x.dtype.code, shape).tolist()
 
     def __copy__(self) -> Tensor:
         """A leaf of its own that looks at the same memory."""
@@ -271,7 +289,7 @@ class Tensor(TensorBase):
             memo[id(self)] = out = _rebuild(type(self), _copy_of_memory(self), self)
             grad = self.grad
             if grad is not None:
-                _ops.tensor_set_grad(out, _ops.clone(grad))
+                _ops.tensor_set_grad(out, deepcopy(grad, memo))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
@@ -283,7 +301,7 @@ class Tensor(TensorBase):
     # ---- other libraries
 
     def numpy(self, *, force: bool = False):
-        """A NumPy array that shares the tensor's memory."""
+        """A NumPy array that shares the tensor's memory; bfloat16 needs the package ml_dtypes."""
         import numpy
 
         if force:
@@ -298,7 +316,8 @@ class Tensor(TensorBase):
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
                 "copy the tensor to host memory first."
             )
-        return numpy.asarray(_ArrayView(self))
+        array = numpy.asarray(_ArrayView(self))
+        return array if self.dtype is not bfloat16 else array.view(_numpy_bfloat16())
 
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()
@@ -377,6 +396,14 @@ class _ArrayView:
             "typestr": tensor.dtype.typestr,
             "data": (tensor.data_ptr(), False),
         }
+
+
+def _numpy_bfloat16():
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise TypeError("Got unsupported ScalarType BFloat16") from None
+    return bfloat16
 
 
 def _only_element(x: Tensor):

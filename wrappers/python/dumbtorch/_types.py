@@ -43,7 +43,7 @@ class _Objects(Choice):
 class dtype:
     """The type of a tensor's elements: torch.float32, torch.int64, ..."""
 
-    # `code` is that of the struct module, which memoryview and array understand; `word` is what
+    # `code` is what memoryview calls the elements, "" if it cannot read them; `word` is what
     # PyTorch's sentences say.
     __slots__ = ("name", "number", "itemsize", "category", "code", "word")
 
@@ -71,7 +71,9 @@ class dtype:
 
     @property
     def typestr(self) -> str:
-        """NumPy's __array_interface__ code, little-endian."""
+        """NumPy's __array_interface__ code, little-endian; that of bfloat16 is plain bytes'."""
+        if self is bfloat16:
+            return "<V2"
         kind = {"floating": "f", "integer": "i" if self.is_signed else "u", "bool": "b"}
         return f"{'|' if self.itemsize == 1 else '<'}{kind[self.category]}{self.itemsize}"
 
@@ -98,6 +100,10 @@ float64 = DTYPE.named("float64")
 int64 = DTYPE.named("int64")
 int32 = DTYPE.named("int32")
 uint8 = DTYPE.named("uint8")
+float16 = DTYPE.named("float16")
+bfloat16 = DTYPE.named("bfloat16")
+int8 = DTYPE.named("int8")
+int16 = DTYPE.named("int16")
 bool_ = DTYPE.named("bool")
 contiguous_format = MEMORY_FORMAT.named("contiguous")
 preserve_format = MEMORY_FORMAT.named("preserve")
@@ -106,7 +112,7 @@ channels_last = MEMORY_FORMAT.named("channels_last")
 # Python's own types stand for dtypes too, as in torch.zeros(3, dtype=float).
 DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
 
-BY_TYPESTR = {d.typestr: d for d in DTYPE.objects.values()}
+BY_TYPESTR = {d.typestr: d for d in DTYPE.objects.values() if d is not bfloat16}
 
 
 class device:

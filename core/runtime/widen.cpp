@@ -1,0 +1,120 @@
+#include "core/runtime/widen.h"
+
+#include <algorithm>
+
+#include "core/runtime/calls/creation.gen.h"
+#include "core/tensor/layout.h"
+
+namespace dt {
+namespace {
+
+// Where a view's elements lie, and where those of its copy do: dense, in the same order of
+// dimensions. What is broadcast stays so, its dimensions are of size 1 here.
+struct Places {
+  Dims sizes, strides, dense;
+
+  explicit Places(const View& v)
+      : sizes(IntList(v.sizes, v.ndim)), strides(IntList(v.strides, v.ndim)), dense(v.ndim, 0) {
+    for (int d = 0; d < v.ndim; ++d) {
+      if (strides[d] == 0 && sizes[d] != 0) sizes[d] = 1;
+    }
+    Dims distances(v.ndim, 0);
+    for (int d = 0; d < v.ndim; ++d) distances[d] = std::abs(strides[d]);
+    int order[DT_MAX_DIMS];
+    memory_order(&distances, 1, sizes, order);
+    int64_t distance = 1;
+    for (int d = v.ndim - 1; d >= 0; --d) {
+      dense[order[d]] = distance;
+      distance *= std::max<int64_t>(sizes[order[d]], 1);
+    }
+  }
+
+  bool is_dense() const { return same_walk(sizes, strides, dense); }
+};
+
+// v = the other's elements, walked by their places.
+View placed(const View& v, const Dims& sizes, const Dims& strides) {
+  View placed = v;
+  placed.ndim = sizes.size();
+  std::copy(sizes.begin(), sizes.end(), placed.sizes);
+  std::copy(strides.begin(), strides.end(), placed.strides);
+  return placed;
+}
+
+void copy_views(const View& y, const View& x) {
+  CopyCall call;
+  call.y = y;
+  call.x = x;
+  run(op::copy, call);
+}
+
+// Copies between a narrow view and its wide copy, in either direction.
+void convert(const View& narrow, const Tensor& wide, bool widens) {
+  const Places places(narrow);
+  const int64_t n = wide.numel();
+  if (n == 0) return;
+  const Dims count = {n}, one = {1};
+  const bool is_dense = places.is_dense();
+  const View there =
+      is_dense ? placed(narrow, count, one) : placed(narrow, places.sizes, places.strides);
+  const View here =
+      is_dense ? View(wide, count, one, 0) : View(wide, places.sizes, places.dense, 0);
+  widens ? copy_views(here, there) : copy_views(there, here);
+}
+
+}  // namespace
+
+bool has_narrow_floats(const CallSpans& spans) {
+  for (Span<const View> side : {spans.outputs, spans.inputs}) {
+    for (const View& v : side) {
+      if (is_narrow_float(v.dtype)) return true;
+    }
+  }
+  return false;
+}
+
+WidenedOperands::WidenedOperands(const CallSpans& spans, Device device)
+    : spans_(spans),
+      device_(device),
+      outputs_(widened(spans.outputs)),
+      inputs_(widened(spans.inputs)) {}
+
+WidenedOperands::Side WidenedOperands::widened(Span<const View> views) const {
+  Side side;
+  side.views.assign(views.begin(), views.end());
+  side.copies.resize(side.views.size());
+  for (size_t i = 0; i < side.views.size(); ++i) {
+    View& v = side.views[i];
+    if (!is_narrow_float(v.dtype)) continue;
+    const DType wide = info(static_cast<DType>(v.dtype)).compute;
+    if (v.immediate) {
+      v.dtype = static_cast<int32_t>(wide);
+      continue;
+    }
+    const Places places(v);
+    side.copies[i] = make_empty_strided(places.sizes, places.dense, wide, device_);
+    convert(v, side.copies[i], true);
+    Dims strides = places.dense;
+    for (int d = 0; d < v.ndim; ++d) {
+      if (v.strides[d] == 0) strides[d] = 0;
+    }
+    v = View(side.copies[i], IntList(v.sizes, v.ndim), strides, 0);
+  }
+  return side;
+}
+
+CallSpans WidenedOperands::spans() const {
+  CallSpans spans = spans_;
+  spans.outputs = outputs_.views;
+  spans.inputs = inputs_.views;
+  return spans;
+}
+
+void WidenedOperands::round_outputs() const {
+  for (int64_t i = 0; i < spans_.outputs.size(); ++i) {
+    const Tensor& copy = outputs_.copies[static_cast<size_t>(i)];
+    if (copy.defined()) convert(spans_.outputs[i], copy, false);
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,202 @@
+"""The dtypes beside each other: conversion of every 16-bit number, promotion, what other libraries read and write."""
+
+import copy
+import itertools
+import pickle
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+NARROW = ["float16", "bfloat16"]
+DTYPES = [*NARROW, "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"]
+NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.1415, 0.1, 65504.0, 70000.0, 1e-7, 6e-8, 1e39]
+NUMBERS += [float("inf"), float("nan")]
+
+
+def bits_of(x):
+    """The elements as they lie in memory."""
+    return x.contiguous().view(type_of_bits(x)).tolist() if hasattr(x, "is_sparse") else x
+
+
+def type_of_bits(x):
+    import torch
+
+    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+
+
+def assert_same_bits(ours, theirs, torch):
+    assert str(ours.dtype) == str(theirs.dtype)
+    assert bits_of(torch.from_dlpack(ours)) == bits_of(theirs)
+
+
+def all_patterns(name, torch):
+    """Every number of a 16-bit dtype but its NaNs, of which one stands for all."""
+    patterns = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16)
+    numbers = patterns.view(getattr(torch, name))
+    return numbers[~numbers.isnan()]
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_every_number_widens(name, torch):
+    theirs = all_patterns(name, torch)
+    ours = dt.from_dlpack(theirs)
+    for wide in ("float32", "float64"):
+        assert_same_bits(ours.to(getattr(dt, wide)), theirs.to(getattr(torch, wide)), torch)
+    assert_same_bits(ours.float().to(ours.dtype), theirs, torch)
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_rounding_is_to_the_nearest_and_to_even(name, torch):
+    exact = all_patterns(name, torch).double().sort().values
+    middles = (exact[1:] + exact[:-1]) / 2
+    middles = middles[middles.isfinite()].float()
+    up, down = (middles.nextafter(torch.tensor(to)) for to in (float("inf"), -float("inf")))
+    for values in (middles, up, down, torch.tensor(NUMBERS)):
+        ours = dt.from_dlpack(values).to(getattr(dt, name))
+        theirs = values.to(getattr(torch, name))
+        ours, theirs = (x.float() for x in (ours, theirs))
+        assert dt.isnan(ours).tolist() == theirs.isnan().tolist()
+        assert_same_bits(ours[~dt.isnan(ours)], theirs[~theirs.isnan()], torch)
+
+
+@pytest.mark.parametrize("a, b", itertools.product(DTYPES, DTYPES))
+def test_promotion(a, b, torch):
+    ours, theirs = (
+        t.ones(2, dtype=getattr(t, a)) + t.ones(2, dtype=getattr(t, b)) for t in (dt, torch)
+    )
+    assert str(ours.dtype) == str(theirs.dtype)
+    assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("a, b", itertools.product(DTYPES, DTYPES))
+def test_conversion(a, b, torch, same):
+    """Numbers that both dtypes have, or that are cut or rounded the same everywhere."""
+    values = [0.0, 1.0, 2.5, 3.0, 100.0, 127.0]
+    values += [] if "uint8" in (a, b) else [-1.0, -3.75, -128.0]
+    same(*(t.tensor(values).to(getattr(t, a)).to(getattr(t, b)) for t in (dt, torch)))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_making_showing_and_keeping(name, torch):
+    ours, theirs = (t.tensor([[0, 1], [2, 3]], dtype=getattr(t, name)) for t in (dt, torch))
+    assert repr(ours) == repr(theirs)
+    assert ours.tolist() == theirs.tolist()
+    assert ours[1, 1].item() == theirs[1, 1].item()
+    assert ours.type() == theirs.type()
+    assert (ours.dtype.itemsize, ours.dtype.is_signed) == (
+        theirs.dtype.itemsize,
+        theirs.dtype.is_signed,
+    )
+    for again in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours)), ours.clone()):
+        assert again.dtype is ours.dtype and dt.equal(again, ours)
+    assert dt.zeros(3, dtype=ours.dtype).tolist() == [0, 0, 0]
+    if name != "bool":
+        assert dt.arange(3, dtype=ours.dtype).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "method", ["half", "bfloat16", "short", "char", "byte", "int", "long", "float", "double"]
+)
+def test_methods_named_after_dtypes(method, torch):
+    assert str(getattr(dt.ones(1), method)().dtype) == str(getattr(torch.ones(1), method)().dtype)
+
+
+@pytest.mark.parametrize("name", [n for n in DTYPES if n != "bfloat16"])
+def test_numpy_shares_memory(name):
+    x = dt.ones(2, dtype=getattr(dt, name))
+    array = x.numpy()
+    assert array.dtype == np.dtype(name)
+    array[0] = 0
+    assert x.tolist() == [0, 1]
+    assert dt.from_numpy(array).data_ptr() == x.data_ptr()
+
+
+def test_numpy_has_no_bfloat16(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ml_dtypes", None)
+    with pytest.raises(TypeError, match="Got unsupported ScalarType BFloat16"):
+        dt.ones(2, dtype=dt.bfloat16).numpy()
+
+
+def test_ml_dtypes_has_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = dt.tensor([1.5, -2.0], dtype=dt.bfloat16)
+    array = x.numpy()
+    assert array.dtype == ml_dtypes.bfloat16 and array.tolist() == [1.5, -2.0]
+    array[0] = 3
+    assert dt.from_numpy(array).tolist() == x.tolist() == [3.0, -2.0]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_safetensors(name, torch, tmp_path):
+    files = pytest.importorskip("safetensors.torch")
+    theirs = {"x": torch.tensor([0, 1, 2], dtype=getattr(torch, name))}
+    files.save_file(theirs, tmp_path / "theirs")
+    ours = dt.safetensors.load_file(tmp_path / "theirs")
+    assert_same_bits(ours["x"], theirs["x"], torch)
+    dt.safetensors.save_file(ours, tmp_path / "ours")
+    assert_same_bits(ours["x"], files.load_file(tmp_path / "ours")["x"], torch)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float64"])
+def test_default_dtype(name, torch):
+    seen = []
+    for t in (dt, torch):
+        t.set_default_dtype(getattr(t, name))
+        try:
+            made = [t.tensor([0.1, 2.0]), t.rand(2), t.tensor([1]) / 2]
+            seen.append([repr(made[0]), *[str(x.dtype) for x in made]])
+        finally:
+            t.set_default_dtype(t.float32)
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize(
+    "view", ["x", "x.t()", "x[::2, 1::2]", "x[:1].expand(6, 8)", "x[:, None, :]", "x[0, 0]"]
+)
+def test_kernels_without_narrow_floats_see_views(name, view, torch):
+    """`run` widens operands as they lie, and rounds what was written into them."""
+    results = []
+    for t in (dt, torch):
+        x = (t.arange(48).reshape(6, 8) / 8).to(getattr(t, name))
+        seen = eval(view, {"x": x})
+        results.append([t.softmax(seen, -1), t.log_softmax(seen, 0)])
+        part = x[::2, 1::2]
+        part.copy_(t.nn.functional.dropout(part, 0.0))
+        results[-1].append(x)
+    for ours, theirs in zip(*results):
+        assert str(ours.dtype) == str(theirs.dtype)
+        assert ours.stride() == theirs.stride()
+        tolerance = 2 * torch.finfo(theirs.dtype).eps
+        torch.testing.assert_close(
+            torch.tensor(ours.tolist()), theirs.float(), rtol=tolerance, atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "AdamW", "Adagrad"])
+def test_training_in_bfloat16(optimizer, torch):
+    """Losses follow PyTorch's as far as 8 bits go."""
+    losses = []
+    weights = None
+    for t in (torch, dt):
+        torch.manual_seed(0)
+        f = t.nn
+        model = f.Sequential(f.Linear(8, 16), f.LayerNorm(16), f.ReLU(), f.Linear(16, 3)).bfloat16()
+        if weights is None:
+            weights = {k: v.clone() for k, v in model.state_dict().items()}
+            data = torch.randn(32, 8)
+        else:
+            model.load_state_dict({k: dt.from_dlpack(v) for k, v in weights.items()})
+        x = (data if t is torch else dt.from_dlpack(data)).bfloat16()
+        y = t.tensor([0, 1, 2, 1] * 8)
+        steps = getattr(t.optim, optimizer)(model.parameters(), lr=0.05)
+        losses.append([])
+        for _ in range(10):
+            steps.zero_grad()
+            loss = f.functional.cross_entropy(model(x), y)
+            loss.backward()
+            steps.step()
+            losses[-1].append(loss.item())
+    assert losses[1] == pytest.approx(losses[0], rel=0.05)
+    assert losses[1][-1] < 0.95 * losses[1][0]
