@@ -324,6 +324,37 @@ def overhead_rows():
     yield Row("overhead", "add of 8 floats", ours, {"eager": theirs}, longest=3.5)
 
 
+def narrow_rows():
+    """The same work in 16 bits."""
+    for name in ("bfloat16", "float16"):
+        dtype = {t: getattr(t, name) for t in (dumbtorch, torch)}
+        x = {t: t.randn(1 << 16, 1024, device="cuda").to(dtype[t]) for t in dtype}
+        m = 2.0 * (1 << 26)
+        works = {
+            "add": (3 * m, lambda t: x[t] + x[t]),  # noqa: B023
+            "gelu": (2 * m, lambda t: t.nn.functional.gelu(x[t])),  # noqa: B023
+            "sum": (m, lambda t: x[t].sum()),  # noqa: B023
+            "softmax": (2 * m, lambda t: t.softmax(x[t], 1)),  # noqa: B023
+            "layer_norm": (2 * m, lambda t: t.nn.functional.layer_norm(x[t], (1024,))),  # noqa: B023
+            "to float32": (3 * m, lambda t: x[t].float()),  # noqa: B023
+        }
+        for work, (amount, f) in works.items():
+            ours, theirs = on_both(lambda t, f=f: lambda: f(t))
+            yield Row("narrow", f"{work}, {name}", ours, {"eager": theirs}, 0, amount, "GB/s")
+        for n in (1024, 4096, 8192):
+            a = {t: t.randn(n, n, device="cuda").to(dtype[t]) for t in dtype}
+            ours, theirs = on_both(lambda t, a=a: lambda: a[t] @ a[t])
+            yield Row(
+                "narrow",
+                f"product of {n}, {name}",
+                ours,
+                {"eager": theirs},
+                0,
+                2.0 * n**3,
+                "GFLOP/s",
+            )
+
+
 GROUPS = {
     "overhead": overhead_rows,
     "train": train_rows,
@@ -331,6 +362,7 @@ GROUPS = {
     "table": table_rows,
     "gemm": gemm_rows,
     "conv": conv_rows,
+    "narrow": narrow_rows,
 }
 
 

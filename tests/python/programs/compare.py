@@ -104,11 +104,14 @@ class _Stopped(Exception):
 
 @contextlib.contextmanager
 def _default_device(device: str):
-    before = dumbtorch.get_default_device()
+    """Computes there, with all digits that the oracle has: a GPU's convolutions would round to TF32."""
+    before, rounds = dumbtorch.get_default_device(), dumbtorch.backends.cudnn.allow_tf32
     dumbtorch.set_default_device(device)
+    dumbtorch.backends.cudnn.allow_tf32 = False
     try:
         yield
     finally:
+        dumbtorch.backends.cudnn.allow_tf32 = rounds
         dumbtorch.set_default_device(before)
 
 

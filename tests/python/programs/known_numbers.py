@@ -31,6 +31,42 @@ def _(c: Case) -> bool:
     )
 
 
+@documented("integer divisors")
+def _(c: Case) -> bool:
+    return c.device != "cpu" and c.only_theirs_raises("ZeroDivisionError")
+
+
+@documented("**Numbers that do not fit**")
+def _(c: Case) -> bool:
+    converted = c.theirs is not None and not c.theirs.dtype.is_floating_point
+    floats = [x for x in c.used if x.dtype.is_floating_point]
+    return (
+        c.device != "cpu"
+        and c.aspect == "values"
+        and converted
+        and any(not fits_in(x, c.theirs.dtype) for x in floats)
+    )
+
+
+def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
+    """Whether an integer dtype, or bool, has room for all elements."""
+    if dtype is torch.bool:
+        return True
+    limits = torch.iinfo(dtype)
+    return bool(((x.detach() > limits.min - 1) & (x.detach() < limits.max + 1)).all())
+
+
+@documented("**Padding** of a convolution on a GPU")
+def _(c: Case) -> bool:
+    padded = re.search(r"Conv2d\(.*padding|conv2d\(.*padding", c.history) is not None
+    return (
+        c.device != "cpu"
+        and padded
+        and c.aspect == "values"
+        and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
+    )
+
+
 @documented("**Optimizers**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(

@@ -32,7 +32,7 @@ def test_thousands_of_damaged_files(python, tmp_path, seed):
         b"",
         b"\0\0\10",
         b"\0\1\10\1" + struct.pack(">I", 1) + b"x",
-        b"\0\0\11\1" + struct.pack(">I", 1) + b"x",
+        b"\0\0\12\1" + struct.pack(">I", 1) + b"x",
         b"\0\0\10\21" + struct.pack(">17I", *[1] * 17) + b"x",
         b"\0\0\10\377" + struct.pack(">255I", *[1] * 255) + b"x",
         b"\0\0\10\2" + struct.pack(">I", 1),
