@@ -38,12 +38,12 @@ def _(c: Case) -> bool:
 
 @documented("**Numbers that do not fit**")
 def _(c: Case) -> bool:
-    converted = c.theirs is not None and not c.theirs.dtype.is_floating_point
+    if not isinstance(c.theirs, torch.Tensor) or c.theirs.dtype.is_floating_point:
+        return False
     floats = [x for x in c.used if x.dtype.is_floating_point]
     return (
         c.device != "cpu"
         and c.aspect == "values"
-        and converted
         and any(not fits_in(x, c.theirs.dtype) for x in floats)
     )
 
