@@ -1,6 +1,6 @@
 ! What the runtime does.
 module wrapper_cases
-  use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use check
   use dumbtorch
   implicit none
@@ -128,7 +128,12 @@ contains
     call expect(select(select(select(x, 3, 1), 2, 0), 1, 1), dtype_float64, [4], wide(:, 2, 1, 2))
     call expect(from_array(matrix(:, 1:0)), dtype_float32, [2, 0], [real(real64) ::])
     x = from_array([.true.], stat=stat, errmsg=message)
-    call expect_error('real32, real64, int32 or int64')
+    call expect_error('real32, real64 or integers')
+    call expect(from_array([1_int8, -2_int8]), dtype_int8, [2], [1d0, -2d0])
+    x = from_array([1_int16, -300_int16])
+    call expect(x, dtype_int16, [2], [1d0, -300d0])
+    call x%to_array(few)
+    call expect_true(all(few == [1, -300]), 'what int16 becomes')
   end subroutine
 
   ! No variable, result or copy holds memory longer than it lives, and none loses it earlier.

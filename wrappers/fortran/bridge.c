@@ -271,6 +271,10 @@ static dt_dtype dtype_of(const CFI_cdesc_t* a) {
       return DT_DTYPE_INT64;
     case CFI_type_int32_t:
       return DT_DTYPE_INT32;
+    case CFI_type_int16_t:
+      return DT_DTYPE_INT16;
+    case CFI_type_int8_t:
+      return DT_DTYPE_INT8;
   }
   return 0;
 }
@@ -281,7 +285,7 @@ static dt_status look(const CFI_cdesc_t* a, dt_tensor** out) {
   const dt_dtype dtype = dtype_of(a);
   if (!dtype)
     return dt_error_set(DT_STATUS_TYPE_ERROR,
-                        "an array is of real32, real64, int32 or int64 to be a tensor");
+                        "an array is of real32, real64 or integers to be a tensor");
   for (int i = 0; i < a->rank; i++) {
     size[i] = a->dim[i].extent;
     stride[i] = a->dim[i].sm / (int64_t)a->elem_len;
