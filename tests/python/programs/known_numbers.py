@@ -52,8 +52,8 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
     """Whether an integer dtype, or bool, has room for all elements."""
     if dtype is torch.bool:
         return True
-    limits = torch.iinfo(dtype)
-    return bool(((x.detach() > limits.min - 1) & (x.detach() < limits.max + 1)).all())
+    low, high = float(torch.iinfo(dtype).min), float(torch.iinfo(dtype).max)
+    return bool(((x.detach() > low - 1) & (x.detach() < high + 1)).all())
 
 
 @documented("**Padding** of a convolution on a GPU")
