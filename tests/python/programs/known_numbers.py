@@ -48,6 +48,13 @@ def _(c: Case) -> bool:
     )
 
 
+# PyTorch takes a bound without dimensions for a number there.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    bounded = re.search(r"clamp\(", c.statement) is not None
+    return bounded and c.aspect == "dtype" and any(x.dim() == 0 for x in c.used)
+
+
 # ---- numbers
 
 
@@ -78,6 +85,11 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".storage_offset()" in c.statement and "deepcopy(" in c.history
 
 
 @documented("**Memory order**")
@@ -166,6 +178,14 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and normalises and calls and any(map(has_constant_channel, c.used))
 
 
+# What is left of 1 where gelu is nearly 0, divided by what is nearly 0.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    quotients = ("Pow", "Div", "Reciprocal", "Rsqrt", "Log")
+    small = any(has_node(x, "Gelu") and has_node(x, quotients) for x in c.used)
+    return c.aspect == "values" and is_derivative(c) and small
+
+
 # What is left of large gradients that cancel.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -198,7 +218,7 @@ def _(c: Case) -> bool:
     infinite = re.search("nan|inf", c.difference.ours) and re.search("nan|inf", c.difference.theirs)
     if c.aspect != "values" or not infinite or not is_derivative(c):
         return False
-    return any(has_node(x, ("Convolution", "NativeLayerNorm")) for x in c.used)
+    return any(has_node(x, ("Convolution", "NativeLayerNorm", "Gelu")) for x in c.used)
 
 
 # The index of scatter_add is narrower than what it adds to.
