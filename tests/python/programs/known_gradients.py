@@ -137,12 +137,14 @@ def _(c: Case) -> bool:
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
 # are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
 KEPT_BY_PYTORCH_ALONE = {
+    "AvgPool2DBackward0": "self",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "GatherBackward0": "self",
     "IndexBackward0": "indices",
     "IndexPutBackward0": "indices",
     "MaxBackward0": "indices",
+    "MaxPool2DWithIndicesBackward0": "self",
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
     "MaskedSelectBackward0": "self|mask",
@@ -204,9 +206,11 @@ def is_changed(node: object, attribute: str) -> bool:
 def _(c: Case) -> bool:
     if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
         return False
-    keeps_input = re.search(r"(elu|ELU)_?\(.*inplace=True|elu_\(", c.history) is not None
+    less = re.search(r"(elu|ELU)_?\(.*inplace=True|elu_\(", c.history) is not None
+    written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
+    less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
     hidden = any(has_node(x, "torch::autograd::CopySlices") for x in c.used)
-    return keeps_input and hidden and not any(map(changed_since, c.used))
+    return less and hidden and not any(map(changed_since, c.used))
 
 
 # An input that lies in another order: ours is a copy.
@@ -287,6 +291,13 @@ def _(c: Case) -> bool:
     about_graph = about_graph or c.only_ours_raises(f"{UNUSED}|not require grad")
     about = [*c.used, c.theirs]
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    less = about_graph and c.difference.ours == "False" and is_derivative(c)
+    return less and any(has_node(x, ("Relu", "LeakyRelu")) for x in c.used)
 
 
 @documented("**Constant derivatives**")

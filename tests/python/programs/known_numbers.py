@@ -72,7 +72,7 @@ def _(c: Case) -> bool:
     return (
         c.aspect == "strides"
         and module is not None
-        and f"{module[1]} = t.nn.LogSigmoid(" in c.history
+        and re.search(rf"\b{module[1]} = .*LogSigmoid\(", c.history) is not None
     )
 
 
@@ -184,6 +184,13 @@ def _(c: Case) -> bool:
     quotients = ("Pow", "Div", "Reciprocal", "Rsqrt", "Log")
     small = any(has_node(x, "Gelu") and has_node(x, quotients) for x in c.used)
     return c.aspect == "values" and is_derivative(c) and small
+
+
+@documented("**`embedding(scale_grad_by_freq=True)`**")
+def _(c: Case) -> bool:
+    scaled = "scale_grad_by_freq=True" in c.history and "create_graph=True" in c.history
+    looked_up = any(has_node(x, "Embedding") for x in c.used)
+    return scaled and looked_up and c.aspect == "values" and is_derivative(c)
 
 
 # What is left of large gradients that cancel.
