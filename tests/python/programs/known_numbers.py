@@ -289,7 +289,7 @@ def _(c: Case) -> bool:
 
 
 def is_dilated_pooling(node: object) -> bool:
-    pools = node.name().startswith("MaxPool2D")
+    pools = node.name() == "MaxPool2DWithIndicesBackward0"
     return pools and any(d > 1 and p > 0 for d, p in zip(node._saved_dilation, node._saved_padding))
 
 
