@@ -32,6 +32,7 @@ void GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
   const Tensor before = get();
   if (!before.defined()) {
     const bool keep = is_sole_owner(grad) && same_walk(grad.sizes(), grad.strides(), strides);
+    if (keep && !create_graph && grad.requires_grad()) grad.detach_();  // one handed in, and cast
     set(keep ? std::move(grad) : clone_strided(grad, strides));
   } else if (create_graph) {
     set(add_gradients(before, grad));

@@ -402,15 +402,24 @@ Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bo
 
 Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim) {
   const Tensor x = is_floating(input.dtype()) ? input : to_dtype(input, context().default_dtype);
-  Tensor top;
+  const Plan plan(x, dim, keepdim);
+  Tensor y;
   {
     const GradMode no_grad(false);
-    const Plan plan(x, dim, true);
-    top = plan.count > 0 ? amax(x, dim, true) : zeros(plan.kept_sizes, x.dtype(), x.device());
+    Tensor top = zeros(plan.kept_sizes, x.dtype(), x.device());
+    if (plan.count > 0) top = amax(x, dim, true);
     top = masked_fill(top, isinf(top), 0);
+    y = unsafe_view(add(log(sum(exp(sub(x, top)), dim, true)), top), plan.result_sizes);
   }
-  const Tensor y = add(log(sum(exp(sub(x, top)), dim, true)), top);
-  return keepdim ? y : unsafe_view(y, Plan(x, dim, false).result_sizes);
+  if (!needs_graph(x)) return y;
+  return record(
+      "LogsumexpBackward0", y, {x},
+      [x = Saved::input(x), y = Saved::output(y), kept = plan.kept_sizes](BackwardCall& b) {
+        const Tensor input = x.get(b.node);
+        const Tensor whole = spread(y.get(b.node), kept, input.sizes());
+        const Tensor share = exp(sub(input, whole));
+        b.results[0] = mul(spread(b.grad(), kept, input.sizes()), share);
+      });
 }
 
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {

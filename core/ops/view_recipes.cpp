@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/autograd/gradients.h"
+#include "core/autograd/record.h"
 #include "core/autograd/view.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
@@ -15,9 +16,13 @@ namespace {
 // Zeros of `sizes` with `part` at the place that `at` says; at(zeros) is that place as a view.
 template <class At>
 Tensor embed(const Tensor& part, const Dims& sizes, At at) {
-  Tensor whole = zeros(sizes, part.dtype(), part.device());
-  copy_(at(whole), part);
-  return whole;
+  const Tensor whole = zeros(sizes, part.dtype(), part.device());
+  {
+    const GradMode no_grad(false);
+    copy_(at(whole), part);
+  }
+  return record("EmbedBackward0", whole, {part},
+                [at](BackwardCall& b) { b.results[0] = at(b.grad()); });
 }
 
 // Positions of a strided view's elements in its storage.
@@ -93,7 +98,7 @@ Tensor unapply_recipe(const ViewRecipe& r, const Tensor& grad, const Dims& sizes
     case ViewRecipe::kAsStrided:
       return unapply_as_strided(r, grad, sizes);
     default:
-      return embed(grad, sizes, [&](const Tensor& whole) { return apply_recipe(r, whole); });
+      return embed(grad, sizes, [r](const Tensor& whole) { return apply_recipe(r, whole); });
   }
 }
 

@@ -110,8 +110,7 @@ Tensor reshape(const Tensor& input, IntList shape) {
   const Dims sizes = infer_sizes(shape, input.numel());
   if (const auto strides = view_strides(input, sizes))
     return view_as_sizes("ViewBackward0", input, sizes, *strides);
-  const Tensor x = clone(input, MemoryFormat::kContiguous);
-  return view_as_sizes("ViewBackward0", x, sizes, contiguous_strides(sizes));
+  return unsafe_view(clone(input, MemoryFormat::kContiguous), sizes);
 }
 
 Tensor unsafe_view(const Tensor& fresh, const Dims& sizes) {
@@ -240,7 +239,7 @@ Tensor expand(const Tensor& input, IntList size) {
            ") must be greater or equal to the number of dimensions in the tensor (", input.ndim(),
            ")");
   Dims sizes(size), strides(sizes.size(), 0);
-  for (int d = 0; d < sizes.size(); ++d) {
+  for (int d = sizes.size() - 1; d >= 0; --d) {
     const int64_t from = d < lead ? 1 : input.sizes()[d - lead];
     if (sizes[d] == -1) {
       DT_CHECK(d >= lead, kRuntimeError,
@@ -253,7 +252,8 @@ Tensor expand(const Tensor& input, IntList size) {
              "The expanded size of the tensor (", sizes[d], ") must match the existing size (",
              from, ") at non-singleton dimension ", d, ".  Target sizes: ", size,
              ".  Tensor sizes: ", input.sizes());
-    if (d >= lead && from == sizes[d]) strides[d] = input.strides()[d - lead];
+    if (from != sizes[d] || input.ndim() == 0) continue;
+    strides[d] = d < lead ? sizes[d + 1] * strides[d + 1] : input.strides()[d - lead];
   }
   count_elements(sizes);  // refuses more than an int64 can count
   ViewRecipe r;

@@ -137,20 +137,20 @@ def _(c: Case) -> bool:
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
 # are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
 KEPT_BY_PYTORCH_ALONE = {
+    "AvgPool2DBackward0": "self",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "GatherBackward0": "self",
     "IndexBackward0": "indices",
     "IndexPutBackward0": "indices",
     "MaxBackward0": "indices",
+    "MaxPool2DWithIndicesBackward0": "self",
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
-    "LogsumexpBackward0": "self|result",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
-    "NativeLayerNormBackward0": "bias",
-    "NllLossBackward0": "self|target|total_weight",
-    "NllLoss2DBackward0": "self|target|total_weight",
+    "NllLossBackward0": "self|target|weight|total_weight",
+    "NllLoss2DBackward0": "self|target|weight|total_weight",
     "PowBackward1": "result",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
@@ -179,6 +179,8 @@ def by_pytorch_alone(node: object, what: str) -> bool:
     if node.name() == "ConvolutionBackward0":  # one serves the gradient of the other
         (x, _), (weight, _), *_ = node.next_functions
         return {"input": weight, "weight": x}.get(what, node) is None
+    if node.name() == "NativeLayerNormBackward0":  # the bias needs nothing
+        return all(n is None for n, _ in node.next_functions[:2]) or what == "bias"
     if node.name() == "PowBackward0":  # what the derivative of a square is multiplied with
         return node._saved_exponent <= 1
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
@@ -199,6 +201,35 @@ def is_changed(node: object, attribute: str) -> bool:
     return False
 
 
+# What is kept of an op in place on a view, where graph_of() does not look.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
+        return False
+    less = re.search(r"(elu|ELU)_?\(.*inplace=True|elu_\(", c.history) is not None
+    written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
+    less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
+    hidden = any(has_node(x, "torch::autograd::CopySlices") for x in c.used)
+    return less and hidden and not any(map(changed_since, c.used))
+
+
+# An input that lies in another order: ours is a copy.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    changed = [kept for x in c.used for kept in changed_since(x)] if is_derivative(c) else []
+    inputs = {(n.name(), what) for n, what in changed} == {("NativeLayerNormBackward0", "input")}
+    apart = any(not x.is_contiguous() and x._version for x in c.tensors.values())
+    return inputs and apart and c.only_theirs_raises(CHANGED)
+
+
+# Indices of which PyTorch keeps a row-major copy.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    looked_up = re.search(r"embedding\(|Embedding\(", c.history) is not None
+    apart = any(x.dtype is torch.int64 and not x.is_contiguous() for x in c.tensors.values())
+    return looked_up and apart and c.only_ours_raises(CHANGED + r"\[torch\.LongTensor")
+
+
 # The weight of a loss multiplies what comes before anything else does.
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
@@ -208,10 +239,10 @@ def _(c: Case) -> bool:
     return factors and re.search(r"binary_cross_entropy.*weight=", c.history) is not None
 
 
-# Indices of int32 are kept as others.
+# Indices of int32 are kept as others, and those without elements not at all.
 @documented("**What an op keeps**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises(CHANGED + r"\[torch\.IntTensor")
+    return c.only_theirs_raises(CHANGED + r"\[torch\.(IntTensor|LongTensor \[(.*, )?0[],])")
 
 
 # The gradient of a bias that PyTorch adds apart.
@@ -260,6 +291,13 @@ def _(c: Case) -> bool:
     about_graph = about_graph or c.only_ours_raises(f"{UNUSED}|not require grad")
     about = [*c.used, c.theirs]
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
+
+
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    less = about_graph and c.difference.ours == "False" and is_derivative(c)
+    return less and any(has_node(x, ("Relu", "LeakyRelu")) for x in c.used)
 
 
 @documented("**Constant derivatives**")
@@ -315,6 +353,14 @@ def _(c: Case) -> bool:
 def serves(node: object) -> bool:
     """Whether PyTorch alone computes the node's gradient from its result."""
     return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
+
+
+# One tensor under two names.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    name, _, part = c.difference.place.partition(".")
+    twins = [n for n, x in c.tensors.items() if n != name and x is c.tensors.get(name)]
+    return part == "grad" and len(twins) > 0
 
 
 # What came out is a view of what was handed in.
@@ -383,7 +429,7 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     none = any(x.numel() == 0 for x in c.tensors.values())
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
-    less = c.aspect == "requires_grad" and c.difference.theirs == "False"
+    less = c.aspect == "requires_grad"
     less = less or (c.aspect == "type" and c.difference.theirs == "None" and zeros)
     return none and less and is_derivative(c)
 
@@ -430,6 +476,13 @@ def _(c: Case) -> bool:
     )
 
 
+@documented("**Overlapping copies**")
+def _(c: Case) -> bool:
+    refused = "^RuntimeError: (index_put_|index_add_|scatter): .*single memory location"
+    apart = any(not x.is_contiguous() for x in c.used)
+    return apart and c.only_ours_raises(refused)
+
+
 # The order in which they write decides.
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
@@ -446,7 +499,7 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_|tril_|triu_): unsupported operation: more than one element"
+        "^RuntimeError: (masked_fill_|index_put_|tril_|triu_|copy_): unsupported operation: more than one element"
     )
 
 

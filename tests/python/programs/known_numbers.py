@@ -84,6 +84,13 @@ def _(c: Case) -> bool:
     )
 
 
+# PyTorch takes a bound without dimensions for a number there.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    bounded = re.search(r"clamp\(", c.statement) is not None
+    return bounded and c.aspect == "dtype" and any(x.dim() == 0 for x in c.used)
+
+
 # ---- numbers
 
 
@@ -101,7 +108,7 @@ def _(c: Case) -> bool:
     return (
         c.aspect == "strides"
         and module is not None
-        and f"{module[1]} = t.nn.LogSigmoid(" in c.history
+        and re.search(rf"\b{module[1]} = .*LogSigmoid\(", c.history) is not None
     )
 
 
@@ -114,6 +121,11 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".storage_offset()" in c.statement and "deepcopy(" in c.history
 
 
 @documented("**Memory order**")
@@ -202,6 +214,21 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and normalises and calls and any(map(has_constant_channel, c.used))
 
 
+# What is left of 1 where gelu is nearly 0, divided by what is nearly 0.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    quotients = ("Pow", "Div", "Reciprocal", "Rsqrt", "Log")
+    small = any(has_node(x, "Gelu") and has_node(x, quotients) for x in c.used)
+    return c.aspect == "values" and is_derivative(c) and small
+
+
+@documented("**`embedding(scale_grad_by_freq=True)`**")
+def _(c: Case) -> bool:
+    scaled = "scale_grad_by_freq=True" in c.history and "create_graph=True" in c.history
+    looked_up = any(has_node(x, "Embedding") for x in c.used)
+    return scaled and looked_up and c.aspect == "values" and is_derivative(c)
+
+
 # What is left of large gradients that cancel.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -234,7 +261,7 @@ def _(c: Case) -> bool:
     infinite = re.search("nan|inf", c.difference.ours) and re.search("nan|inf", c.difference.theirs)
     if c.aspect != "values" or not infinite or not is_derivative(c):
         return False
-    return any(has_node(x, ("Convolution", "NativeLayerNorm")) for x in c.used)
+    return any(has_node(x, ("Convolution", "NativeLayerNorm", "Gelu")) for x in c.used)
 
 
 # The index of scatter_add is narrower than what it adds to.
@@ -298,7 +325,7 @@ def _(c: Case) -> bool:
 
 
 def is_dilated_pooling(node: object) -> bool:
-    pools = node.name().startswith("MaxPool2D")
+    pools = node.name() == "MaxPool2DWithIndicesBackward0"
     return pools and any(d > 1 and p > 0 for d, p in zip(node._saved_dilation, node._saved_padding))
 
 

@@ -170,6 +170,54 @@ x1 = t.zeros(0, 0).norm(t.inf, dim=1)
 x2 = t.zeros(0, 2).norm(-1, dim=1)
 x3 = t.zeros(0, 2).norm(t.inf, dim=(0, 1))
 """,
+    "the steps of new dimensions": """
+n1 = t.ones(3, 2).expand(1, 4, 1, 3, 2).stride()
+n2 = t.ones(2).expand(1, 1, 2).stride()
+n3 = t.ones(()).expand(1, 1).stride()
+""",
+    "a reshape that copies is no view": """
+x1 = t.zeros(1, 2, requires_grad=True)
+x2 = x1.expand(2, 2).reshape(-1)
+x2.sign_()
+x3, = t.autograd.grad(x2, x1, x2, create_graph=True)
+with t.no_grad():
+    x4 = x1.expand(2, 2).reshape(-1)
+x4.add_(x1.sum())
+""",
+    "the gradient of a view, differentiated twice": """
+x1 = t.ones(3, requires_grad=True)
+x2 = t.ones(1, requires_grad=True)
+x3, = t.autograd.grad(x1[1:2], x1, x2, create_graph=True)
+x3.sum().backward()
+x3.sum().backward()
+""",
+    "a gradient of another dtype": """
+x1 = t.tensor(1.0, dtype=t.float64, requires_grad=True)
+x1.backward(t.tensor(2.0, requires_grad=True))
+""",
+    "a copy of a module has no gradients": """
+import copy
+m1 = t.nn.LayerNorm(2)
+m1(t.arange(2.0)).sum().backward(create_graph=True)
+x2 = copy.deepcopy(m1).weight.grad
+x3 = copy.deepcopy(m1.weight).grad
+""",
+    "logsumexp of an infinity": """
+x1 = t.tensor([[1e30, t.inf], [0.0, -t.inf], [-t.inf, -t.inf]], requires_grad=True)
+x2 = x1.logsumexp(1)
+x3, = t.autograd.grad(x2.sum(), x1, retain_graph=True)
+x4 = t.tensor([[1.0, 2.0]], requires_grad=True)
+x5, = t.autograd.grad(x4.logsumexp((0, 1), True).sum(), x4, create_graph=True)
+x5[0, 0].backward()
+x4.detach().zero_()
+""",
+    "the derivative of a difference keeps nothing": """
+x1, x2 = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+x3, = t.autograd.grad(x1.sub(x1 * x1), x1, x2, create_graph=True)
+x4, = t.autograd.grad(x1 - x1, x1, x2, create_graph=True)
+x4.sum().backward()
+x4.sum().backward()
+""",
     "a copy of a leaf whose gradient has a graph": """
 import copy
 x1 = t.ones(2, requires_grad=True)

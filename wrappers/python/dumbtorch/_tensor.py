@@ -277,7 +277,7 @@ class Tensor(TensorBase):
 
     def __copy__(self) -> Tensor:
         """A leaf of its own that looks at the same memory."""
-        return _rebuild(type(self), _ops.tensor_data(self), self)
+        return rebuild(type(self), _ops.tensor_data(self), self)
 
     def __deepcopy__(self, memo) -> Tensor:
         if not self.is_leaf:
@@ -286,7 +286,7 @@ class Tensor(TensorBase):
                 "protocol at the moment."
             )
         if id(self) not in memo:
-            memo[id(self)] = out = _rebuild(type(self), _copy_of_memory(self), self)
+            memo[id(self)] = out = rebuild(type(self), copy_of_memory(self), self)
             grad = self.grad
             if grad is not None:
                 _ops.tensor_set_grad(out, deepcopy(grad, memo))
@@ -428,7 +428,7 @@ def _empty_lists(shape: Size) -> list:
     return [_empty_lists(shape[1:]) for _ in range(shape[0])]
 
 
-def _copy_of_memory(x: Tensor) -> Tensor:
+def copy_of_memory(x: Tensor) -> Tensor:
     """A copy with x's strides, so with its gaps and repeats."""
     x = _ops.detach(x)
     extent = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True))
@@ -438,7 +438,7 @@ def _copy_of_memory(x: Tensor) -> Tensor:
     return _ops.detach(_ops.as_strided(memory, x.shape, x.stride()))
 
 
-def _rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
+def rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
     """The copy with the original's type, requires_grad and attributes."""
     out = adopt(kind, lib.py_tensor_alias(copy._h))
     if original.requires_grad:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import _ops
 from .._native import lib
-from .._tensor import Tensor
+from .._tensor import Tensor, copy_of_memory, rebuild
 from .._tensor_type import adopt
 
 
@@ -20,6 +20,12 @@ class Parameter(Tensor):
 
     def __init__(self, data=None, requires_grad=True):
         pass  # __new__ has done it; this only takes the arguments
+
+    def __deepcopy__(self, memo):
+        """A copy without the gradient."""
+        if id(self) not in memo:
+            memo[id(self)] = rebuild(type(self), copy_of_memory(self), self)
+        return memo[id(self)]
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
