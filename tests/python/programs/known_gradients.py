@@ -145,6 +145,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "IndexPutBackward0": "indices",
     "MaxBackward0": "indices",
     "MaxPool2DWithIndicesBackward0": "self",
+    "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
     "MaskedSelectBackward0": "self|mask",
