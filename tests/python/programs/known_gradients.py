@@ -141,6 +141,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "GatherBackward0": "self",
+    "IndexAddBackward0": "source",
     "IndexBackward0": "indices",
     "IndexPutBackward0": "indices",
     "MaxBackward0": "indices",
