@@ -15,16 +15,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 
-HALF = """float16 = { c = "half", bytes = 2, category = "floating", compute = "float32", \
-torch = "Half", typeid = "half", c10 = "c10::Half", safetensors = "F16", dlpack = 2, code = "e" }
+QUARTER = """float8 = { c = "quarter", bytes = 1, category = "floating", compute = "float32", \
+torch = "Quarter", typeid = "quarter", c10 = "c10::Quarter", safetensors = "F8", dlpack = 2 }
 """
 
 # An old row and what becomes of it: a value, and fields where a reader of the signature wants them.
 CHANGES = {
     "types.toml": [
         ("level = 1", "level = 2"),
-        ('in one byte."]\n', 'in one byte."]\nfloat16 = [7, "Half.", 2]\n'),
-        ("\n\n[enum.device_type]\n", "\n" + HALF + "\n[enum.device_type]\nreserved = [3]\n"),
+        (
+            'int16 = [10, "16-bit signed integer."]\n',
+            'int16 = [10, "S."]\nfloat8 = [11, "Q.", 2]\n',
+        ),
+        ("\n\n[enum.device_type]\n", "\n" + QUARTER + "\n[enum.device_type]\nreserved = [3]\n"),
     ],
     "layers.toml": [
         (
@@ -162,7 +165,7 @@ USES = [
     ("dt.h", "c", "T_SCOPE { T_nn_relu(.fast = 0, .scale = 0.5); }"),
     ("dt.h", "c", "T_SCOPE { T_cube_(T_cube(NULL)); }"),
     ("dumbtorch.hpp", "c++", "dumbtorch::NnReluOptions o; o.fast = false;"),
-    ("dumbtorch.hpp", "c++", "auto d = dumbtorch::kFloat16; (void)d;"),
+    ("dumbtorch.hpp", "c++", "auto d = dumbtorch::kFloat8; (void)d;"),
     ("dumbtorch.hpp", "c++", "dumbtorch::Lamp lamp; (void)lamp.mood();"),
     ("dumbtorch.hpp", "c++", "(void)dumbtorch::cube(dumbtorch::Tensor());"),
 ]
