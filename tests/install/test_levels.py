@@ -158,7 +158,7 @@ def test_each_level_compiles(generated, compiler, header, standard, level):
 USES = [
     ("dumbtorch.h", "c", "(void)!dt_cube(NULL, NULL);"),
     ("dumbtorch.h", "c", "dt_mood mood = DT_MOOD_GOOD; (void)mood;"),
-    ("dumbtorch.h", "c", "dt_dtype d = DT_DTYPE_FLOAT16; (void)d;"),
+    ("dumbtorch.h", "c", "dt_dtype d = DT_DTYPE_FLOAT8; (void)d;"),
     ("dumbtorch.h", "c", "dt_nn_relu_options o = DT_NN_RELU_OPTIONS_INIT; o.fast = NULL; (void)o;"),
     ("dumbtorch.h", "c", "dt_lamp_release(NULL); dt_blown blown = NULL; (void)blown;"),
     ("dumbtorch.h", "c", "dt_lamp_options o = DT_LAMP_OPTIONS_INIT; (void)o;"),
