@@ -50,9 +50,9 @@ constexpr bool is_integral(DType t) {
 constexpr bool is_bool(DType t) {
   return t != DType::kDefault && info(t).category == Category::BOOL;
 }
-// Whether it is calculated in a wider integer.
-constexpr bool is_narrow_integer(DType t) {
-  return is_integral(t) && info(t).compute != t;
+// Whether it is calculated in a wider dtype of its category.
+constexpr bool is_narrow(DType t) {
+  return info(t).compute != t && info(t).category != Category::BOOL;
 }
 inline void append(std::string& s, DType t) {
   s += info(t).name;

@@ -17,9 +17,11 @@ Tensor optional_contiguous(const Tensor& x) {
   return x.defined() ? contiguous(x) : x;
 }
 
-// The result's dtype is the input's, and parameters must have it too.
+// The result's dtype is the input's, and parameters must have it too, or that in which it is
+// calculated.
 void check_parameter_dtype(const Tensor& x, const Tensor& parameter) {
   if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
+  if (parameter.dtype() == info(x.dtype()).compute) return;
   fail(Code::kRuntimeError, "mixed dtype (CPU): ",
        parameter.dtype() == kDTypeOf<float> ? "all inputs must share same datatype."
                                             : "expect parameter to have scalar type of Float");

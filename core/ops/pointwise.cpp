@@ -23,7 +23,7 @@ Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const DType common = common_dtype(row, inputs, numbers);
-  if (is_narrow_integer(common)) {
+  if (is_narrow(common)) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
     if (narrow_operands(row, inputs, common, 0, narrow))
       return pointwise(row, {narrow, row.inputs}, numbers);
@@ -47,7 +47,7 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseN
 void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const Tensor& self = inputs[0].tensor();
   const DType common = common_dtype(row, inputs, numbers);
-  if (is_narrow_integer(common)) {
+  if (is_narrow(common)) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
     if (narrow_operands(row, inputs, common, 1, narrow))
       return pointwise_(row, {narrow, row.inputs}, numbers);

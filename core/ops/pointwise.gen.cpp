@@ -20,7 +20,7 @@ static void neg_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kNeg{
     "neg", "NegBackward0", DT_OP_neg, DT_OP_neg_backward, OpClass::kNumber, 1, 0, false, 1, 0,
-    false, {0}, {0}, neg_gradient, false, false, false, nullptr, nullptr,
+    false, {0}, {0}, neg_gradient, false, false, false, false, nullptr, nullptr,
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor neg(const Tensor& input) {
   return pointwise(kNeg, {input});
@@ -38,7 +38,7 @@ static void abs_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAbs{
     "abs", "AbsBackward0", DT_OP_abs, DT_OP_abs_backward, OpClass::kNumber, 1, 0, false, 1, 1,
-    false, {0}, {1}, abs_gradient, false, false, false, nullptr, nullptr,
+    false, {0}, {1}, abs_gradient, false, false, false, false, nullptr, nullptr,
     "\"abs_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor abs(const Tensor& input) {
   return pointwise(kAbs, {input});
@@ -55,7 +55,7 @@ static void sign_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSign{
     "sign", "SignBackward0", DT_OP_sign, DT_OP_sign_backward, OpClass::kNumber, 1, 0, false, 1, 0,
-    false, {0}, {0}, sign_gradient, false, false, false, nullptr, nullptr};
+    false, {0}, {0}, sign_gradient, false, false, false, false, nullptr, nullptr};
 Tensor sign(const Tensor& input) {
   return pointwise(kSign, {input});
 }
@@ -71,7 +71,7 @@ static void floor_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kFloor{
     "floor", "FloorBackward0", DT_OP_floor, DT_OP_floor_backward, OpClass::kNumber, 1, 0, false, 1,
-    0, false, {0}, {0}, floor_gradient, false, false, false, nullptr, nullptr,
+    0, false, {0}, {0}, floor_gradient, false, false, false, false, nullptr, nullptr,
     "\"floor_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor floor(const Tensor& input) {
   return pointwise(kFloor, {input});
@@ -88,7 +88,7 @@ static void ceil_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kCeil{
     "ceil", "CeilBackward0", DT_OP_ceil, DT_OP_ceil_backward, OpClass::kNumber, 1, 0, false, 1, 0,
-    false, {0}, {0}, ceil_gradient, false, false, false, nullptr, nullptr,
+    false, {0}, {0}, ceil_gradient, false, false, false, false, nullptr, nullptr,
     "\"ceil_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor ceil(const Tensor& input) {
   return pointwise(kCeil, {input});
@@ -105,7 +105,7 @@ static void round_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kRound{
     "round", "RoundBackward0", DT_OP_round, DT_OP_round_backward, OpClass::kNumber, 1, 0, false, 1,
-    0, false, {0}, {0}, round_gradient, false, false, false, nullptr, nullptr,
+    0, false, {0}, {0}, round_gradient, false, false, false, false, nullptr, nullptr,
     "\"round_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor round(const Tensor& input) {
   return pointwise(kRound, {input});
@@ -122,7 +122,7 @@ static void trunc_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kTrunc{
     "trunc", "TruncBackward0", DT_OP_trunc, DT_OP_trunc_backward, OpClass::kNumber, 1, 0, false, 1,
-    0, false, {0}, {0}, trunc_gradient, false, false, false, nullptr, nullptr,
+    0, false, {0}, {0}, trunc_gradient, false, false, false, false, nullptr, nullptr,
     "\"trunc_vml_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor trunc(const Tensor& input) {
   return pointwise(kTrunc, {input});
@@ -140,7 +140,7 @@ static void exp_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kExp{
     "exp", "ExpBackward0", DT_OP_exp, DT_OP_exp_backward, OpClass::kFloat, 1, 0, false, 1, 0, true,
-    {0}, {8}, exp_gradient, false, false, false, nullptr, nullptr};
+    {0}, {8}, exp_gradient, false, false, false, false, nullptr, nullptr};
 Tensor exp(const Tensor& input) {
   return pointwise(kExp, {input});
 }
@@ -157,7 +157,7 @@ static void log_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kLog{
     "log", "LogBackward0", DT_OP_log, DT_OP_log_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, log_gradient, false, false, false, nullptr, nullptr};
+    {0}, {1}, log_gradient, false, false, false, false, nullptr, nullptr};
 Tensor log(const Tensor& input) {
   return pointwise(kLog, {input});
 }
@@ -174,7 +174,7 @@ static void log1p_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kLog1p{
     "log1p", "Log1pBackward0", DT_OP_log1p, DT_OP_log1p_backward, OpClass::kFloat, 1, 0, false, 1,
-    1, false, {0}, {1}, log1p_gradient, false, false, false, nullptr, nullptr};
+    1, false, {0}, {1}, log1p_gradient, false, false, false, false, nullptr, nullptr};
 Tensor log1p(const Tensor& input) {
   return pointwise(kLog1p, {input});
 }
@@ -191,7 +191,7 @@ static void sqrt_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSqrt{
     "sqrt", "SqrtBackward0", DT_OP_sqrt, DT_OP_sqrt_backward, OpClass::kFloat, 1, 0, false, 1, 0,
-    true, {0}, {8}, sqrt_gradient, false, false, false, nullptr, nullptr};
+    true, {0}, {8}, sqrt_gradient, false, false, false, false, nullptr, nullptr};
 Tensor sqrt(const Tensor& input) {
   return pointwise(kSqrt, {input});
 }
@@ -208,7 +208,7 @@ static void rsqrt_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kRsqrt{
     "rsqrt", "RsqrtBackward0", DT_OP_rsqrt, DT_OP_rsqrt_backward, OpClass::kFloat, 1, 0, false, 1,
-    0, true, {0}, {8}, rsqrt_gradient, false, false, false, nullptr, nullptr};
+    0, true, {0}, {8}, rsqrt_gradient, false, false, false, false, nullptr, nullptr};
 Tensor rsqrt(const Tensor& input) {
   return pointwise(kRsqrt, {input});
 }
@@ -225,7 +225,7 @@ static void square_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSquare{
     "square", "SquareBackward0", DT_OP_square, DT_OP_square_backward, OpClass::kNumber, 1, 0, false,
-    1, 1, false, {0}, {1}, square_gradient, false, false, true, nullptr, nullptr};
+    1, 1, false, {0}, {1}, square_gradient, false, false, true, false, nullptr, nullptr};
 Tensor square(const Tensor& input) {
   return pointwise(kSquare, {input});
 }
@@ -243,7 +243,7 @@ static void reciprocal_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kReciprocal{
     "reciprocal", "ReciprocalBackward0", DT_OP_reciprocal, DT_OP_reciprocal_backward,
     OpClass::kFloat, 1, 0, false, 1, 0, true, {0}, {8}, reciprocal_gradient, false, false, false,
-    nullptr, nullptr};
+    false, nullptr, nullptr};
 Tensor reciprocal(const Tensor& input) {
   return pointwise(kReciprocal, {input});
 }
@@ -260,7 +260,7 @@ static void sin_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSin{
     "sin", "SinBackward0", DT_OP_sin, DT_OP_sin_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, sin_gradient, false, false, false, nullptr, nullptr};
+    {0}, {1}, sin_gradient, false, false, false, false, nullptr, nullptr};
 Tensor sin(const Tensor& input) {
   return pointwise(kSin, {input});
 }
@@ -277,7 +277,7 @@ static void cos_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kCos{
     "cos", "CosBackward0", DT_OP_cos, DT_OP_cos_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, cos_gradient, false, false, false, nullptr, nullptr};
+    {0}, {1}, cos_gradient, false, false, false, false, nullptr, nullptr};
 Tensor cos(const Tensor& input) {
   return pointwise(kCos, {input});
 }
@@ -294,7 +294,7 @@ static void tanh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kTanh{
     "tanh", "TanhBackward0", DT_OP_tanh, DT_OP_tanh_backward, OpClass::kFloat, 1, 0, false, 1, 0,
-    true, {0}, {8}, tanh_gradient, false, false, false, nullptr, nullptr};
+    true, {0}, {8}, tanh_gradient, false, false, false, false, nullptr, nullptr};
 Tensor tanh(const Tensor& input) {
   return pointwise(kTanh, {input});
 }
@@ -311,7 +311,7 @@ static void erf_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kErf{
     "erf", "ErfBackward0", DT_OP_erf, DT_OP_erf_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, erf_gradient, false, false, false, nullptr, nullptr};
+    {0}, {1}, erf_gradient, false, false, false, false, nullptr, nullptr};
 Tensor erf(const Tensor& input) {
   return pointwise(kErf, {input});
 }
@@ -328,7 +328,7 @@ static void sigmoid_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSigmoid{
     "sigmoid", "SigmoidBackward0", DT_OP_sigmoid, DT_OP_sigmoid_backward, OpClass::kFloat, 1, 0,
-    false, 1, 0, true, {0}, {8}, sigmoid_gradient, false, false, false, nullptr, nullptr};
+    false, 1, 0, true, {0}, {8}, sigmoid_gradient, false, false, false, false, nullptr, nullptr};
 Tensor sigmoid(const Tensor& input) {
   return pointwise(kSigmoid, {input});
 }
@@ -345,7 +345,7 @@ static void relu_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kRelu{
     "relu", "ReluBackward0", DT_OP_relu, DT_OP_relu_backward, OpClass::kNumber, 1, 0, false, 1, 0,
-    true, {0}, {8}, relu_gradient, true, false, false, nullptr, nullptr,
+    true, {0}, {8}, relu_gradient, true, false, false, false, nullptr, nullptr,
     "Boolean inputs not supported for relu"};
 Tensor relu(const Tensor& input) {
   return pointwise(kRelu, {input});
@@ -365,7 +365,7 @@ static void leaky_relu_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLeakyRelu{
     "leaky_relu", "LeakyReluBackward0", DT_OP_leaky_relu, DT_OP_leaky_relu_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, leaky_relu_gradient, true, false, false,
-    "leaky_relu_cpu", nullptr};
+    false, "leaky_relu_cpu", nullptr};
 Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope) {
   return pointwise(kLeakyRelu, {input}, {negative_slope});
 }
@@ -383,7 +383,7 @@ static void elu_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kElu{
     "elu", "EluBackward0", DT_OP_elu, DT_OP_elu_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
-    {0}, {1}, elu_gradient, false, false, false, "elu_cpu", nullptr};
+    {0}, {1}, elu_gradient, false, false, false, false, "elu_cpu", nullptr};
 Tensor elu(const Tensor& input, const Scalar& alpha) {
   return pointwise(kElu, {input}, {alpha});
 }
@@ -402,7 +402,8 @@ static void softplus_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSoftplus{
     "softplus", "SoftplusBackward0", DT_OP_softplus, DT_OP_softplus_backward, OpClass::kFloat, 1, 0,
-    false, 1, 1, false, {0}, {1}, softplus_gradient, false, false, false, "softplus_cpu", nullptr};
+    false, 1, 1, false, {0}, {1}, softplus_gradient, false, false, false, false, "softplus_cpu",
+    nullptr};
 Tensor softplus(const Tensor& input, const Scalar& beta, const Scalar& threshold) {
   return pointwise(kSoftplus, {input}, {beta, threshold});
 }
@@ -415,7 +416,7 @@ static void logsigmoid_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kLogsigmoid{
     "logsigmoid", "LogsigmoidBackward0", DT_OP_logsigmoid, DT_OP_logsigmoid_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, logsigmoid_gradient, false, false, false,
-    "log_sigmoid_cpu", nullptr};
+    false, "log_sigmoid_cpu", nullptr};
 Tensor logsigmoid(const Tensor& input) {
   return pointwise(kLogsigmoid, {input});
 }
@@ -430,7 +431,7 @@ static void silu_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSilu{
     "silu", "SiluBackward0", DT_OP_silu, DT_OP_silu_backward, OpClass::kFloat, 1, 0, false, 1, 1,
-    false, {0}, {1}, silu_gradient, false, false, false, "silu_cpu", nullptr};
+    false, {0}, {1}, silu_gradient, false, false, false, false, "silu_cpu", nullptr};
 Tensor silu(const Tensor& input) {
   return pointwise(kSilu, {input});
 }
@@ -451,7 +452,7 @@ static void gelu_erf_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kGeluErf{
     "gelu_erf", "GeluErfBackward0", DT_OP_gelu_erf, DT_OP_gelu_erf_backward, OpClass::kFloat, 1, 0,
-    false, 1, 1, false, {0}, {1}, gelu_erf_gradient, false, false, false, "GeluKernelImpl",
+    false, 1, 1, false, {0}, {1}, gelu_erf_gradient, false, false, false, false, "GeluKernelImpl",
     nullptr};
 Tensor gelu_erf(const Tensor& input) {
   return pointwise(kGeluErf, {input});
@@ -468,8 +469,8 @@ static void gelu_tanh_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kGeluTanh{
     "gelu_tanh", "GeluTanhBackward0", DT_OP_gelu_tanh, DT_OP_gelu_tanh_backward, OpClass::kFloat, 1,
-    0, false, 1, 1, false, {0}, {1}, gelu_tanh_gradient, false, false, false, "GeluKernelImpl",
-    nullptr};
+    0, false, 1, 1, false, {0}, {1}, gelu_tanh_gradient, false, false, false, false,
+    "GeluKernelImpl", nullptr};
 Tensor gelu_tanh(const Tensor& input) {
   return pointwise(kGeluTanh, {input});
 }
@@ -483,8 +484,8 @@ static void clamp_min_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kClampMin{
     "clamp_min", "ClampMinBackward0", DT_OP_clamp_min, DT_OP_clamp_min_backward, OpClass::kNumber,
-    2, 0, false, 3, 3, false, {0, 0}, {3, 3}, clamp_min_gradient, false, true, false, nullptr,
-    "clamp_min_scalar_cpu"};
+    2, 0, false, 3, 3, false, {0, 0}, {3, 3}, clamp_min_gradient, false, true, false, false,
+    nullptr, "clamp_min_scalar_cpu"};
 Tensor clamp_min(const Tensor& input, const Operand& min) {
   return pointwise(kClampMin, {input, min});
 }
@@ -503,8 +504,8 @@ static void clamp_max_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kClampMax{
     "clamp_max", "ClampMaxBackward0", DT_OP_clamp_max, DT_OP_clamp_max_backward, OpClass::kNumber,
-    2, 0, false, 3, 3, false, {0, 0}, {3, 3}, clamp_max_gradient, false, true, false, nullptr,
-    "clamp_max_scalar_cpu"};
+    2, 0, false, 3, 3, false, {0, 0}, {3, 3}, clamp_max_gradient, false, true, false, false,
+    nullptr, "clamp_max_scalar_cpu"};
 Tensor clamp_max(const Tensor& input, const Operand& max) {
   return pointwise(kClampMax, {input, max});
 }
@@ -526,8 +527,8 @@ static void clamp_range_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kClampRange{
     "clamp_range", "ClampRangeBackward0", DT_OP_clamp_range, DT_OP_clamp_range_backward,
     OpClass::kNumber, 3, 0, false, 7, 7, false, {0, 0, 0}, {7, 7, 7}, clamp_range_gradient, false,
-    true, false, nullptr, "clamp_scalar_cpu", "\"clamp_cpu\" not implemented for 'Bool'", nullptr,
-    Code::kNotImplemented};
+    true, false, false, nullptr, "clamp_scalar_cpu", "\"clamp_cpu\" not implemented for 'Bool'",
+    nullptr, Code::kNotImplemented};
 Tensor clamp_range(const Tensor& input, const Operand& min, const Operand& max) {
   return pointwise(kClampRange, {input, min, max});
 }
@@ -545,7 +546,7 @@ static void add_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kAdd{
     "add", "AddBackward0", DT_OP_add, DT_OP_add_backward, OpClass::kNumber, 2, 0, false, 3, 0,
-    false, {1, 2}, {0, 0}, add_gradient, false, false, false, nullptr, nullptr};
+    false, {1, 2}, {0, 0}, add_gradient, false, false, false, true, nullptr, nullptr};
 Tensor add(const Tensor& input, const Operand& other, const Scalar& alpha) {
   return pointwise(kAdd, {input, other}, {alpha});
 }
@@ -563,7 +564,7 @@ static void sub_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kSub{
     "sub", "SubBackward0", DT_OP_sub, DT_OP_sub_backward, OpClass::kNumber, 2, 0, false, 3, 0,
-    false, {1, 0}, {0, 0}, sub_gradient, false, false, false, nullptr, nullptr,
+    false, {1, 0}, {0, 0}, sub_gradient, false, false, false, true, nullptr, nullptr,
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor sub(const Tensor& input, const Operand& other, const Scalar& alpha) {
@@ -583,7 +584,7 @@ static void rsub_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kRsub{
     "rsub", "RsubBackward0", DT_OP_rsub, DT_OP_rsub_backward, OpClass::kNumber, 2, 0, false, 3, 0,
-    false, {0, 1}, {0, 0}, rsub_gradient, false, false, false, nullptr, nullptr,
+    false, {0, 1}, {0, 0}, rsub_gradient, false, false, false, true, nullptr, nullptr,
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."};
 Tensor rsub(const Tensor& input, const Operand& other, const Scalar& alpha) {
@@ -599,7 +600,7 @@ static void mul_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kMul{
     "mul", "MulBackward0", DT_OP_mul, DT_OP_mul_backward, OpClass::kNumber, 2, 0, false, 3, 3,
-    false, {0, 0}, {2, 1}, mul_gradient, false, false, false, nullptr, nullptr};
+    false, {0, 0}, {2, 1}, mul_gradient, false, false, false, true, nullptr, nullptr};
 Tensor mul(const Tensor& input, const Operand& other) {
   return pointwise(kMul, {input, other});
 }
@@ -619,7 +620,7 @@ static void true_divide_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kTrueDivide{
     "true_divide", "TrueDivideBackward0", DT_OP_true_divide, DT_OP_true_divide_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {2, 3}, true_divide_gradient, false, false,
-    false, nullptr, nullptr};
+    false, true, nullptr, nullptr};
 Tensor true_divide(const Tensor& input, const Operand& other) {
   return pointwise(kTrueDivide, {input, other});
 }
@@ -636,8 +637,9 @@ static void div_trunc_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kDivTrunc{
     "div_trunc", "DivTruncBackward0", DT_OP_div_trunc, DT_OP_div_trunc_backward, OpClass::kNumber,
-    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_trunc_gradient, false, false, false, nullptr,
-    nullptr, "\"div_trunc_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_trunc_gradient, false, false, false, false,
+    nullptr, nullptr, "\"div_trunc_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor div_trunc(const Tensor& input, const Operand& other) {
   return pointwise(kDivTrunc, {input, other});
 }
@@ -654,8 +656,9 @@ static void div_floor_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kDivFloor{
     "div_floor", "DivFloorBackward0", DT_OP_div_floor, DT_OP_div_floor_backward, OpClass::kNumber,
-    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_floor_gradient, false, false, false, nullptr,
-    nullptr, "\"div_floor_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_floor_gradient, false, false, false, false,
+    nullptr, nullptr, "\"div_floor_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
 Tensor div_floor(const Tensor& input, const Operand& other) {
   return pointwise(kDivFloor, {input, other});
 }
@@ -674,7 +677,7 @@ static void modulo_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kModulo{
     "modulo", "ModuloBackward0", DT_OP_modulo, DT_OP_modulo_backward, OpClass::kNumber, 2, 0, false,
-    3, 3, false, {1, 0}, {0, 3}, modulo_gradient, false, false, false, nullptr, nullptr,
+    3, 3, false, {1, 0}, {0, 3}, modulo_gradient, false, false, false, false, nullptr, nullptr,
     "\"remainder_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor modulo(const Tensor& input, const Operand& other) {
   return pointwise(kModulo, {input, other});
@@ -695,7 +698,7 @@ static void power_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kPower{
     "power", "PowerBackward0", DT_OP_power, DT_OP_power_backward, OpClass::kNumber, 2, 0, false, 3,
-    3, true, {0, 0}, {3, 11}, power_gradient, false, false, false, nullptr, nullptr,
+    3, true, {0, 0}, {3, 11}, power_gradient, false, false, false, false, nullptr, nullptr,
     "\"pow\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
 Tensor power(const Operand& input, const Operand& exponent) {
   return pointwise(kPower, {input, exponent});
@@ -714,7 +717,7 @@ static void power_half_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPowerHalf{
     "power_half", "PowerHalfBackward0", DT_OP_power_half, DT_OP_power_half_backward,
     OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, power_half_gradient, false, false, false,
-    nullptr, nullptr};
+    false, nullptr, nullptr};
 Tensor power_half(const Tensor& input) {
   return pointwise(kPowerHalf, {input});
 }
@@ -732,7 +735,7 @@ static void power_minus_half_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPowerMinusHalf{
     "power_minus_half", "PowerMinusHalfBackward0", DT_OP_power_minus_half,
     DT_OP_power_minus_half_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    power_minus_half_gradient, false, false, false, nullptr, nullptr};
+    power_minus_half_gradient, false, false, false, false, nullptr, nullptr};
 Tensor power_minus_half(const Tensor& input) {
   return pointwise(kPowerMinusHalf, {input});
 }
@@ -750,7 +753,7 @@ static void power_minus_one_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kPowerMinusOne{
     "power_minus_one", "PowerMinusOneBackward0", DT_OP_power_minus_one,
     DT_OP_power_minus_one_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
-    power_minus_one_gradient, false, false, false, nullptr, nullptr};
+    power_minus_one_gradient, false, false, false, false, nullptr, nullptr};
 Tensor power_minus_one(const Tensor& input) {
   return pointwise(kPowerMinusOne, {input});
 }
@@ -769,7 +772,8 @@ static void maximum_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kMaximum{
     "maximum", "MaximumBackward0", DT_OP_maximum, DT_OP_maximum_backward, OpClass::kNumber, 2, 0,
-    false, 3, 3, false, {0, 0}, {3, 3}, maximum_gradient, false, false, false, nullptr, nullptr};
+    false, 3, 3, false, {0, 0}, {3, 3}, maximum_gradient, false, false, false, false, nullptr,
+    nullptr};
 Tensor maximum(const Tensor& input, const Tensor& other) {
   return pointwise(kMaximum, {input, other});
 }
@@ -783,105 +787,106 @@ static void minimum_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kMinimum{
     "minimum", "MinimumBackward0", DT_OP_minimum, DT_OP_minimum_backward, OpClass::kNumber, 2, 0,
-    false, 3, 3, false, {0, 0}, {3, 3}, minimum_gradient, false, false, false, nullptr, nullptr};
+    false, 3, 3, false, {0, 0}, {3, 3}, minimum_gradient, false, false, false, false, nullptr,
+    nullptr};
 Tensor minimum(const Tensor& input, const Tensor& other) {
   return pointwise(kMinimum, {input, other});
 }
 
 static constexpr PointwiseRow kEq{
     "eq", "EqBackward0", DT_OP_eq, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor eq(const Tensor& input, const Operand& other) {
   return pointwise(kEq, {input, other});
 }
 
 static constexpr PointwiseRow kNe{
     "ne", "NeBackward0", DT_OP_ne, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor ne(const Tensor& input, const Operand& other) {
   return pointwise(kNe, {input, other});
 }
 
 static constexpr PointwiseRow kLt{
     "lt", "LtBackward0", DT_OP_lt, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor lt(const Tensor& input, const Operand& other) {
   return pointwise(kLt, {input, other});
 }
 
 static constexpr PointwiseRow kLe{
     "le", "LeBackward0", DT_OP_le, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor le(const Tensor& input, const Operand& other) {
   return pointwise(kLe, {input, other});
 }
 
 static constexpr PointwiseRow kGt{
     "gt", "GtBackward0", DT_OP_gt, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor gt(const Tensor& input, const Operand& other) {
   return pointwise(kGt, {input, other});
 }
 
 static constexpr PointwiseRow kGe{
     "ge", "GeBackward0", DT_OP_ge, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor ge(const Tensor& input, const Operand& other) {
   return pointwise(kGe, {input, other});
 }
 
 static constexpr PointwiseRow kIsnan{
     "isnan", "IsnanBackward0", DT_OP_isnan, -1, OpClass::kNumber, 1, 0, true, 0, 0, false, {0}, {0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor isnan(const Tensor& input) {
   return pointwise(kIsnan, {input});
 }
 
 static constexpr PointwiseRow kIsinf{
     "isinf", "IsinfBackward0", DT_OP_isinf, -1, OpClass::kNumber, 1, 0, true, 0, 0, false, {0}, {0},
-    nullptr, false, false, false, nullptr, nullptr};
+    nullptr, false, false, false, false, nullptr, nullptr};
 Tensor isinf(const Tensor& input) {
   return pointwise(kIsinf, {input});
 }
 
 static constexpr PointwiseRow kIsfinite{
     "isfinite", "IsfiniteBackward0", DT_OP_isfinite, -1, OpClass::kNumber, 1, 0, true, 0, 0, false,
-    {0}, {0}, nullptr, false, false, false, nullptr, nullptr};
+    {0}, {0}, nullptr, false, false, false, false, nullptr, nullptr};
 Tensor isfinite(const Tensor& input) {
   return pointwise(kIsfinite, {input});
 }
 
 static constexpr PointwiseRow kLogicalNot{
     "logical_not", "LogicalNotBackward0", DT_OP_logical_not, -1, OpClass::kInteger, 1, 1, true, 0,
-    0, false, {0}, {0}, nullptr, false, false, false, nullptr, nullptr};
+    0, false, {0}, {0}, nullptr, false, false, false, false, nullptr, nullptr};
 Tensor logical_not(const Tensor& input) {
   return pointwise(kLogicalNot, {input});
 }
 
 static constexpr PointwiseRow kLogicalAnd{
     "logical_and", "LogicalAndBackward0", DT_OP_logical_and, -1, OpClass::kInteger, 2, 3, true, 0,
-    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, nullptr, nullptr};
+    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, nullptr, nullptr};
 Tensor logical_and(const Tensor& input, const Tensor& other) {
   return pointwise(kLogicalAnd, {input, other});
 }
 
 static constexpr PointwiseRow kLogicalOr{
     "logical_or", "LogicalOrBackward0", DT_OP_logical_or, -1, OpClass::kInteger, 2, 3, true, 0, 0,
-    false, {0, 0}, {0, 0}, nullptr, false, false, false, nullptr, nullptr};
+    false, {0, 0}, {0, 0}, nullptr, false, false, false, false, nullptr, nullptr};
 Tensor logical_or(const Tensor& input, const Tensor& other) {
   return pointwise(kLogicalOr, {input, other});
 }
 
 static constexpr PointwiseRow kLogicalXor{
     "logical_xor", "LogicalXorBackward0", DT_OP_logical_xor, -1, OpClass::kInteger, 2, 3, true, 0,
-    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, nullptr, nullptr};
+    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, nullptr, nullptr};
 Tensor logical_xor(const Tensor& input, const Tensor& other) {
   return pointwise(kLogicalXor, {input, other});
 }
 
 static constexpr PointwiseRow kBitwiseAnd{
     "bitwise_and", "BitwiseAndBackward0", DT_OP_bitwise_and, -1, OpClass::kInteger, 2, 0, false, 0,
-    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, "bitwise_and_cpu", nullptr};
+    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, "bitwise_and_cpu", nullptr};
 Tensor bitwise_and(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseAnd, {input, other});
 }
@@ -893,7 +898,7 @@ const Tensor& bitwise_and_(const Tensor& input, const Operand& other) {
 
 static constexpr PointwiseRow kBitwiseOr{
     "bitwise_or", "BitwiseOrBackward0", DT_OP_bitwise_or, -1, OpClass::kInteger, 2, 0, false, 0, 0,
-    false, {0, 0}, {0, 0}, nullptr, false, false, false, "bitwise_or_cpu", nullptr};
+    false, {0, 0}, {0, 0}, nullptr, false, false, false, false, "bitwise_or_cpu", nullptr};
 Tensor bitwise_or(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseOr, {input, other});
 }
@@ -905,7 +910,7 @@ const Tensor& bitwise_or_(const Tensor& input, const Operand& other) {
 
 static constexpr PointwiseRow kBitwiseXor{
     "bitwise_xor", "BitwiseXorBackward0", DT_OP_bitwise_xor, -1, OpClass::kInteger, 2, 0, false, 0,
-    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, "bitwise_xor_cpu", nullptr};
+    0, false, {0, 0}, {0, 0}, nullptr, false, false, false, false, "bitwise_xor_cpu", nullptr};
 Tensor bitwise_xor(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseXor, {input, other});
 }
@@ -918,7 +923,7 @@ const Tensor& bitwise_xor_(const Tensor& input, const Operand& other) {
 static constexpr PointwiseRow kBitwiseLeftShift{
     "bitwise_left_shift", "BitwiseLeftShiftBackward0", DT_OP_bitwise_left_shift, -1,
     OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
-    "lshift_cpu", nullptr, "\"lshift_cpu\" not implemented for 'Bool'", nullptr,
+    false, "lshift_cpu", nullptr, "\"lshift_cpu\" not implemented for 'Bool'", nullptr,
     Code::kNotImplemented};
 Tensor bitwise_left_shift(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseLeftShift, {input, other});
@@ -932,7 +937,7 @@ const Tensor& bitwise_left_shift_(const Tensor& input, const Operand& other) {
 static constexpr PointwiseRow kBitwiseRightShift{
     "bitwise_right_shift", "BitwiseRightShiftBackward0", DT_OP_bitwise_right_shift, -1,
     OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0}, {0, 0}, nullptr, false, false, false,
-    "rshift_cpu", nullptr, "\"rshift_cpu\" not implemented for 'Bool'", nullptr,
+    false, "rshift_cpu", nullptr, "\"rshift_cpu\" not implemented for 'Bool'", nullptr,
     Code::kNotImplemented};
 Tensor bitwise_right_shift(const Tensor& input, const Operand& other) {
   return pointwise(kBitwiseRightShift, {input, other});
@@ -945,7 +950,7 @@ const Tensor& bitwise_right_shift_(const Tensor& input, const Operand& other) {
 
 static constexpr PointwiseRow kBitwiseComplement{
     "bitwise_complement", "BitwiseComplementBackward0", DT_OP_bitwise_complement, -1,
-    OpClass::kInteger, 1, 0, false, 0, 0, false, {0}, {0}, nullptr, false, false, false,
+    OpClass::kInteger, 1, 0, false, 0, 0, false, {0}, {0}, nullptr, false, false, false, false,
     "bitwise_not_cpu", nullptr};
 Tensor bitwise_complement(const Tensor& input) {
   return pointwise(kBitwiseComplement, {input});
@@ -959,7 +964,7 @@ static void where_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kWhere{
     "where", "WhereBackward0", DT_OP_where, DT_OP_where_backward, OpClass::kNumber, 3, 1, false, 6,
-    1, false, {0, 0, 0}, {0, 1, 1}, where_gradient, false, true, false, nullptr, nullptr};
+    1, false, {0, 0, 0}, {0, 1, 1}, where_gradient, false, true, false, false, nullptr, nullptr};
 Tensor where(const Tensor& condition, const Operand& input, const Operand& other) {
   return pointwise(kWhere, {condition, input, other});
 }
@@ -973,7 +978,7 @@ static void fill_where_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kFillWhere{
     "fill_where", "FillWhereBackward0", DT_OP_fill_where, DT_OP_fill_where_backward,
     OpClass::kNumber, 3, 2, false, 5, 2, false, {0, 0, 0}, {2, 0, 2}, fill_where_gradient, false,
-    false, false, nullptr, nullptr};
+    false, false, false, nullptr, nullptr};
 Tensor fill_where(const Tensor& input, const Tensor& mask, const Operand& value) {
   return pointwise(kFillWhere, {input, mask, value});
 }
@@ -993,7 +998,7 @@ static void squared_error_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSquaredError{
     "squared_error", "SquaredErrorBackward0", DT_OP_squared_error, DT_OP_squared_error_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 3}, squared_error_gradient, false, false,
-    false, nullptr, nullptr};
+    false, false, nullptr, nullptr};
 Tensor squared_error(const Tensor& input, const Tensor& target) {
   return pointwise(kSquaredError, {input, target});
 }
@@ -1011,7 +1016,7 @@ static void squared_error_slope_gradient(PointwiseGradient& g) {
 static constexpr PointwiseRow kSquaredErrorSlope{
     "squared_error_slope", "SquaredErrorSlopeBackward0", DT_OP_squared_error_slope,
     DT_OP_squared_error_slope_backward, OpClass::kFloat, 3, 0, false, 7, 7, false, {0, 0, 0},
-    {6, 1, 1}, squared_error_slope_gradient, false, false, false, nullptr, nullptr};
+    {6, 1, 1}, squared_error_slope_gradient, false, false, false, false, nullptr, nullptr};
 Tensor squared_error_slope(
     const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale) {
   return pointwise(kSquaredErrorSlope, {slope, input, target}, {scale});
@@ -1028,7 +1033,7 @@ static constexpr PointwiseRow kBinaryCrossEntropyElement{
     "binary_cross_entropy_element", "BinaryCrossEntropyElementBackward0",
     DT_OP_binary_cross_entropy_element, DT_OP_binary_cross_entropy_element_backward,
     OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 1},
-    binary_cross_entropy_element_gradient, false, false, false, nullptr, nullptr};
+    binary_cross_entropy_element_gradient, false, false, false, false, nullptr, nullptr};
 Tensor binary_cross_entropy_element(const Tensor& input, const Tensor& target) {
   return pointwise(kBinaryCrossEntropyElement, {input, target});
 }
@@ -1047,7 +1052,7 @@ static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsElement{
     DT_OP_binary_cross_entropy_with_logits_element,
     DT_OP_binary_cross_entropy_with_logits_element_backward, OpClass::kFloat, 3, 0, false, 7, 7,
     false, {0, 0, 0}, {7, 5, 3}, binary_cross_entropy_with_logits_element_gradient, false, false,
-    false, nullptr, nullptr};
+    false, false, nullptr, nullptr};
 Tensor binary_cross_entropy_with_logits_element(
     const Tensor& input, const Tensor& target, const Operand& pos_weight) {
   return pointwise(kBinaryCrossEntropyWithLogitsElement, {input, target, pos_weight});

@@ -56,6 +56,7 @@ struct PointwiseRow {
   bool flat;          // they are constant in the inputs where they are differentiable
   bool numbers_fit;   // a number that the common dtype cannot hold is refused, not wrapped
   bool counts_bools;  // bools alone meet in int64
+  bool wide_numbers;  // beside narrow floats, a number keeps all its digits
   // PyTorch's name of the kernel that refuses integers (kFloat) or floats (kInteger); null: its
   // kFloat ops take integers.
   const char* refused_by;

@@ -1,5 +1,7 @@
 #include "core/ops/pointwise_rules.h"
 
+#include <cmath>
+
 #include "core/ops/checks.h"
 #include "core/ops/promotion.h"
 #include "core/runtime/context.h"
@@ -53,9 +55,17 @@ void check_operands(const PointwiseRow& row, Span<const Operand> inputs, DType c
   }
 }
 
+// Whether the kernel may read it as it is: nothing is rounded or wraps around on the way to
+// `common`.
 bool fits_into(const Operand& x, DType common) {
-  if (!x.is_number()) return info(x.tensor().dtype()).bytes <= info(common).bytes;
-  return narrowed(x, common).number().to_int64() == x.number().to_int64();
+  if (x.is_number()) {
+    const Scalar number = narrowed(x, common).number();
+    if (!is_floating(common)) return number.to_int64() == x.number().to_int64();
+    return number.to_double() == x.number().to_double() || std::isnan(x.number().to_double());
+  }
+  const DType t = x.tensor().dtype();
+  const bool is_alike = info(t).category == info(common).category;
+  return is_bool(t) || (is_alike && promote_types(t, common) == common);
 }
 
 }  // namespace
@@ -94,7 +104,8 @@ bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType 
   bool any = false;
   for (int i = 0; i < row.inputs; ++i) {
     const Operand& x = out[i] = inputs[i];
-    if (i < first || row.bool_inputs >> i & 1 || fits_into(x, common)) continue;
+    const bool stays = x.is_number() && row.wide_numbers && is_floating(common);
+    if (i < first || row.bool_inputs >> i & 1 || stays || fits_into(x, common)) continue;
     out[i] = narrowed(x, common);
     any = true;
   }

@@ -8,9 +8,10 @@ namespace dt {
 // The dtype that the operands meet in. Throws the row's sentence if it refuses them or its numbers.
 DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers);
 
-// Kernels calculate narrow integers in int32, where a number or a 0-d tensor that is wider would
-// stay whole: in uint8, -1 must be 255 before it is compared or divided by. Fills `out` with the
-// operands, from number `first` on narrow; tells whether one had to be changed.
+// Kernels calculate narrow dtypes in wider ones, where a number or a tensor of another dtype would
+// stay whole: in uint8, -1 must be 255 before it is compared or divided by, and in float16, 0.1
+// must be rounded before it is compared. Fills `out` with the operands, from number `first` on
+// narrow; tells whether one had to be changed.
 bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common, int first,
                      Operand* out);
 

@@ -31,8 +31,12 @@ DType result_type(Span<const Operand> operands) {
 Operand narrowed(const Operand& x, DType common) {
   if (!x.is_number()) return to_dtype(x.tensor(), common);
   return visit(common, [&](auto type) {
-    return Operand(
-        static_cast<int64_t>(static_cast<typename decltype(type)::type>(x.number().to_int64())));
+    using T = typename decltype(type)::type;
+    if constexpr (kIsFloating<T>) {
+      return Operand(static_cast<double>(static_cast<T>(x.number().to_double())));
+    } else {
+      return Operand(static_cast<int64_t>(static_cast<T>(x.number().to_int64())));
+    }
   });
 }
 

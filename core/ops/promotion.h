@@ -9,7 +9,8 @@ namespace dt {
 // width.
 DType result_type(Span<const Operand> operands);
 
-// An operand in an integral dtype that it meets others in; what is wider wraps around, as in C.
+// An operand in the dtype that it meets others in: what is wider wraps around, as in C, or is
+// rounded.
 Operand narrowed(const Operand& x, DType common);
 
 // Whether elements of `from` may be written into a tensor of `to`: a category never goes down.

@@ -40,15 +40,23 @@ void run_draw(Op<Call> op, Call& call, const Tensor& y, const Generator::Draw& a
   run(op, call);
 }
 
+// Rounding to few digits reaches the upper bound, which is not among the numbers.
+void exclude(const Tensor& x, double bound, double instead) {
+  const GradMode no_grad(false);
+  const Tensor numbers = make_alias(x, x.sizes(), x.strides(), x.offset());
+  copy_elements(numbers, masked_fill(numbers, ge(numbers, bound), instead));
+}
+
 void fill_uniform(const Tensor& x, double low, double high, const Ref<Generator>& generator) {
   check_floating(x, "check_uniform_bounds");
   const Generator::Draw at = reserve(generator, x);
-  fill(x, x.dtype(), [&](const Tensor& y) {
+  fill(x, info(x.dtype()).compute, [&](const Tensor& y) {
     UniformCall call;
     call.low = low;
     call.high = high;
     run_draw(op::uniform, call, y, at);
   });
+  if (is_narrow(x.dtype()) && low < high) exclude(x, high, low);
 }
 
 void fill_normal(const Tensor& x, double mean, double std, const Ref<Generator>& generator) {

@@ -200,3 +200,66 @@ def test_training_in_bfloat16(optimizer, torch):
             losses[-1].append(loss.item())
     assert losses[1] == pytest.approx(losses[0], rel=0.05)
     assert losses[1][-1] < 0.95 * losses[1][0]
+
+
+COMPARISONS = {
+    "a number is rounded before it is compared": "tensor([0.1, 257.0, 0.0], dtype=D) == 0.1",
+    "an integer, too": "tensor([256.0, 257.0], dtype=D) == 257",
+    "what is below the smallest number is 0": "tensor([0.0, 1.0], dtype=D) < 1e-46",
+    "a 0-d tensor of a wider dtype": "tensor([1.0, 2.0], dtype=D) == t.tensor(1.001)",
+    "the divisor of a remainder": "tensor([100.0, 1.0], dtype=D) % 0.1",
+    "an exponent": "tensor([-2.0, 3.0], dtype=D) ** 1e-9",
+    "an integer tensor": "tensor([-2.0, 3.0], dtype=D) / t.tensor([70001, 3], dtype=t.int32)",
+    "but not the factor of a product": "tensor([1.5, 2.0, 300.0], dtype=D) * 0.1",
+    "nor a summand": "tensor([1.5, 2.0, 300.0], dtype=D) + 0.1003",
+    "NaN": "tensor([1.0], dtype=D) == float('nan')",
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("expression", COMPARISONS.values(), ids=COMPARISONS)
+def test_operands_meet_in_a_narrow_dtype(expression, name, same, torch):
+    same(
+        *(eval(f"t.{expression}", {"t": t, "D": getattr(t, name)}) for t in (dt, torch)),
+        rtol=0,
+        atol=0,
+    )
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "t.tensor([5, -1], dtype=t.int8) < t.tensor(200, dtype=t.uint8)",
+        "t.tensor([-128, 5], dtype=t.int8).maximum(t.tensor(200, dtype=t.uint8))",
+        "t.tensor(-128, dtype=t.int8) // t.tensor([2], dtype=t.uint8)",
+        "t.tensor(-128, dtype=t.int8) % t.tensor([7], dtype=t.uint8)",
+    ],
+)
+def test_a_0d_integer_wraps_into_the_others_dtype(expression, same, torch):
+    same(*(eval(expression, {"t": t}) for t in (dt, torch)))
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("low, high", [(0, 1), (2, 3), (100, 101), (-1, 0)])
+def test_the_upper_bound_of_random_numbers_is_excluded(name, low, high):
+    x = dt.empty(20000, dtype=getattr(dt, name)).uniform_(low, high)
+    assert low <= x.min().item() and x.max().item() < high
+    assert dt.rand(20000, dtype=x.dtype).max().item() < 1
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("layer", ["LayerNorm", "BatchNorm1d"])
+def test_parameters_of_norms_may_be_float32(name, layer, torch):
+    results = []
+    for t in (dt, torch):
+        x = (t.arange(24.0).reshape(4, 6).remainder(5) / 3).to(getattr(t, name)).requires_grad_()
+        module = getattr(t.nn, layer)(6)
+        y = module(x)
+        (y * y * y).sum().backward()
+        results.append([y, x.grad, module.weight.grad, module.bias.grad])
+    for ours, theirs in zip(*results):
+        assert str(ours.dtype) == str(theirs.dtype)
+        eps = torch.finfo(getattr(torch, name)).eps
+        torch.testing.assert_close(
+            torch.tensor(ours.tolist()), theirs.float(), rtol=8 * eps, atol=8 * eps
+        )

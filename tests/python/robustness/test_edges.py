@@ -252,6 +252,7 @@ def test_denormals_are_kept(dtype):
 # ---- integers
 
 LIMITS = {"int64": (-(2**63), 2**63 - 1), "int32": (-(2**31), 2**31 - 1), "uint8": (0, 255)}
+LIMITS |= {"int16": (-(2**15), 2**15 - 1), "int8": (-128, 127)}
 WRAPPING = {
     "add": lambda t, x: x + x, "add 1": lambda t, x: x + 1, "sub 1": lambda t, x: x - 1,
     "mul": lambda t, x: x * x, "mul 3": lambda t, x: x * 3, "neg": lambda t, x: -x,
