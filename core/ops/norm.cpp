@@ -21,7 +21,7 @@ Tensor optional_contiguous(const Tensor& x) {
 // calculated.
 void check_parameter_dtype(const Tensor& x, const Tensor& parameter) {
   if (!parameter.defined() || parameter.dtype() == x.dtype()) return;
-  if (parameter.dtype() == info(x.dtype()).compute) return;
+  if (is_floating(x.dtype()) && parameter.dtype() == info(x.dtype()).compute) return;
   fail(Code::kRuntimeError, "mixed dtype (CPU): ",
        parameter.dtype() == kDTypeOf<float> ? "all inputs must share same datatype."
                                             : "expect parameter to have scalar type of Float");
