@@ -141,8 +141,8 @@ constexpr bool keeps_bits(int32_t from, int32_t to) {
   return from == to || (is_bool(from) && is_of(to, Category::INTEGER) && bytes_of(to) == 1);
 }
 
-// Whether C++ calculates with the elements of a dtype as they are. Narrow floats are only stored:
-// kernels convert them tile by tile, or `run` does it for kernels that do not.
+// Whether C++ does not calculate with the elements of a dtype as they are. Narrow floats are only
+// stored: kernels convert them tile by tile, or `run` does it for kernels that do not.
 constexpr bool is_narrow_float(int32_t dtype) {
   switch (dtype) {
 #define DT_DTYPE_ROW(NAME, name, T, ...) \
@@ -168,13 +168,13 @@ int32_t visited(const F& f, Type<T> type) {
   }
 }
 
-template <Category kLowest, Category kHighest, class F>
+template <Category kLowest, Category kHighest, bool kStoredOnly = false, class F>
 int32_t visit_between(int32_t dtype, const F& f) {
   switch (dtype) {
 #define DT_DTYPE_ROW(NAME, name, T, bytes, category, ...)                            \
   case DT_##NAME:                                                                    \
     if constexpr (kLowest <= Category::category && Category::category <= kHighest && \
-                  !kIsNarrowFloat<T>) {                                              \
+                  (kStoredOnly || !kIsNarrowFloat<T>)) {                             \
       return visited(f, Type<T>());                                                  \
     } else {                                                                         \
       break;                                                                         \
@@ -207,17 +207,10 @@ int32_t visit_value(int32_t dtype, const F& f) {
   return visit_between<Category::BOOL, Category::FLOATING>(dtype, f);
 }
 
-// For conversions.
+// Every dtype, for conversions.
 template <class F>
 int32_t visit_any(int32_t dtype, const F& f) {
-  switch (dtype) {
-#define DT_DTYPE_ROW(NAME, name, T, ...) \
-  case DT_##NAME:                        \
-    return visited(f, Type<T>());
-#include "kernels/dtype.def"
-#undef DT_DTYPE_ROW
-  }
-  return DT_KERNEL_UNSUPPORTED;
+  return visit_between<Category::BOOL, Category::FLOATING, true>(dtype, f);
 }
 
 // The dtypes that arithmetic is done in.

@@ -38,7 +38,7 @@ inline Tensor operator*(const Tensor& a, double b) {
   return b == 1 ? a : mul(a, b);
 }
 inline Tensor operator*(double a, const Tensor& b) {
-  return mul(b, a);
+  return b * a;
 }
 
 inline Tensor operator/(const Tensor& a, const Tensor& b) {

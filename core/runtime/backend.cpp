@@ -147,8 +147,8 @@ void check_same_device(Device first, Device second) {
 bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
   const int32_t number = device_of(spans.outputs, spans.inputs);
   const Device device = device_numbered(number);
-  const bool is_narrow = has_narrow_floats(spans);
-  if (is_narrow && !takes_narrow_floats(op, device))
+  const bool has_narrow = has_narrow_floats(spans);
+  if (has_narrow && !takes_narrow_floats(op, device))
     return run_widened(op, spans, device, is_shortcut);
   const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;
   dt_kernel* kernel = table.kernel[op];
@@ -173,7 +173,7 @@ bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
   }
   const int32_t result = run_kernel(kernel, stream, call);
   if (result == DT_KERNEL_UNSUPPORTED && is_shortcut) return false;
-  if (result == DT_KERNEL_UNSUPPORTED && is_narrow) return run_widened(op, spans, device, false);
+  if (result == DT_KERNEL_UNSUPPORTED && has_narrow) return run_widened(op, spans, device, false);
   if (result != DT_KERNEL_OK) report(op, call, result, fault);
   return true;
 }

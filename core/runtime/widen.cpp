@@ -32,7 +32,7 @@ struct Places {
   bool is_dense() const { return same_walk(sizes, strides, dense); }
 };
 
-// v = the other's elements, walked by their places.
+// The memory of a view under other sizes and strides.
 View placed(const View& v, const Dims& sizes, const Dims& strides) {
   View placed = v;
   placed.ndim = sizes.size();
