@@ -193,6 +193,15 @@ def test_collate():
         default_collate([[1], [1, 2]])
 
 
+@pytest.mark.parametrize("code, kind, dtype", [(9, "b", "int8"), (11, "h", "int16")])
+def test_narrow_integers_in_idx(tmp_path, code, kind, dtype):
+    path = tmp_path / "x.idx"
+    numbers = [1, -2, 100, -128, 0, 127]
+    path.write_bytes(struct.pack(f">HBBII6{kind}", 0, code, 2, 2, 3, *numbers))
+    x = dt.utils.data.read_idx(str(path))
+    assert str(x.dtype) == f"torch.{dtype}" and x.tolist() == [numbers[:3], numbers[3:]]
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_read_idx(tmp_path, packed):
     content = struct.pack(">HBBII", 0, 8, 2, 2, 3) + bytes(range(6))

@@ -14,20 +14,11 @@ NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.1415, 0.1, 65504.0, 70000.0, 1e-7, 6e-8, 1e39
 NUMBERS += [float("inf"), float("nan")]
 
 
-def bits_of(x):
-    """The elements as they lie in memory."""
-    return x.contiguous().view(type_of_bits(x)).tolist() if hasattr(x, "is_sparse") else x
-
-
-def type_of_bits(x):
-    import torch
-
-    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
-
-
 def assert_same_bits(ours, theirs, torch):
     assert str(ours.dtype) == str(theirs.dtype)
-    assert bits_of(torch.from_dlpack(ours)) == bits_of(theirs)
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    bits = kinds[theirs.element_size()]
+    assert torch.from_dlpack(ours).contiguous().view(bits).tolist() == theirs.view(bits).tolist()
 
 
 def all_patterns(name, torch):
@@ -163,7 +154,7 @@ def test_kernels_without_narrow_floats_see_views(name, view, torch):
         seen = eval(view, {"x": x})
         results.append([t.softmax(seen, -1), t.log_softmax(seen, 0)])
         part = x[::2, 1::2]
-        part.copy_(t.nn.functional.dropout(part, 0.0))
+        part.scatter_(1, t.tensor([[2], [0], [1]]), 0.7)  # the rest of x stays
         results[-1].append(x)
     for ours, theirs in zip(*results):
         assert str(ours.dtype) == str(theirs.dtype)
