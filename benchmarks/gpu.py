@@ -327,32 +327,28 @@ def overhead_rows():
 def narrow_rows():
     """The same work in 16 bits."""
     for name in ("bfloat16", "float16"):
-        dtype = {t: getattr(t, name) for t in (dumbtorch, torch)}
-        x = {t: t.randn(1 << 16, 1024, device="cuda").to(dtype[t]) for t in dtype}
-        m = 2.0 * (1 << 26)
-        works = {
-            "add": (3 * m, lambda t: x[t] + x[t]),  # noqa: B023
-            "gelu": (2 * m, lambda t: t.nn.functional.gelu(x[t])),  # noqa: B023
-            "sum": (m, lambda t: x[t].sum()),  # noqa: B023
-            "softmax": (2 * m, lambda t: t.softmax(x[t], 1)),  # noqa: B023
-            "layer_norm": (2 * m, lambda t: t.nn.functional.layer_norm(x[t], (1024,))),  # noqa: B023
-            "to float32": (3 * m, lambda t: x[t].float()),  # noqa: B023
-        }
-        for work, (amount, f) in works.items():
-            ours, theirs = on_both(lambda t, f=f: lambda: f(t))
-            yield Row("narrow", f"{work}, {name}", ours, {"eager": theirs}, 0, amount, "GB/s")
-        for n in (1024, 4096, 8192):
-            a = {t: t.randn(n, n, device="cuda").to(dtype[t]) for t in dtype}
-            ours, theirs = on_both(lambda t, a=a: lambda: a[t] @ a[t])
-            yield Row(
-                "narrow",
-                f"product of {n}, {name}",
-                ours,
-                {"eager": theirs},
-                0,
-                2.0 * n**3,
-                "GFLOP/s",
-            )
+        yield from rows_in(name)
+
+
+def rows_in(name):
+    def random(*sizes):
+        return {t: t.randn(*sizes, device="cuda").to(getattr(t, name)) for t in (dumbtorch, torch)}
+
+    def row(work, amount, unit, f):
+        ours, theirs = on_both(lambda t: lambda: f(t))
+        return Row("narrow", f"{work}, {name}", ours, {"eager": theirs}, 0, amount, unit)
+
+    x = random(1 << 16, 1024)
+    m = 2.0 * (1 << 26)
+    yield row("add", 3 * m, "GB/s", lambda t: x[t] + x[t])
+    yield row("gelu", 2 * m, "GB/s", lambda t: t.nn.functional.gelu(x[t]))
+    yield row("sum", m, "GB/s", lambda t: x[t].sum())
+    yield row("softmax", 2 * m, "GB/s", lambda t: t.softmax(x[t], 1))
+    yield row("layer_norm", 2 * m, "GB/s", lambda t: t.nn.functional.layer_norm(x[t], (1024,)))
+    yield row("to float32", 3 * m, "GB/s", lambda t: x[t].float())
+    for n in (1024, 4096, 8192):
+        a = random(n, n)
+        yield row(f"product of {n}", 2.0 * n**3, "GFLOP/s", lambda t, a=a: a[t] @ a[t])
 
 
 GROUPS = {
