@@ -346,9 +346,34 @@ def rows_in(name):
     yield row("softmax", 2 * m, "GB/s", lambda t: t.softmax(x[t], 1))
     yield row("layer_norm", 2 * m, "GB/s", lambda t: t.nn.functional.layer_norm(x[t], (1024,)))
     yield row("to float32", 3 * m, "GB/s", lambda t: x[t].float())
+    for name_of_op, f in (
+        ("softmax", lambda t, x: t.softmax(x, 1)),
+        ("layer_norm", lambda t, x: t.nn.functional.layer_norm(x, (1024,))),
+    ):
+        yield row(f"{name_of_op}, its backward", 3 * m, "GB/s", backward_of(f, x))
+    images, weights = random(64, 64, 56, 56), random(64, 64, 3, 3)
+    conv = lambda t, x, w: t.nn.functional.conv2d(x, w, padding=1)  # noqa: E731
+    products = 2.0 * 64 * 56 * 56 * 64 * 64 * 9
+    yield row("conv", products, "GFLOP/s", lambda t: conv(t, images[t], weights[t]))
+    yield row("conv, its backward", 2 * products, "GFLOP/s", backward_of(conv, images, weights))
     for n in (1024, 4096, 8192):
         a = random(n, n)
         yield row(f"product of {n}", 2.0 * n**3, "GFLOP/s", lambda t, a=a: a[t] @ a[t])
+
+
+def backward_of(f, *operands):
+    """A function of the library that computes the gradients of f(library, *operands)."""
+    ready = {}
+    for t in (dumbtorch, torch):
+        inputs = [x[t].detach().requires_grad_() for x in operands]
+        result = f(t, *inputs)
+        ready[t] = result, inputs, t.ones_like(result)
+
+    def backward(t):
+        result, inputs, gradient = ready[t]
+        return t.autograd.grad(result, inputs, gradient, retain_graph=True)
+
+    return backward
 
 
 GROUPS = {

@@ -77,9 +77,15 @@ struct Brain16 {
   DT_MATH static float widen(uint16_t bits) { return float_of(static_cast<uint32_t>(bits) << 16); }
 
   DT_MATH static uint16_t round(float value) {
+#ifdef __CUDA_ARCH__
+    uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+#else
     const uint32_t bits = bits_of(value);
     const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     return static_cast<uint16_t>(value != value ? 0x7fc0u : rounded);
+#endif
   }
 };
 

@@ -218,8 +218,9 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
   const int64_t rows = count_elements(IntList(x.sizes().data(), x.ndim() - shape.size()));
   const Tensor w = optional_contiguous(weight), b = optional_contiguous(bias);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  const Tensor mean = make_empty({rows}, x.dtype(), x.device()),
-               rstd = make_empty({rows}, x.dtype(), x.device());
+  const DType compute = info(x.dtype()).compute;
+  const Tensor mean = make_empty({rows}, compute, x.device()),
+               rstd = make_empty({rows}, compute, x.device());
   const auto vector = [n](const Tensor& p) {
     return p.defined() ? View(p, {n}, {1}, p.offset()) : View();
   };

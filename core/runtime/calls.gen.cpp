@@ -118,6 +118,15 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::nonzero.number) return true;
   if (op == op::triangle.number) return true;
   if (op == op::matmul.number) return device.type == DeviceType::kCuda;
+  if (op == op::conv2d.number) return device.type == DeviceType::kCuda;
+  if (op == op::conv2d_backward_input.number) return device.type == DeviceType::kCuda;
+  if (op == op::conv2d_backward_weight.number) return device.type == DeviceType::kCuda;
+  if (op == op::layer_norm.number) return device.type == DeviceType::kCuda;
+  if (op == op::layer_norm_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::softmax.number) return device.type == DeviceType::kCuda;
+  if (op == op::softmax_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::log_softmax.number) return device.type == DeviceType::kCuda;
+  if (op == op::log_softmax_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::sum.number) return true;
   if (op == op::mean.number) return true;
   if (op == op::prod.number) return true;

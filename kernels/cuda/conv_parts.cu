@@ -87,7 +87,8 @@ __global__ __launch_bounds__(kThreads) void add_bias_kernel(T* y, Strides stride
   begin_kernel();
   for_each_of_thread(walk.total, [&](int64_t index) {
     const Dims at = walk(index);
-    y[strides(at)] += bias[at.c * bias_stride];
+    T& element = y[strides(at)];
+    element = T(Widened<T>(element) + Widened<T>(bias[at.c * bias_stride]));
   });
 }
 
@@ -136,19 +137,20 @@ ChannelSum channel_sum(const dt_stream* stream, const Images& y) {
 }
 
 template <class T, int kLanes>
-__global__ __launch_bounds__(kThreads) void channel_sums(const T* y, Strides strides, T* sums,
-                                                         ChannelSum s) {
+__global__ __launch_bounds__(kThreads) void channel_sums(const T* y, Strides strides,
+                                                         Widened<T>* sums, ChannelSum s) {
   begin_kernel();
+  using V = Widened<T>;
   constexpr int kRows = kThreads / kLanes;
-  __shared__ T parts[kRows][kLanes + 1];
+  __shared__ V parts[kRows][kLanes + 1];
   const int lane = threadIdx.x % kLanes, row = threadIdx.x / kLanes;
   const int64_t channel = int64_t{blockIdx.x} * kLanes + lane;
   const int64_t first = blockIdx.y * s.chunk, end = min(s.pixels, first + s.chunk);
-  T sum = 0;
+  V sum = 0;
   if (channel < s.channels) {
 #pragma unroll 4
     for (int64_t pixel = first + row; pixel < end; pixel += kRows)
-      sum += y[strides(s(pixel, channel))];
+      sum += V(y[strides(s(pixel, channel))]);
   }
   parts[row][lane] = sum;
   for (int half = kRows / 2; half > 0; half /= 2) {
@@ -159,19 +161,19 @@ __global__ __launch_bounds__(kThreads) void channel_sums(const T* y, Strides str
 }
 
 template <class T>
-__global__ __launch_bounds__(kThreads) void add_chunks(const T* sums, T* gradient,
+__global__ __launch_bounds__(kThreads) void add_chunks(const Widened<T>* sums, T* gradient,
                                                        int64_t gradient_stride, ChannelSum s) {
   begin_kernel();
   const int64_t channel = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (channel >= s.channels) return;
-  T sum = 0;
+  Widened<T> sum = 0;
 #pragma unroll 8
   for (int i = 0; i < s.chunks; ++i) sum += sums[i * s.channels + channel];
-  gradient[channel * gradient_stride] = sum;
+  gradient[channel * gradient_stride] = T(sum);
 }
 
 template <class T>
-int32_t run_bias_gradient(const dt_stream* stream, const Convolution& c, T* sums) {
+int32_t run_bias_gradient(const dt_stream* stream, const Convolution& c, Widened<T>* sums) {
   const ChannelSum s = channel_sum(stream, c.y);
   const T* y = static_cast<const T*>(c.y.data);
   const int64_t across = s.channels_last ? divide_up(s.channels, kWarp) : s.channels;
@@ -181,14 +183,14 @@ int32_t run_bias_gradient(const dt_stream* stream, const Convolution& c, T* sums
              kThreads, 0, y, Strides(c.y), sums, s);
   if (result != DT_KERNEL_OK) return result;
   return launch(stream, add_chunks<T>, static_cast<unsigned>(divide_up(s.channels, kThreads)),
-                kThreads, 0, static_cast<const T*>(sums), static_cast<T*>(c.bias), c.bias_stride,
-                s);
+                kThreads, 0, static_cast<const Widened<T>*>(sums), static_cast<T*>(c.bias),
+                c.bias_stride, s);
 }
 
 }  // namespace
 
 int32_t add_bias(const dt_stream* stream, const Convolution& c) {
-  return visit_floating(c.dtype, [&](auto type) {
+  return visit_stored_floating(c.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Walk walk(c.y);
     return launch(stream, add_bias_kernel<T>, blocks_for(walk.total), kThreads, 0,
@@ -199,13 +201,13 @@ int32_t add_bias(const dt_stream* stream, const Convolution& c) {
 
 int64_t bias_gradient_workspace(const dt_stream* stream, const Convolution& c) {
   const ChannelSum s = channel_sum(stream, c.y);
-  return s.chunks * s.channels * bytes_of(c.dtype);
+  return s.chunks * s.channels * bytes_of(compute_of(c.dtype));
 }
 
 int32_t bias_gradient(const dt_stream* stream, const Convolution& c, void* workspace) {
-  return visit_floating(c.dtype, [&](auto type) {
+  return visit_stored_floating(c.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return run_bias_gradient(stream, c, static_cast<T*>(workspace));
+    return run_bias_gradient<T>(stream, c, static_cast<Widened<T>*>(workspace));
   });
 }
 

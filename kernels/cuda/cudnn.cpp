@@ -181,7 +181,7 @@ Descriptor describe_tensor(const Convolution& c, const Images& x, TensorId id) {
 }
 
 Descriptor describe_window(const Convolution& c) {
-  const int type = library_type(c.dtype).cudnn;
+  const int type = library_type(compute_of(c.dtype)).cudnn;  // of sums
   const int mode = dnn::kCrossCorrelation;
   Descriptor d(dnn::kConvolution);
   d.set(dnn::kConvolutionComputeType, dnn::kTypeDataType, &type);
@@ -277,8 +277,14 @@ bool tf32(const dt_stream* stream) {
   return (stream->flags & DT_FLAG_TF32_CONV) != 0;
 }
 
-// Results must repeat bit for bit, floats stay floats, and tensor cores round them to TF32 only if
-// the user allows it.
+// Whether engines may use the tensor cores: narrow floats are what these multiply, floats are
+// rounded to TF32 first, which the user has to allow.
+bool has_tensor_cores(const dt_stream* stream, const Convolution& c) {
+  return is_narrow_float(c.dtype) || (library_type(c.dtype).has_tf32 && tf32(stream));
+}
+
+// Results must repeat bit for bit, and nothing is rounded to less than it was given in or is to be
+// summed in.
 bool is_allowed(const Descriptor& config, int32_t dtype, bool may_round) {
   Descriptor engine(dnn::kEngine);
   dnn::Descriptor handle = engine.handle();
@@ -286,7 +292,8 @@ bool is_allowed(const Descriptor& config, int32_t dtype, bool may_round) {
   int notes[dnn::kNotes];
   const int64_t count = engine.get(dnn::kEngineNotes, dnn::kTypeNumericalNote, dnn::kNotes, notes);
   for (int64_t i = 0; i < std::min<int64_t>(count, dnn::kNotes); ++i) {
-    if (notes[i] == dnn::kNoteNondeterministic || notes[i] == dnn::kNoteDownConvertInputs)
+    if (notes[i] == dnn::kNoteNondeterministic || notes[i] == dnn::kNoteDownConvertInputs ||
+        notes[i] == dnn::kNoteNarrowSums)
       return false;
     if (notes[i] == dnn::kNoteTensorCore && library_type(dtype).has_tf32 && !may_round)
       return false;
@@ -387,8 +394,7 @@ Plan& plan_for(const dt_stream* stream, const Convolution& c) {
     return plan;
   const bool channels_last = given_channels_last(c);
   collect(stream, c, channels_last, &plan.engines);
-  if (library_type(c.dtype).has_tf32 && tf32(stream))
-    collect(stream, c, !channels_last, &plan.engines);
+  if (has_tensor_cores(stream, c)) collect(stream, c, !channels_last, &plan.engines);
   if (plan.engines.empty()) trace("cuda: conv2d by an own kernel: cuDNN has no engine");
   plan.chosen = plan.engines.size() <= 1;
   return plan;

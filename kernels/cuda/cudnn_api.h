@@ -29,6 +29,7 @@ enum Heuristic { kHeuristicB = 1, kHeuristicFallback = 2, kHeuristicA = 3 };
 enum Note {
   kNoteTensorCore = 0,
   kNoteDownConvertInputs = 1,
+  kNoteNarrowSums = 2,  // ..._REDUCED_PRECISION_REDUCTION
   kNoteNondeterministic = 4,
   kNotes = 32  // room for more than any version has
 };

@@ -17,13 +17,13 @@ constexpr int kLongTeam = 512;
 constexpr int kLongPackets = 4;  // that a thread loads at once
 // Packets of a row that a thread keeps.
 template <class T>
-constexpr int kMostPackets = sizeof(T) == 8 ? 4 : 8;
+constexpr int kMostPackets = sizeof(T) == sizeof(float) ? 8 : 4;
 // Among how many threads a multiprocessor's registers are divided. Many packets take many of them,
 // and more where elements are asked about.
 template <class Shape, class Row>
-constexpr int kResidentThreads = Shape::packets < 8 ? 1024
-                                 : Row::kWhole      ? 768
-                                                    : 512;
+constexpr int kResidentThreads = Shape::packets* Row::kWidth < 32 ? 1024
+                                 : Row::kWhole                    ? 768
+                                                                  : 512;
 // How many blocks that makes; 0: rows of this shape are not kept in registers.
 template <class Shape, class Row>
 constexpr int kResident = (Shape::team == 1024 && Row::kWhole)
@@ -32,30 +32,32 @@ constexpr int kResident = (Shape::team == 1024 && Row::kWhole)
 
 template <class T>
 struct Forward {
-  T *y, *mean, *rstd;
+  using V = Widened<T>;
+  T* y;
+  V *mean, *rstd;
   const T *x, *weight, *bias;  // weight and bias may be null
   int64_t rows, n;
-  T eps;
+  V eps;
 
   // Of squares that overflowed nothing is known: NaN, not 0.
-  __device__ __forceinline__ T rstd_of(const Moments<T>& m) const {
-    const T variance = not_negative(m.squares) / m.count;
-    return variance < T(math::kInfinity) ? T(1) / math::sqrt(variance + eps) : variance - variance;
+  __device__ __forceinline__ V rstd_of(const Moments<V>& m) const {
+    const V variance = not_negative(m.squares) / m.count;
+    return variance < V(math::kInfinity) ? V(1) / math::sqrt(variance + eps) : variance - variance;
   }
 
   template <class Row, int kWidth>
   __device__ __forceinline__ void normalize(const Row& row, int64_t number, int64_t packet,
-                                            Packet<T, kWidth> values, const Moments<T>& m, T scale,
-                                            const Packet<T, kWidth>& w,
-                                            const Packet<T, kWidth>& b) const {
+                                            Packet<V, kWidth> values, const Moments<V>& m, V scale,
+                                            const Packet<V, kWidth>& w,
+                                            const Packet<V, kWidth>& b) const {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v)
       values.value[v] = (values.value[v] - m.mean) * scale * w.value[v] + b.value[v];
     row.store(y + number * n, packet, values);
   }
 
-  __device__ __forceinline__ void store_statistics(int64_t number, const Moments<T>& m,
-                                                   T scale) const {
+  __device__ __forceinline__ void store_statistics(int64_t number, const Moments<V>& m,
+                                                   V scale) const {
     mean[number] = m.mean;
     rstd[number] = scale;
   }
@@ -94,11 +96,11 @@ __device__ __forceinline__ void keep_vectors(const Forward<T>& f, T* vectors) {
   constexpr int kAtOnce = 2;
   const Row row(f.n, vectors, vectors + f.n, f.weight, f.bias);
   for (int begin = threadIdx.x; begin < row.packets(); begin += kAtOnce * kThreads) {
-    Packet<T, kPacketWidth<T>> w[kAtOnce], b[kAtOnce];
+    Packet<Widened<T>, kPacketWidth<T>> w[kAtOnce], b[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      w[k] = row.load_shared(f.weight, begin + k * kThreads, T(1));
-      b[k] = row.load_shared(f.bias, begin + k * kThreads, T(0));
+      w[k] = row.load_shared(f.weight, begin + k * kThreads, 1);
+      b[k] = row.load_shared(f.bias, begin + k * kThreads, 0);
     }
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
@@ -121,25 +123,26 @@ __device__ __forceinline__ void prefetch_row(const Forward<T>& f, int64_t number
 
 template <class Shape, class Row, class T, int kWidth>
 __device__ __forceinline__ void load_row(const Forward<T>& f, int64_t number,
-                                         Packet<T, kWidth> (&kept)[Shape::packets]) {
+                                         Packet<Widened<T>, kWidth> (&kept)[Shape::packets]) {
   if (number >= f.rows) number = 0;  // its team takes part in the sums of the others
   const T* x = f.x + number * f.n;
   const Row row(f.n, x, f.y + number * f.n);
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k)
-    kept[k] = row.load(x, k * Shape::team + Shape::Threads::rank(), T(0));
+    kept[k] = row.load(x, k * Shape::team + Shape::Threads::rank(), 0);
 }
 
 template <class T, class Shape, class Row>
 __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
     layer_norm_rows(Forward<T> f) {
   begin_kernel();
+  using V = Widened<T>;
   using Threads = typename Shape::Threads;
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
   T* const vectors = reinterpret_cast<T*>(dynamic_shared);
   const int64_t step = int64_t{gridDim.x} * Threads::per_block;
   int64_t first = int64_t{blockIdx.x} * Threads::per_block, number = first + Threads::number();
-  Packet<T, kPacketWidth<T>> kept[Shape::packets];
+  Packet<V, kPacketWidth<T>> kept[Shape::packets];
   load_row<Shape, Row>(f, number, kept);
   keep_vectors<Row, Threads::block>(f, vectors);
 
@@ -148,15 +151,14 @@ __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
     prefetch_row<Shape, Row>(f, number + step);
     const int64_t place = number < f.rows ? number * f.n : 0;
     const Row row(f.n, f.x + place, f.y + place);
-    const Moments<T> moments = row_moments<Shape>(row, kept, static_cast<T>(f.n));
+    const Moments<V> moments = row_moments<Shape>(row, kept, static_cast<V>(f.n));
     if (number < f.rows) {
-      const T scale = f.rstd_of(moments);
+      const V scale = f.rstd_of(moments);
 #pragma unroll
       for (int k = 0; k < Shape::packets; ++k) {
         const int packet = k * Shape::team + Threads::rank();
         f.normalize(row, number, packet, kept[k], moments, scale,
-                    row.load_vector(vectors, packet, T(1)),
-                    row.load_vector(vectors + f.n, packet, T(0)));
+                    row.load_vector(vectors, packet, 1), row.load_vector(vectors + f.n, packet, 0));
       }
       if (Threads::rank() == 0) f.store_statistics(number, moments, scale);
     }
@@ -182,23 +184,24 @@ __device__ __forceinline__ Moments<T> moments_of(const Layout& row,
 template <class T>
 __global__ void __launch_bounds__(kLongTeam) layer_norm_long_rows(Forward<T> f) {
   begin_kernel();
+  using V = Widened<T>;
   const int64_t number = blockIdx.x;
   const T* x = f.x + number * f.n;
   const RowLayout<T> row(f.n, x, f.y + number * f.n);
 
-  Moments<T> total = Moments<T>::none();
+  Moments<V> total = Moments<V>::none();
   for (int64_t begin = threadIdx.x; begin < row.packets(); begin += kLongTeam * kLongPackets) {
-    Packet<T, kPacketWidth<T>> part[kLongPackets];
+    Packet<V, kPacketWidth<T>> part[kLongPackets];
 #pragma unroll
-    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(x, begin + k * kLongTeam, T(0));
-    total = Moments<T>::merge(total, moments_of<T>(row, part, begin, kLongTeam));
+    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(x, begin + k * kLongTeam, 0);
+    total = Moments<V>::merge(total, moments_of<V>(row, part, begin, kLongTeam));
   }
-  total = team_reduce<kLongTeam>(total, Moments<T>::merge);
-  const T scale = f.rstd_of(total);
+  total = team_reduce<kLongTeam>(total, Moments<V>::merge);
+  const V scale = f.rstd_of(total);
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
-    f.normalize(row, number, packet, row.load(x, packet, T(0)), total, scale,
-                row.load_shared(f.weight, packet, T(1)), row.load_shared(f.bias, packet, T(0)));
+    f.normalize(row, number, packet, row.load(x, packet, 0), total, scale,
+                row.load_shared(f.weight, packet, 1), row.load_shared(f.bias, packet, 0));
   }
   if (threadIdx.x == 0) f.store_statistics(number, total, scale);
 }
@@ -233,14 +236,14 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
   const dt_view& x = call.x;
   Forward<T> f;
   f.y = static_cast<T*>(call.y.data);
-  f.mean = static_cast<T*>(call.mean.data);
-  f.rstd = static_cast<T*>(call.rstd.data);
+  f.mean = static_cast<Widened<T>*>(call.mean.data);
+  f.rstd = static_cast<Widened<T>*>(call.rstd.data);
   f.x = static_cast<const T*>(x.data);
   f.weight = optional_data<const T>(call.weight);
   f.bias = optional_data<const T>(call.bias);
   f.rows = x.sizes[0];
   f.n = x.sizes[1];
-  f.eps = static_cast<T>(call.eps);
+  f.eps = static_cast<Widened<T>>(call.eps);
   const bool are_aligned = rows_are_aligned<T>(f.n, call.y, x);
   const bool are_whole =
       are_aligned && is_aligned(f.weight, kPacketBytes) && is_aligned(f.bias, kPacketBytes);
@@ -257,7 +260,8 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
 }  // namespace
 
 int32_t kernels::layer_norm(const dt_stream* stream, const calls::LayerNorm& call) {
-  return visit_floating(call.x.dtype, [&](auto type) {
+  if (!are_of(call.x.dtype, {call.weight, call.bias})) return DT_KERNEL_UNSUPPORTED;
+  return visit_stored_floating(call.x.dtype, [&](auto type) {
     return forward<typename decltype(type)::type>(stream, call);
   });
 }

@@ -13,41 +13,46 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kLongTeam = 512;
-constexpr int kMostPackets = 2;  // of a row and operand that a thread keeps
+// Packets of a row and operand that a thread keeps, and that one of the largest team does.
+template <class T>
+constexpr int kRowPackets = kIsNarrowFloat<T> ? 4 : 2;
+constexpr int kMostPackets = 2;
 
 // ---- gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and
 // xhat = (x - mean) * rstd; gweight and gbias are the sums of g * xhat and of g over the rows
 
 template <class T>
 struct Backward {
+  using V = Widened<T>;
   T* gx;  // or null
-  const T *g, *x, *mean, *rstd, *weight;
-  T* parts;  // [parts][2][n] sums over some rows each: of g * xhat and of g; or null
+  const T *g, *x, *weight;
+  const V *mean, *rstd;
+  V* parts;  // [parts][2][n] sums over some rows each: of g * xhat and of g; or null
   int64_t rows, n;
   bool are_aligned;
 
   template <int kWidth>
-  __device__ __forceinline__ void add_sums(const Packet<T, kWidth>& g_part,
-                                           const Packet<T, kWidth>& x_part,
-                                           const Packet<T, kWidth>& w, T center, T scale,
-                                           Pair<T>* sums) const {
+  __device__ __forceinline__ void add_sums(const Packet<V, kWidth>& g_part,
+                                           const Packet<V, kWidth>& x_part,
+                                           const Packet<V, kWidth>& w, V center, V scale,
+                                           Pair<V>* sums) const {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      const T h = g_part.value[v] * w.value[v];
+      const V h = g_part.value[v] * w.value[v];
       sums->first += h;
       sums->second += h * ((x_part.value[v] - center) * scale);
     }
   }
 
   template <int kWidth>
-  __device__ __forceinline__ Packet<T, kWidth> gradient(const Packet<T, kWidth>& g_part,
-                                                        const Packet<T, kWidth>& x_part,
-                                                        const Packet<T, kWidth>& w, T center,
-                                                        T scale, const Pair<T>& means) const {
-    Packet<T, kWidth> result;
+  __device__ __forceinline__ Packet<V, kWidth> gradient(const Packet<V, kWidth>& g_part,
+                                                        const Packet<V, kWidth>& x_part,
+                                                        const Packet<V, kWidth>& w, V center,
+                                                        V scale, const Pair<V>& means) const {
+    Packet<V, kWidth> result;
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      const T xhat = (x_part.value[v] - center) * scale;
+      const V xhat = (x_part.value[v] - center) * scale;
       result.value[v] = scale * (g_part.value[v] * w.value[v] - means.first - xhat * means.second);
     }
     return result;
@@ -58,14 +63,16 @@ struct Backward {
 // nobody waits while rows are added.
 template <class T, class Shape>
 struct BlockSums {
+  using V = Widened<T>;
   using Threads = typename Shape::Threads;
   static constexpr int kWidth = kPacketWidth<T>;
   static constexpr int kPackets = Shape::packets * Shape::team;  // of a row
-  static constexpr size_t bytes = size_t{2} * Threads::per_block * kPackets * kPacketBytes;
+  static constexpr size_t bytes =
+      size_t{2} * Threads::per_block * kPackets * sizeof(Packet<V, kWidth>);
 
-  Packet<T, kWidth>* sums;
+  Packet<V, kWidth>* sums;
 
-  __device__ __forceinline__ Packet<T, kWidth>& at(int team, int which, int packet) const {
+  __device__ __forceinline__ Packet<V, kWidth>& at(int team, int which, int packet) const {
     return sums[(team * 2 + which) * kPackets + packet];
   }
 
@@ -76,9 +83,9 @@ struct BlockSums {
     }
   }
 
-  __device__ __forceinline__ void add(int packet, const Packet<T, kWidth>& g_part,
-                                      const Packet<T, kWidth>& x_part, T center, T scale) const {
-    Packet<T, kWidth> weight = at(Threads::number(), 0, packet),
+  __device__ __forceinline__ void add(int packet, const Packet<V, kWidth>& g_part,
+                                      const Packet<V, kWidth>& x_part, V center, V scale) const {
+    Packet<V, kWidth> weight = at(Threads::number(), 0, packet),
                       bias = at(Threads::number(), 1, packet);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
@@ -90,12 +97,12 @@ struct BlockSums {
   }
 
   // Adds up the teams and stores the block's sums.
-  __device__ void store(T* part, int64_t n) const {
+  __device__ void store(V* part, int64_t n) const {
     __syncthreads();
     for (int i = threadIdx.x; i < 2 * kPackets * kWidth; i += Threads::block) {
       const int which = i / (kPackets * kWidth), column = i % (kPackets * kWidth);
       if (column >= n) continue;
-      T sum = 0;
+      V sum = 0;
       for (int team = 0; team < Threads::per_block; ++team)
         sum += at(team, which, column / kWidth).value[column % kWidth];
       part[which * n + column] = sum;
@@ -119,10 +126,11 @@ __device__ __forceinline__ void prefetch_row(const Backward<T>& b, const Layout&
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_rows(Backward<T> b) {
   begin_kernel();
+  using V = Widened<T>;
   using Threads = typename Shape::Threads;
   constexpr int kWidth = kPacketWidth<T>;
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
-  const BlockSums<T, Shape> sums{reinterpret_cast<Packet<T, kWidth>*>(dynamic_shared)};
+  const BlockSums<T, Shape> sums{reinterpret_cast<Packet<V, kWidth>*>(dynamic_shared)};
   const RowLayout<T, int> row(b.n, b.are_aligned);
   if (b.parts) sums.clear();
 
@@ -130,14 +138,14 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_row
   for (int64_t first = int64_t{blockIdx.x} * Threads::per_block; first < b.rows; first += step) {
     const bool exists = first + Threads::number() < b.rows;
     const int64_t number = exists ? first + Threads::number() : 0;
-    Packet<T, kWidth> g[Shape::packets], x[Shape::packets];
+    Packet<V, kWidth> g[Shape::packets], x[Shape::packets];
 #pragma unroll
     for (int k = 0; k < Shape::packets; ++k) {
       const int packet = k * Shape::team + Threads::rank();
-      g[k] = row.load(b.g + number * b.n, packet, T(0));
-      x[k] = row.load(b.x + number * b.n, packet, T(0));
+      g[k] = row.load(b.g + number * b.n, packet, 0);
+      x[k] = row.load(b.x + number * b.n, packet, 0);
     }
-    const T center = b.mean[number], scale = b.rstd[number];
+    const V center = b.mean[number], scale = b.rstd[number];
     prefetch_row<Shape>(b, row, number + step);
     if (b.parts && exists) {
 #pragma unroll
@@ -145,19 +153,19 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_row
         sums.add(k * Shape::team + Threads::rank(), g[k], x[k], center, scale);
     }
     if (!b.gx) continue;
-    Pair<T> means = {T(0), T(0)};
+    Pair<V> means = {V(0), V(0)};
 #pragma unroll
     for (int k = 0; k < Shape::packets; ++k) {
-      const auto w = row.load_shared(b.weight, k * Shape::team + Threads::rank(), T(1));
+      const auto w = row.load_shared(b.weight, k * Shape::team + Threads::rank(), 1);
       b.add_sums(g[k], x[k], w, center, scale, &means);
     }
-    means = team_reduce<Shape::team>(means, Pair<T>::merge);
-    means = {means.first / static_cast<T>(b.n), means.second / static_cast<T>(b.n)};
+    means = team_reduce<Shape::team>(means, Pair<V>::merge);
+    means = {means.first / static_cast<V>(b.n), means.second / static_cast<V>(b.n)};
     if (!exists) continue;
 #pragma unroll
     for (int k = 0; k < Shape::packets; ++k) {
       const int packet = k * Shape::team + Threads::rank();
-      const auto w = row.load_shared(b.weight, packet, T(1));
+      const auto w = row.load_shared(b.weight, packet, 1);
       row.store(b.gx + number * b.n, packet, b.gradient(g[k], x[k], w, center, scale, means));
     }
   }
@@ -167,24 +175,25 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_row
 template <class T>
 __global__ void __launch_bounds__(kLongTeam) layer_norm_backward_long_rows(Backward<T> b) {
   begin_kernel();
+  using V = Widened<T>;
   const int64_t number = blockIdx.x;
   const T *g = b.g + number * b.n, *x = b.x + number * b.n;
-  const T center = b.mean[number], scale = b.rstd[number];
+  const V center = b.mean[number], scale = b.rstd[number];
   const RowLayout<T> row(b.n, b.are_aligned);
 
-  Pair<T> means = {T(0), T(0)};
+  Pair<V> means = {V(0), V(0)};
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
-    b.add_sums(row.load(g, packet, T(0)), row.load(x, packet, T(0)),
-               row.load_shared(b.weight, packet, T(1)), center, scale, &means);
+    b.add_sums(row.load(g, packet, 0), row.load(x, packet, 0), row.load_shared(b.weight, packet, 1),
+               center, scale, &means);
   }
-  means = team_reduce<kLongTeam>(means, Pair<T>::merge);
-  means = {means.first / static_cast<T>(b.n), means.second / static_cast<T>(b.n)};
+  means = team_reduce<kLongTeam>(means, Pair<V>::merge);
+  means = {means.first / static_cast<V>(b.n), means.second / static_cast<V>(b.n)};
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
     row.store(b.gx + number * b.n, packet,
-              b.gradient(row.load(g, packet, T(0)), row.load(x, packet, T(0)),
-                         row.load_shared(b.weight, packet, T(1)), center, scale, means));
+              b.gradient(row.load(g, packet, 0), row.load(x, packet, 0),
+                         row.load_shared(b.weight, packet, 1), center, scale, means));
   }
 }
 
@@ -208,20 +217,21 @@ __device__ Pair<T> sum_columns(const Pair<T>& mine) {
 template <class T>
 __global__ void __launch_bounds__(32 * kColumnThreads) layer_norm_column_parts(Backward<T> b) {
   begin_kernel();
+  using V = Widened<T>;
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < b.n;
-  Pair<T> sums = {T(0), T(0)};
+  Pair<V> sums = {V(0), V(0)};
   const int64_t begin = int64_t{blockIdx.y} * kColumnThreads + threadIdx.y,
                 step = int64_t{gridDim.y} * kColumnThreads;
 #pragma unroll 4
   for (int64_t r = begin; exists && r < b.rows; r += step) {
-    const T g = b.g[r * b.n + column];
-    sums.first += g * ((b.x[r * b.n + column] - b.mean[r]) * b.rstd[r]);
+    const V g = V(b.g[r * b.n + column]);
+    sums.first += g * ((V(b.x[r * b.n + column]) - b.mean[r]) * b.rstd[r]);
     sums.second += g;
   }
   sums = sum_columns(sums);
   if (threadIdx.y != 0 || !exists) return;
-  T* part = b.parts + 2 * b.n * blockIdx.y;
+  V* part = b.parts + 2 * b.n * blockIdx.y;
   part[column] = sums.first;
   part[b.n + column] = sums.second;
 }
@@ -229,11 +239,12 @@ __global__ void __launch_bounds__(32 * kColumnThreads) layer_norm_column_parts(B
 // gweight and gbias (each may be null) from the parts.
 template <class T>
 __global__ void __launch_bounds__(32 * kColumnThreads)
-    layer_norm_add_parts(T* gweight, T* gbias, const T* parts, int64_t count, int64_t n) {
+    layer_norm_add_parts(T* gweight, T* gbias, const Widened<T>* parts, int64_t count, int64_t n) {
   begin_kernel();
+  using V = Widened<T>;
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < n;
-  Pair<T> sums = {T(0), T(0)};
+  Pair<V> sums = {V(0), V(0)};
 #pragma unroll 4
   for (int64_t i = threadIdx.y; exists && i < count; i += kColumnThreads) {
     sums.first += parts[2 * n * i + column];
@@ -241,8 +252,8 @@ __global__ void __launch_bounds__(32 * kColumnThreads)
   }
   sums = sum_columns(sums);
   if (threadIdx.y != 0 || !exists) return;
-  if (gweight) gweight[column] = sums.first;
-  if (gbias) gbias[column] = sums.second;
+  if (gweight) gweight[column] = T(sums.first);
+  if (gbias) gbias[column] = T(sums.second);
 }
 
 // ---- launches
@@ -276,7 +287,7 @@ int64_t backward_parts(const dt_stream* stream, const calls::LayerNormBackward& 
   const int64_t rows = call.x.sizes[0];
   bool are_aligned;
   int64_t parts = 0;
-  visit_row_shape<kMostPackets, kMostPackets>(
+  visit_row_shape<kRowPackets<T>, kMostPackets>(
       backward_packets<T>(call, &are_aligned),
       [&](auto shape) {
         using Threads = typename decltype(shape)::Threads;
@@ -321,20 +332,20 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
   b.gx = optional_data<T>(call.gx);
   b.g = static_cast<const T*>(call.g.data);
   b.x = static_cast<const T*>(call.x.data);
-  b.mean = static_cast<const T*>(call.mean.data);
-  b.rstd = static_cast<const T*>(call.rstd.data);
+  b.mean = static_cast<const Widened<T>*>(call.mean.data);
+  b.rstd = static_cast<const Widened<T>*>(call.rstd.data);
   b.weight = optional_data<const T>(call.weight);
-  b.parts = needs_parts ? static_cast<T*>(call.workspace) : nullptr;
+  b.parts = needs_parts ? static_cast<Widened<T>*>(call.workspace) : nullptr;
   b.rows = call.x.sizes[0];
   b.n = call.x.sizes[1];
-  const int32_t code = visit_row_shape<kMostPackets, kMostPackets>(
+  const int32_t code = visit_row_shape<kRowPackets<T>, kMostPackets>(
       backward_packets<T>(call, &b.are_aligned),
       [&](auto shape) { return launch_backward_rows<T, decltype(shape)>(stream, b); },
       [&] { return launch_backward_long_rows<T>(stream, b); });
   if (code != DT_KERNEL_OK || !needs_parts) return code;
   return launch(stream, layer_norm_add_parts<T>, static_cast<unsigned>(divide_up(b.n, 32)),
                 dim3(32, kColumnThreads), 0, optional_data<T>(call.gweight),
-                optional_data<T>(call.gbias), static_cast<const T*>(b.parts),
+                optional_data<T>(call.gbias), static_cast<const Widened<T>*>(b.parts),
                 backward_parts<T>(stream, call), b.n);
 }
 
@@ -342,7 +353,8 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
 
 int32_t kernels::layer_norm_backward(const dt_stream* stream,
                                      const calls::LayerNormBackward& call) {
-  return visit_floating(call.x.dtype, [&](auto type) {
+  if (!are_of(call.x.dtype, {call.weight, call.gweight, call.gbias})) return DT_KERNEL_UNSUPPORTED;
+  return visit_stored_floating(call.x.dtype, [&](auto type) {
     return backward<typename decltype(type)::type>(stream, call);
   });
 }
@@ -351,10 +363,10 @@ int64_t kernels::layer_norm_backward_workspace(const dt_stream* stream,
                                                const calls::LayerNormBackward& call) {
   if (!call.gweight && !call.gbias) return 0;
   int64_t bytes = 0;
-  visit_floating(call.x.dtype, [&](auto type) {
+  visit_stored_floating(call.x.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const int64_t sums = 2 * call.x.sizes[1] * backward_parts<T>(stream, call);
-    bytes = sums * static_cast<int64_t>(sizeof(T));
+    bytes = sums * static_cast<int64_t>(sizeof(Widened<T>));
     return 0;
   });
   return bytes;

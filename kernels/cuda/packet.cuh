@@ -65,6 +65,32 @@ __device__ __forceinline__ Packet<T, kWidth> filled_packet(T value) {
   return packet;
 }
 
+// A packet of elements of type T as the numbers that they are calculated with, and back.
+template <int kWidth, class T>
+__device__ __forceinline__ Packet<Widened<T>, kWidth> load_widened(const T* p) {
+  const Packet<T, kWidth> stored = load_packet<kWidth>(p);
+  if constexpr (kIsNarrowFloat<T>) {
+    Packet<Widened<T>, kWidth> wide;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) wide.value[v] = static_cast<Widened<T>>(stored.value[v]);
+    return wide;
+  } else {
+    return stored;
+  }
+}
+
+template <int kWidth, class T>
+__device__ __forceinline__ void store_rounded(T* p, const Packet<Widened<T>, kWidth>& packet) {
+  if constexpr (kIsNarrowFloat<T>) {
+    Packet<T, kWidth> rounded;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) rounded.value[v] = static_cast<T>(packet.value[v]);
+    store_packet(p, rounded);
+  } else {
+    store_packet(p, packet);
+  }
+}
+
 // Asks for a packet to be brought into the L2 cache: it is needed soon.
 __device__ __forceinline__ void prefetch_packet(const void* p) {
 #ifdef __CUDA_ARCH__

@@ -1,5 +1,7 @@
 // How an elementwise call is run: whether its operands can be moved in packets, and what the kernel
 // is told.
+#include <algorithm>
+
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/pointwise.cuh"
@@ -81,38 +83,47 @@ bool is_packable(const PointwiseAxes& piece, int k, const void* data, int width,
   if (piece.n == 0) return true;
   const int64_t inner = piece.stride[piece.last()][k];
   if (inner == 0) return true;
-  if (inner != 1 || !is_aligned(data, width * bytes)) return false;
+  if (inner != 1 || !is_aligned(data, std::min<int64_t>(width * bytes, kPacketBytes))) return false;
   for (int d = 0; d < piece.last(); ++d) {
     if (piece.stride[d][k] % width != 0) return false;
   }
   return true;
 }
 
-// Plans a launch of packets; false if some operand does not allow it.
-bool plan_packets(PointwiseCall& kernel, const Pointwise& op, const Operands& operands,
+// The kernel that knows the operands' dtypes in packets, or null.
+const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
+                                  const Operands& operands) {
+  kernel.narrow = 0;
+  for (int k = 0; k < operands.n; ++k) {
+    if (kernel.data[k] == nullptr || operands.dtype[k] == operands.own_dtype[k]) continue;
+    if (!is_narrow_float(operands.dtype[k]) || operands.own_dtype[k] != dtype_of<float>)
+      return nullptr;
+    kernel.narrow |= 1u << k;
+  }
+  if (kernel.narrow == 0) return &op.own;
+  return op.narrow.function ? &op.narrow : nullptr;
+}
+
+// Plans a launch of packets of `width` elements; false if some operand does not allow it.
+bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op, const Operands& operands,
                   PointwiseAxes piece) {
   const int64_t inner = piece.n == 0 ? 1 : piece.size[piece.last()];
   const bool has_rows = piece.n > 1;
-  if (has_rows && inner % op.width != 0) return false;
-  kernel.splat = kernel.narrow = 0;
+  if (has_rows && inner % width != 0) return false;
+  kernel.splat = 0;
   for (int k = 0; k < operands.n; ++k) {
     if (kernel.data[k] == nullptr) continue;
-    if (operands.dtype[k] != operands.own_dtype[k]) {
-      if (!is_narrow_float(operands.dtype[k]) || operands.own_dtype[k] != dtype_of<float>)
-        return false;
-      kernel.narrow |= 1u << k;
-    }
-    if (!is_packable(piece, k, kernel.data[k], op.width, bytes_of(operands.dtype[k]))) return false;
+    if (!is_packable(piece, k, kernel.data[k], width, bytes_of(operands.dtype[k]))) return false;
     const bool is_one = piece.n == 0 || piece.stride[piece.last()][k] == 0;
     if (is_one && k < op.n_out && piece.n > 0) return false;
     if (is_one) kernel.splat |= 1u << k;
   }
   if (piece.n > 0) {
-    piece.size[piece.last()] = inner / op.width;
-    for (int k = 0; k < operands.n; ++k) piece.stride[piece.last()][k] *= op.width;
+    piece.size[piece.last()] = inner / width;
+    for (int k = 0; k < operands.n; ++k) piece.stride[piece.last()][k] *= width;
   }
-  kernel.tail = static_cast<uint32_t>(has_rows ? 0 : inner % op.width);
-  kernel.count = static_cast<uint32_t>(has_rows ? piece.count() : inner / op.width);
+  kernel.tail = static_cast<uint32_t>(has_rows ? 0 : inner % width);
+  kernel.count = static_cast<uint32_t>(has_rows ? piece.count() : inner / width);
   kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);
   return true;
 }
@@ -120,12 +131,13 @@ bool plan_packets(PointwiseCall& kernel, const Pointwise& op, const Operands& op
 int32_t launch_piece(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
                      const Operands& operands, const PointwiseAxes& piece) {
   set_data(kernel, operands, piece);
-  if (plan_packets(kernel, op, operands, piece)) {
-    const int64_t per_block = kPointwiseThreads * op.packets;
+  const PacketKernel* const packets = packet_kernel(kernel, op, operands);
+  if (packets && plan_packets(kernel, packets->width, op, operands, piece)) {
+    const int64_t per_block = kPointwiseThreads * packets->packets;
     // A tail without packets needs a block, too.
     const int64_t blocks = kernel.count == 0 ? 1 : divide_up(kernel.count, per_block);
-    return launch(stream, op.vectors, dim3(static_cast<unsigned>(blocks)), dim3(kPointwiseThreads),
-                  0, kernel);
+    return launch(stream, packets->function, dim3(static_cast<unsigned>(blocks)),
+                  dim3(kPointwiseThreads), 0, kernel);
   }
   kernel.count = static_cast<uint32_t>(piece.count());
   kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);

@@ -32,7 +32,7 @@ struct PointwiseCall {
   uint32_t count;
   uint32_t tail;    // single elements that follow the last packet
   uint32_t splat;   // bit k: operand k is one element for a whole packet
-  uint32_t narrow;  // bit k: operand k is of a narrow float, in packets of as many elements
+  uint32_t narrow;  // bit k: operand k is of a narrow float
   Number parameters[kMaxParameters];
   Number number[kMaxPointwiseIn];  // values of immediate inputs
   void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input
@@ -42,17 +42,23 @@ struct PointwiseCall {
 
 using PointwiseKernel = void(PointwiseCall);
 
+// A kernel for operands that are dense in packets, or one element for each packet.
+struct PacketKernel {
+  PointwiseKernel* function;
+  int width;    // elements in a packet
+  int packets;  // of each operand that a thread handles
+};
+
 struct Pointwise {
   int n_in, n_out;
   uint32_t bool_in;  // bit i: input i is a truth value
   bool bool_out;
-  int32_t dtype;  // of the arithmetic
-  int width;      // elements in a packet
-  int packets;    // packets of each operand that a thread of `vectors` handles
-  int elements;   // elements that a thread of `general` handles
-  PointwiseKernel*
-      vectors;  // operands dense in packets or splat, of the arithmetic's own dtypes or narrow
+  int32_t dtype;     // of the arithmetic
+  PacketKernel own;  // all operands are of the arithmetic's own dtypes
+  PacketKernel
+      narrow;  // or of narrow floats; no function where the arithmetic is not done for these
   PointwiseKernel* general;  // any dtypes and strides
+  int elements;              // that a thread of `general` handles
 };
 
 // Runs a call; see kernels/calls/pointwise.h.

@@ -105,9 +105,10 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
   using SlotOf = Slot<k, InputType<F, k, T>, kWidth>;
 
   // The packet at `at` (offsets of all operands).
+  template <bool kNarrow>
   __device__ __forceinline__ void load(const PointwiseCall& call,
                                        const int32_t (&at)[kMaxPointwise]) {
-    (load_one<kInput>(call, at[F::n_out + kInput]), ...);
+    (load_one<kInput, kNarrow>(call, at[F::n_out + kInput]), ...);
   }
 
   // The elements at `at`.
@@ -122,12 +123,12 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
   }
 
  private:
-  template <int k>
+  template <int k, bool kNarrow>
   __device__ __forceinline__ void load_one(const PointwiseCall& call, int32_t at) {
     constexpr int kOperand = F::n_out + k;
     if (call.data[kOperand] == nullptr) {
       SlotOf<k>::fill(call.number[k].template as<InputType<F, k, T>>());
-    } else if (std::is_same_v<T, float> && (call.narrow >> kOperand & 1)) {
+    } else if (kNarrow && (call.narrow >> kOperand & 1)) {
       SlotOf<k>::load_narrow(call.data[kOperand], call.dtype[kOperand], at,
                              call.splat >> kOperand & 1);
     } else {
@@ -158,7 +159,7 @@ struct Parameters {
 
 // ---- packets
 
-template <class F, int kOutput, int kWidth, class T, class In>
+template <class F, int kOutput, int kWidth, bool kNarrow, class T, class In>
 __device__ __forceinline__ void put_packet(const PointwiseCall& call, const Parameters<T>& p,
                                            const In& in, int64_t at) {
   using Result = Stored<OutputType<F, T>>;
@@ -167,23 +168,23 @@ __device__ __forceinline__ void put_packet(const PointwiseCall& call, const Para
 #pragma unroll
   for (int i = 0; i < kWidth; ++i)
     packet.value[i] = static_cast<Result>(in.template evaluate_at<kOutput>(p.value, i));
-  if constexpr (std::is_same_v<Result, float>) {
+  if constexpr (kNarrow && std::is_same_v<Result, float>) {
     if (call.narrow >> kOutput & 1)
       return store_narrow(call.data[kOutput], call.dtype[kOutput], at, packet.value);
   }
   store_packet(static_cast<Result*>(call.data[kOutput]) + at, packet);
 }
 
-template <class F, int kWidth, class T, class In>
+template <class F, int kWidth, bool kNarrow, class T, class In>
 __device__ __forceinline__ void put_packets(const PointwiseCall& call, const Parameters<T>& p,
                                             const In& in, const int32_t (&at)[kMaxPointwise]) {
-  put_packet<F, 0, kWidth>(call, p, in, at[0]);
-  if constexpr (F::n_out > 1) put_packet<F, 1, kWidth>(call, p, in, at[1]);
-  if constexpr (F::n_out > 2) put_packet<F, 2, kWidth>(call, p, in, at[2]);
+  put_packet<F, 0, kWidth, kNarrow>(call, p, in, at[0]);
+  if constexpr (F::n_out > 1) put_packet<F, 1, kWidth, kNarrow>(call, p, in, at[1]);
+  if constexpr (F::n_out > 2) put_packet<F, 2, kWidth, kNarrow>(call, p, in, at[2]);
 }
 
 // A thread loads kPackets packets of every input, a block's width apart, before it computes.
-template <class F, class T, int kWidth, int kPackets>
+template <class F, class T, int kWidth, int kPackets, bool kNarrow>
 __global__ void __launch_bounds__(kPointwiseThreads)
     vector_kernel(const __grid_constant__ PointwiseCall call) {
   begin_kernel();
@@ -196,11 +197,12 @@ __global__ void __launch_bounds__(kPointwiseThreads)
     const uint32_t packet = first + i * kPointwiseThreads;
     if (packet >= call.count) continue;
     call.offsets.at(packet, at[i]);
-    in[i].load(call, at[i]);
+    in[i].template load<kNarrow>(call, at[i]);
   }
 #pragma unroll
   for (int i = 0; i < kPackets; ++i) {
-    if (first + i * kPointwiseThreads < call.count) put_packets<F, kWidth>(call, p, in[i], at[i]);
+    if (first + i * kPointwiseThreads < call.count)
+      put_packets<F, kWidth, kNarrow>(call, p, in[i], at[i]);
   }
   if (first >= call.tail) return;
   // A tail follows one row of packets: dense operands advance with the element.
@@ -209,8 +211,8 @@ __global__ void __launch_bounds__(kPointwiseThreads)
 #pragma unroll
   for (int k = 0; k < F::n_out + F::n_in; ++k)
     element[k] = call.splat >> k & 1 ? 0 : static_cast<int32_t>(call.count * kWidth + first);
-  last.load(call, element);
-  put_packets<F, 1>(call, p, last, element);
+  last.template load<kNarrow>(call, element);
+  put_packets<F, 1, kNarrow>(call, p, last, element);
 }
 
 // ---- any strides and dtypes
@@ -258,18 +260,17 @@ template <class F, class T>
 Pointwise pointwise_of() {
   constexpr bool kOnlyTruths = F::bool_out && F::bool_in == (1u << F::n_in) - 1;
   constexpr int kWidth = kOnlyTruths ? kPacketWidth<uint8_t> : kPacketWidth<T>;
+  constexpr int kNarrowWidth = kPacketWidth<Bits<2>>;
   constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in == 1 ? 4 : 2;
   static_assert(F::n_in <= kMaxPointwiseIn && F::n_out <= kMaxPointwiseOut);
-  return {F::n_in,
-          F::n_out,
-          F::bool_in,
-          F::bool_out,
-          dtype_of<T>,
-          kWidth,
-          kPackets,
-          kElements,
-          vector_kernel<F, T, kWidth, kPackets>,
-          general_kernel<F, T, kElements>};
+  PacketKernel narrow = {};
+  if constexpr (std::is_same_v<T, float>)
+    narrow = {vector_kernel<F, T, kNarrowWidth, kPackets, true>, kNarrowWidth, kPackets};
+  return {F::n_in,     F::n_out,
+          F::bool_in,  F::bool_out,
+          dtype_of<T>, {vector_kernel<F, T, kWidth, kPackets, false>, kWidth, kPackets},
+          narrow,      general_kernel<F, T, kElements>,
+          kElements};
 }
 
 // The arithmetic types of a row.

@@ -1,4 +1,5 @@
-// Rows of contiguous elements, each handled by a team of threads in 16-byte packets.
+// Rows of contiguous elements, each handled by a team of threads in 16-byte packets. Elements of a
+// narrow float are floats in the registers.
 //
 // A row begins wherever it begins: packets are counted from the 16-byte boundary at or before its
 // first element, so that all but the first and the last can be moved whole.
@@ -32,6 +33,7 @@ __device__ __forceinline__ T* packet_at(T* row, Index packet) {
 // fit into registers.
 template <class T, class Index = int64_t>
 struct RowLayout {
+  using Value = Widened<T>;
   static constexpr int kWidth = kPacketWidth<T>;
   static constexpr bool kWhole = false;
 
@@ -76,7 +78,7 @@ struct RowLayout {
 
   // Calls use(element) for those elements of a packet that lie in the row.
   template <class Use>
-  __device__ __forceinline__ void for_each(Index packet, const Packet<T, kWidth>& elements,
+  __device__ __forceinline__ void for_each(Index packet, const Packet<Value, kWidth>& elements,
                                            const Use& use) const {
     const bool whole = is_whole(packet);
 #pragma unroll
@@ -94,40 +96,42 @@ struct RowLayout {
   }
 
   // What lies outside of the row reads as `fill`.
-  __device__ __forceinline__ Packet<T, kWidth> load(const T* row, Index packet, T fill) const {
-    if (is_whole(packet)) return load_packet<kWidth>(at(row, packet));
+  __device__ __forceinline__ Packet<Value, kWidth> load(const T* row, Index packet,
+                                                        Value fill) const {
+    if (is_whole(packet)) return load_widened<kWidth>(at(row, packet));
     const Index i = first(packet);
-    Packet<T, kWidth> result;
+    Packet<Value, kWidth> result;
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(i + v) ? row[i + v] : fill;
+    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(i + v) ? Value(row[i + v]) : fill;
     return result;
   }
 
   // The same of a vector that all rows share, and which may lie otherwise about the boundary.
-  __device__ __forceinline__ Packet<T, kWidth> load_vector(const T* vector, Index packet,
-                                                           T fill) const {
+  __device__ __forceinline__ Packet<Value, kWidth> load_vector(const T* vector, Index packet,
+                                                               Value fill) const {
     if (is_whole(packet) && shift_of(vector) == shift)
-      return load_packet<kWidth>(at(vector, packet));
+      return load_widened<kWidth>(at(vector, packet));
     const Index i = first(packet);
-    Packet<T, kWidth> result;
+    Packet<Value, kWidth> result;
 #pragma unroll
-    for (int v = 0; v < kWidth; ++v) result.value[v] = contains(i + v) ? vector[i + v] : fill;
+    for (int v = 0; v < kWidth; ++v)
+      result.value[v] = contains(i + v) ? Value(vector[i + v]) : fill;
     return result;
   }
 
   // `absent` if there is no vector.
-  __device__ __forceinline__ Packet<T, kWidth> load_shared(const T* vector, Index packet,
-                                                           T absent) const {
+  __device__ __forceinline__ Packet<Value, kWidth> load_shared(const T* vector, Index packet,
+                                                               Value absent) const {
     return vector ? load_vector(vector, packet, absent) : filled_packet<kWidth>(absent);
   }
 
   __device__ __forceinline__ void store(T* row, Index packet,
-                                        const Packet<T, kWidth>& value) const {
-    if (is_whole(packet)) return store_packet(at(row, packet), value);
+                                        const Packet<Value, kWidth>& value) const {
+    if (is_whole(packet)) return store_rounded(at(row, packet), value);
     const Index i = first(packet);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      if (contains(i + v)) row[i + v] = value.value[v];
+      if (contains(i + v)) row[i + v] = T(value.value[v]);
     }
   }
 
@@ -142,6 +146,7 @@ struct RowLayout {
 // rather than by memory are compiled for both.
 template <class T, class Index = int64_t>
 struct WholeRow {
+  using Value = Widened<T>;
   static constexpr int kWidth = kPacketWidth<T>;
   static constexpr bool kWhole = true;
 
@@ -160,29 +165,30 @@ struct WholeRow {
   }
 
   template <class Use>
-  __device__ __forceinline__ void for_each(Index packet, const Packet<T, kWidth>& elements,
+  __device__ __forceinline__ void for_each(Index packet, const Packet<Value, kWidth>& elements,
                                            const Use& use) const {
     if (packet >= n) return;
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) use(elements.value[v]);
   }
 
-  __device__ __forceinline__ Packet<T, kWidth> load(const T* row, Index packet, T fill) const {
-    return packet < n ? load_packet<kWidth>(packet_at<kWidth>(row, packet))
+  __device__ __forceinline__ Packet<Value, kWidth> load(const T* row, Index packet,
+                                                        Value fill) const {
+    return packet < n ? load_widened<kWidth>(packet_at<kWidth>(row, packet))
                       : filled_packet<kWidth>(fill);
   }
-  __device__ __forceinline__ Packet<T, kWidth> load_vector(const T* vector, Index packet,
-                                                           T fill) const {
+  __device__ __forceinline__ Packet<Value, kWidth> load_vector(const T* vector, Index packet,
+                                                               Value fill) const {
     return load(vector, packet, fill);
   }
-  __device__ __forceinline__ Packet<T, kWidth> load_shared(const T* vector, Index packet,
-                                                           T absent) const {
+  __device__ __forceinline__ Packet<Value, kWidth> load_shared(const T* vector, Index packet,
+                                                               Value absent) const {
     return vector ? load(vector, packet, absent) : filled_packet<kWidth>(absent);
   }
 
   __device__ __forceinline__ void store(T* row, Index packet,
-                                        const Packet<T, kWidth>& value) const {
-    if (packet < n) store_packet(packet_at<kWidth>(row, packet), value);
+                                        const Packet<Value, kWidth>& value) const {
+    if (packet < n) store_rounded(packet_at<kWidth>(row, packet), value);
   }
 };
 
@@ -207,8 +213,7 @@ int64_t most_packets(int64_t n, bool is_aligned) {
 }
 
 // f(RowShape) for the smallest shape that holds `packets`; long_rows() if none does. A thread keeps
-// up to kPackets, and kMost with the largest team: kernels with several operands have fewer
-// registers for each.
+// up to kPackets, and kMost with the largest team, whose threads have the fewest registers.
 template <int kPackets, int kMost, class F, class LongRows>
 int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
   if (packets <= 4 * 2) return f(RowShape<4, 2>());
@@ -217,8 +222,7 @@ int32_t visit_row_shape(int64_t packets, const F& f, const LongRows& long_rows) 
   if (packets <= 128 * kPackets) return f(RowShape<128, kPackets>());
   if (packets <= 256 * kPackets) return f(RowShape<256, kPackets>());
   if (packets <= 512 * kPackets) return f(RowShape<512, kPackets>());
-  if (packets <= 1024 * kPackets) return f(RowShape<1024, kPackets>());
-  if constexpr (kMost > kPackets) {
+  if constexpr (1024 * kMost > 512 * kPackets) {
     if (packets <= 1024 * kMost) return f(RowShape<1024, kMost>());
   }
   return long_rows();

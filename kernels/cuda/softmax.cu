@@ -12,13 +12,14 @@
 namespace dt::cuda {
 namespace {
 
-// Exponentials of doubles need more registers than a thread of the largest block has.
+// A packet of doubles or of narrow floats needs more registers, with the exponentials of its
+// elements, than a thread of the largest block has.
 template <class T>
-constexpr int kLongTeam = sizeof(T) == 8 ? 512 : 1024;
+constexpr int kLongTeam = sizeof(T) == sizeof(float) ? 1024 : 512;
 // Many packets in smaller teams keep more rows in flight: on an H200, rows of 8192 floats moved at
 // 4.1 TB/s with 8 packets and 256 threads, at 2.9 with 4 and 512.
 template <class T>
-constexpr int kMostPackets = sizeof(T) == 8 ? 4 : 8;
+constexpr int kMostPackets = sizeof(T) == sizeof(float) ? 8 : 4;
 constexpr int kLongPackets = 4;  // that a thread loads at once
 
 // The largest element of some packets and the sum of exponentials relative to it, which replace the
@@ -50,6 +51,7 @@ template <class T, class Shape, bool kLog>
 __global__ void __launch_bounds__(Shape::Threads::block)
     softmax_rows(T* y, const T* x, Lines lines) {
   begin_kernel();
+  using V = Widened<T>;
   using Threads = typename Shape::Threads;
   constexpr int kWidth = kPacketWidth<T>;
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
@@ -60,19 +62,19 @@ __global__ void __launch_bounds__(Shape::Threads::block)
   T* to = y + offsets[0];
   const RowLayout<T, int> row(lines.length, from, to);
 
-  Packet<T, kWidth> kept[Shape::packets];
+  Packet<V, kWidth> kept[Shape::packets];
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k)
-    kept[k] = row.load(from, k * Shape::team + Threads::rank(), lowest<T>());
-  const ExpSum<T> mine = exp_sum(kept, kLog);
-  const ExpSum<T> all = team_reduce<Shape::team>(mine, ExpSum<T>::merge);
-  const T scale = math::exp(finite_top(mine.top) - all.top) / all.sum;
-  const T log_sum = math::log(all.sum);
+    kept[k] = row.load(from, k * Shape::team + Threads::rank(), lowest<V>());
+  const ExpSum<V> mine = exp_sum(kept, kLog);
+  const ExpSum<V> all = team_reduce<Shape::team>(mine, ExpSum<V>::merge);
+  const V scale = math::exp(finite_top(mine.top) - all.top) / all.sum;
+  const V log_sum = math::log(all.sum);
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k) {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      T& value = kept[k].value[v];
+      V& value = kept[k].value[v];
       value = kLog ? value - all.top - log_sum : value * scale;
     }
     if (exists) row.store(to, k * Shape::team + Threads::rank(), kept[k]);
@@ -83,6 +85,7 @@ template <class T, class Shape, class Gradient>
 __global__ void __launch_bounds__(Shape::Threads::block)
     softmax_backward_rows(T* gx, const T* g, const T* y, Lines lines) {
   begin_kernel();
+  using V = Widened<T>;
   using Threads = typename Shape::Threads;
   constexpr int kWidth = kPacketWidth<T>;
   const int64_t number = int64_t{blockIdx.x} * Threads::per_block + Threads::number();
@@ -92,20 +95,20 @@ __global__ void __launch_bounds__(Shape::Threads::block)
   T* to = gx + offsets[0];
   const RowLayout<T, int> row(lines.length, to, g + offsets[1], y + offsets[2]);
 
-  Packet<T, kWidth> grad[Shape::packets], result[Shape::packets];
-  T sum = 0;
+  Packet<V, kWidth> grad[Shape::packets], result[Shape::packets];
+  V sum = 0;
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k) {
     const int packet = k * Shape::team + Threads::rank();
-    grad[k] = row.load(g + offsets[1], packet, T(0));
-    result[k] = row.load(y + offsets[2], packet, T(0));
+    grad[k] = row.load(g + offsets[1], packet, V(0));
+    result[k] = row.load(y + offsets[2], packet, V(0));
   }
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k) {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) sum += Gradient::term(grad[k].value[v], result[k].value[v]);
   }
-  sum = team_reduce<Shape::team>(sum, [](T a, T b) { return a + b; });
+  sum = team_reduce<Shape::team>(sum, [](V a, V b) { return a + b; });
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k) {
 #pragma unroll
@@ -142,6 +145,7 @@ struct LogSoftmaxGradient {
 template <class T, bool kLog>
 __global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T* x, Lines lines) {
   begin_kernel();
+  using V = Widened<T>;
   constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
   const int rank = threadIdx.x;
   int64_t offsets[kLineOperands];
@@ -150,20 +154,20 @@ __global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T*
   T* to = y + offsets[0];
   const RowLayout<T> row(lines.length, from, to);
 
-  ExpSum<T> total = ExpSum<T>::none();
+  ExpSum<V> total = ExpSum<V>::none();
   for (int64_t begin = rank; begin < row.packets(); begin += kTeam * kLongPackets) {
-    Packet<T, kWidth> part[kLongPackets];
+    Packet<V, kWidth> part[kLongPackets];
 #pragma unroll
-    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(from, begin + k * kTeam, lowest<T>());
-    total = ExpSum<T>::merge(total, exp_sum(part, true));
+    for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(from, begin + k * kTeam, lowest<V>());
+    total = ExpSum<V>::merge(total, exp_sum(part, true));
   }
-  total = team_reduce<kTeam>(total, ExpSum<T>::merge);
-  const T scale = T(1) / total.sum, log_sum = math::log(total.sum);
+  total = team_reduce<kTeam>(total, ExpSum<V>::merge);
+  const V scale = V(1) / total.sum, log_sum = math::log(total.sum);
   for (int64_t packet = rank; packet < row.packets(); packet += kTeam) {
-    Packet<T, kWidth> part = row.load(from, packet, T(0));
+    Packet<V, kWidth> part = row.load(from, packet, V(0));
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) {
-      const T above = part.value[v] - total.top;
+      const V above = part.value[v] - total.top;
       part.value[v] = kLog ? above - log_sum : math::exp(above) * scale;
     }
     row.store(to, packet, part);
@@ -174,6 +178,7 @@ template <class T, class Gradient>
 __global__ void __launch_bounds__(kLongTeam<T>)
     softmax_backward_long_rows(T* gx, const T* g, const T* y, Lines lines) {
   begin_kernel();
+  using V = Widened<T>;
   constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
   int64_t offsets[kLineOperands];
   lines.at(blockIdx.x, offsets);
@@ -181,19 +186,19 @@ __global__ void __launch_bounds__(kLongTeam<T>)
   const T *from_g = g + offsets[1], *from_y = y + offsets[2];
   const RowLayout<T> row(lines.length, to, from_g, from_y);
 
-  T sum = 0;
+  V sum = 0;
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
-    const Packet<T, kWidth> grad = row.load(from_g, packet, T(0)),
-                            result = row.load(from_y, packet, T(0));
+    const Packet<V, kWidth> grad = row.load(from_g, packet, V(0)),
+                            result = row.load(from_y, packet, V(0));
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) sum += Gradient::term(grad.value[v], result.value[v]);
   }
-  sum = team_reduce<kTeam>(sum, [](T a, T b) { return a + b; });
+  sum = team_reduce<kTeam>(sum, [](V a, V b) { return a + b; });
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
-    Packet<T, kWidth> grad = row.load(from_g, packet, T(0));
-    const Packet<T, kWidth> result = row.load(from_y, packet, T(0));
+    Packet<V, kWidth> grad = row.load(from_g, packet, V(0));
+    const Packet<V, kWidth> result = row.load(from_y, packet, V(0));
 #pragma unroll
     for (int v = 0; v < kWidth; ++v)
       grad.value[v] = Gradient::result(grad.value[v], result.value[v], sum);
@@ -217,47 +222,48 @@ __device__ T column_reduce(T value, const Merge& merge) {
 template <class T, bool kLog>
 __global__ void softmax_columns(T* y, const T* x, Lines lines) {
   begin_kernel();
+  using V = Widened<T>;
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < lines.count;
   int64_t offsets[kLineOperands];
   lines.at(exists ? column : 0, offsets);
   const int64_t begin = threadIdx.y, end = exists ? lines.length : 0;
 
-  ExpSum<T> total = ExpSum<T>::none();
+  ExpSum<V> total = ExpSum<V>::none();
 #pragma unroll 4
   for (int64_t i = begin; i < end; i += blockDim.y) {
-    const T value = x[offsets[1] + i * lines.step[1]], top = max_of(total.top, value),
+    const V value = V(x[offsets[1] + i * lines.step[1]]), top = max_of(total.top, value),
             base = finite_top(top);
     total = {top, total.sum * math::exp(total.top - base) + math::exp(value - base)};
   }
-  total = column_reduce(total, ExpSum<T>::merge);
-  const T scale = T(1) / total.sum, log_sum = math::log(total.sum);
+  total = column_reduce(total, ExpSum<V>::merge);
+  const V scale = V(1) / total.sum, log_sum = math::log(total.sum);
 #pragma unroll 4
   for (int64_t i = begin; i < end; i += blockDim.y) {
-    const T above = x[offsets[1] + i * lines.step[1]] - total.top;
-    y[offsets[0] + i * lines.step[0]] = kLog ? above - log_sum : math::exp(above) * scale;
+    const V above = V(x[offsets[1] + i * lines.step[1]]) - total.top;
+    y[offsets[0] + i * lines.step[0]] = T(kLog ? above - log_sum : math::exp(above) * scale);
   }
 }
 
 template <class T, class Gradient>
 __global__ void softmax_backward_columns(T* gx, const T* g, const T* y, Lines lines) {
   begin_kernel();
+  using V = Widened<T>;
   const int64_t column = int64_t{blockIdx.x} * 32 + threadIdx.x;
   const bool exists = column < lines.count;
   int64_t offsets[kLineOperands];
   lines.at(exists ? column : 0, offsets);
   const int64_t begin = threadIdx.y, end = exists ? lines.length : 0;
 
-  T sum = 0;
+  const auto grad = [&](int64_t i) { return V(g[offsets[1] + i * lines.step[1]]); };
+  const auto result = [&](int64_t i) { return V(y[offsets[2] + i * lines.step[2]]); };
+  V sum = 0;
+#pragma unroll 4
+  for (int64_t i = begin; i < end; i += blockDim.y) sum += Gradient::term(grad(i), result(i));
+  sum = column_reduce(sum, [](V a, V b) { return a + b; });
 #pragma unroll 4
   for (int64_t i = begin; i < end; i += blockDim.y)
-    sum += Gradient::term(g[offsets[1] + i * lines.step[1]], y[offsets[2] + i * lines.step[2]]);
-  sum = column_reduce(sum, [](T a, T b) { return a + b; });
-#pragma unroll 4
-  for (int64_t i = begin; i < end; i += blockDim.y) {
-    gx[offsets[0] + i * lines.step[0]] =
-        Gradient::result(g[offsets[1] + i * lines.step[1]], y[offsets[2] + i * lines.step[2]], sum);
-  }
+    gx[offsets[0] + i * lines.step[0]] = T(Gradient::result(grad(i), result(i), sum));
 }
 
 // ---- launches
@@ -291,7 +297,7 @@ template <bool kLog>
 int32_t run(const dt_stream* stream, const calls::Softmax& call) {
   const Lines lines = make_lines(call.y, call.x, call.x, call.dim);
   if (lines.count == 0 || lines.length == 0) return DT_KERNEL_OK;
-  return visit_floating(call.y.dtype, [&](auto type) {
+  return visit_stored_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     T* y = static_cast<T*>(call.y.data);
     const T* x = static_cast<const T*>(call.x.data);
@@ -318,7 +324,7 @@ template <class Gradient>
 int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call) {
   const Lines lines = make_lines(call.gx, call.g, call.y, call.dim);
   if (lines.count == 0 || lines.length == 0) return DT_KERNEL_OK;
-  return visit_floating(call.gx.dtype, [&](auto type) {
+  return visit_stored_floating(call.gx.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     T* gx = static_cast<T*>(call.gx.data);
     const T *g = static_cast<const T*>(call.g.data), *y = static_cast<const T*>(call.y.data);
@@ -326,18 +332,23 @@ int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call
       return launch(stream, softmax_backward_columns<T, Gradient>, column_grid(lines),
                     column_block(lines), 0, gx, g, y, lines);
     }
-    return visit_row_shape<4, 4>(
-        most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.gx, call.g, call.y)),
-        [&](auto shape) {
-          using Shape = decltype(shape);
-          return launch(stream, softmax_backward_rows<T, Shape, Gradient>,
-                        row_grid<typename Shape::Threads>(lines), Shape::Threads::block, 0, gx, g,
-                        y, lines);
-        },
-        [&] {
-          return launch(stream, softmax_backward_long_rows<T, Gradient>,
-                        row_grid<Team<kLongTeam<T>>>(lines), kLongTeam<T>, 0, gx, g, y, lines);
-        });
+    return visit_row_shape < 4,
+           kIsNarrowFloat<T>
+               ? 2
+               : 4 > (
+                         most_packets<T>(lines.length,
+                                         lines_are_aligned<T>(lines, call.gx, call.g, call.y)),
+                         [&](auto shape) {
+                           using Shape = decltype(shape);
+                           return launch(stream, softmax_backward_rows<T, Shape, Gradient>,
+                                         row_grid<typename Shape::Threads>(lines),
+                                         Shape::Threads::block, 0, gx, g, y, lines);
+                         },
+                         [&] {
+                           return launch(stream, softmax_backward_long_rows<T, Gradient>,
+                                         row_grid<Team<kLongTeam<T>>>(lines), kLongTeam<T>, 0, gx,
+                                         g, y, lines);
+                         });
   });
 }
 

@@ -49,36 +49,44 @@ __device__ __forceinline__ void store_as(void* p, int32_t dtype, int64_t i, T va
   }
 }
 
+template <class T>
+__device__ __forceinline__ float value_of(Bits<sizeof(T)> bits) {
+  T element;
+  memcpy(&element, &bits, sizeof(T));
+  return static_cast<float>(element);
+}
+
+// The bits of a narrow float as a number. All formats are computed and one is chosen, without
+// jumps: loads on either side of a jump would wait for each other.
+__device__ __forceinline__ float widened(Bits<2> bits, int32_t dtype) {
+  float value = 0;
+#define DT_DTYPE_ROW(NAME, name, Own, ...) \
+  if constexpr (kIsNarrowFloat<Own>) value = dtype == DT_##NAME ? value_of<Own>(bits) : value;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  return value;
+}
+
 // Neighbouring elements of a narrow float, from `at` on, read or written as floats.
 template <int kWidth>
 __device__ __forceinline__ void load_narrow(float (&value)[kWidth], const void* p, int32_t dtype,
                                             int64_t at) {
-  switch (dtype) {
-#define DT_DTYPE_ROW(NAME, name, Own, ...)                                      \
-  case DT_##NAME:                                                               \
-    if constexpr (kIsNarrowFloat<Own>) {                                        \
-      const auto packet = load_packet<kWidth>(static_cast<const Own*>(p) + at); \
-      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) value[i] =             \
-          static_cast<float>(packet.value[i]);                                  \
-    }                                                                           \
-    break;
-#include "kernels/dtype.def"
-#undef DT_DTYPE_ROW
-  }
+  const auto packet = load_packet<kWidth>(static_cast<const Bits<2>*>(p) + at);
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) value[i] = widened(packet.value[i], dtype);
 }
 
 template <int kWidth>
 __device__ __forceinline__ void store_narrow(void* p, int32_t dtype, int64_t at,
                                              const float (&value)[kWidth]) {
   switch (dtype) {
-#define DT_DTYPE_ROW(NAME, name, Own, ...)                                 \
-  case DT_##NAME:                                                          \
-    if constexpr (kIsNarrowFloat<Own>) {                                   \
-      Packet<Own, kWidth> packet;                                          \
-      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) packet.value[i] = \
-          static_cast<Own>(value[i]);                                      \
-      store_packet(static_cast<Own*>(p) + at, packet);                     \
-    }                                                                      \
+#define DT_DTYPE_ROW(NAME, name, Own, ...)                                           \
+  case DT_##NAME:                                                                    \
+    if constexpr (kIsNarrowFloat<Own>) {                                             \
+      Packet<float, kWidth> packet;                                                  \
+      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) packet.value[i] = value[i]; \
+      store_rounded(static_cast<Own*>(p) + at, packet);                              \
+    }                                                                                \
     break;
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW
