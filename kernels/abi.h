@@ -80,7 +80,8 @@ typedef struct dt_fault {
 /* Switches that a kernel obeys: bits of dt_stream.flags. */
 enum {
   DT_FLAG_TF32_MATMUL = 1, /* torch.backends.cuda.matmul.allow_tf32, off by default */
-  DT_FLAG_TF32_CONV = 2    /* torch.backends.cudnn.allow_tf32, on by default */
+  DT_FLAG_TF32_CONV = 2,   /* torch.backends.cudnn.allow_tf32, on by default */
+  DT_FLAG_AVX512_BF16 = 4  /* the processor has these instructions besides those of its table */
 };
 
 /* What a product does to each element of its result before it is stored. */

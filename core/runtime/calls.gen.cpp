@@ -117,7 +117,7 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::nonzero_count.number) return true;
   if (op == op::nonzero.number) return true;
   if (op == op::triangle.number) return true;
-  if (op == op::matmul.number) return device.type == DeviceType::kCuda;
+  if (op == op::matmul.number) return true;
   if (op == op::conv2d.number) return device.type == DeviceType::kCuda;
   if (op == op::conv2d_backward_input.number) return device.type == DeviceType::kCuda;
   if (op == op::conv2d_backward_weight.number) return device.type == DeviceType::kCuda;

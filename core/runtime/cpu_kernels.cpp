@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/runtime/accelerator.h"
 #include "core/runtime/kernel_table.h"
 
 namespace dt {
@@ -31,6 +32,12 @@ bool cpu_has(char level) {
          __builtin_cpu_supports("avx512cd");
 }
 
+// Instructions that multiply bfloat16 came later than x86-64-v4.
+bool has_avx512_bf16() {
+  unsigned a = 0, b, c, d;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
+}
+
 KernelTable choose() {
   char level = cpu_has('4') ? '4' : cpu_has('3') ? '3' : '2';
   if (const char* wish = std::getenv("DT_CPU_ISA")) {
@@ -40,6 +47,7 @@ KernelTable choose() {
   }
   DT_CHECK(cpu_has(level), kRuntimeError, "this processor cannot run the x86-64-v", level,
            " kernels");
+  set_kernel_flag(DT_FLAG_AVX512_BF16, level == '4' && has_avx512_bf16());
   KernelTable table(level == '4' ? "v4" : level == '3' ? "v3" : "v2");
   level == '4' ? dt_cpu_v4(&table) : level == '3' ? dt_cpu_v3(&table) : dt_cpu_v2(&table);
   return table;

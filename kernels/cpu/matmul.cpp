@@ -1,5 +1,6 @@
 // Matrix products: packed for floating types, plain loops for integers.
 #include "kernels/calls/linalg.gen.h"
+#include "kernels/cpu/brain.h"
 #include "kernels/cpu/thin.h"
 
 namespace dt::cpu {
@@ -60,6 +61,41 @@ int64_t float_workspace(const dt_stream* stream, const calls::Matmul& call) {
   return is_empty(g) || is_thin(g) ? 0 : gemm_workspace(stream, g);
 }
 
+// ---- narrow floats: what no instruction multiplies, core widens
+
+#if defined(__AVX512F__)
+bool is_brain(const dt_stream* stream, const calls::Matmul& call) {
+  constexpr int32_t kOwn = dtype_of<BFloat16>;
+  return (stream->flags & DT_FLAG_AVX512_BF16) != 0 && call.y.dtype == kOwn &&
+         call.a.dtype == kOwn && call.b.dtype == kOwn && (!call.c || call.c->dtype == kOwn);
+}
+
+BrainGemm describe_brain(const calls::Matmul& call) {
+  return {describe_float<BFloat16>(call), static_cast<float>(call.alpha),
+          static_cast<float>(call.beta)};
+}
+
+int32_t multiply_narrow(const dt_stream* stream, const calls::Matmul& call) {
+  if (!is_brain(stream, call)) return DT_KERNEL_UNSUPPORTED;
+  const BrainGemm product = describe_brain(call);
+  if (!is_empty(product.g)) run_brain(stream, product, Workspace(call.workspace));
+  return DT_KERNEL_OK;
+}
+
+int64_t narrow_workspace(const dt_stream* stream, const calls::Matmul& call) {
+  if (!is_brain(stream, call)) return 0;
+  const BrainGemm product = describe_brain(call);
+  return is_empty(product.g) ? 0 : brain_workspace(stream, product);
+}
+#else
+int32_t multiply_narrow(const dt_stream*, const calls::Matmul&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+int64_t narrow_workspace(const dt_stream*, const calls::Matmul&) {
+  return 0;
+}
+#endif
+
 // Integers wrap around, so they are multiplied and added as unsigned numbers.
 template <class U>
 struct Wrapping {
@@ -101,6 +137,7 @@ int32_t multiply_integer(const dt_stream* stream, const calls::Matmul& call) {
 }  // namespace
 
 int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
+  if (is_narrow_float(call.y.dtype)) return multiply_narrow(stream, call);
   return visit_value(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
@@ -114,6 +151,7 @@ int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
 }
 
 int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
+  if (is_narrow_float(call.y.dtype)) return narrow_workspace(stream, call);
   int64_t bytes = 0;
   visit_floating(call.y.dtype, [&](auto type) {
     bytes = float_workspace<typename decltype(type)::type>(stream, call);

@@ -1,5 +1,7 @@
 """Kernels that load 16-bit floats in packets, at lengths and places that no packet fits, against PyTorch in float64."""
 
+import itertools
+
 import dumbtorch as dt
 import numpy as np
 import pytest
@@ -109,3 +111,58 @@ def test_convolutions(device, name, case, channels_last, torch):
     ):
         largest = np.abs(right).max(initial=0)
         np.testing.assert_allclose(got, right, rtol=0, atol=2 * epsilon * largest)
+
+
+# batch, rows, inner, columns: below, at and above the sizes of tiles and packets
+PRODUCTS = list(
+    itertools.product([1, 3], [1, 4, 12, 29, 250], [0, 1, 2, 31, 64, 515], [1, 4, 32, 47, 200])
+)
+
+
+def factor(random, sizes, layout):
+    """A batch of matrices of random numbers; `layout` says how it lies in memory."""
+    batch, rows, columns = sizes
+    if layout == "transposed":
+        return random(batch, columns, rows).mT
+    if layout == "cut out":
+        return random(batch, rows, columns + 3)[..., 1:-2]
+    if layout == "shared":
+        return random(1, rows, columns).expand(sizes)
+    return random(*sizes)
+
+
+def ours(x, device):
+    """The same tensor, lying in memory alike."""
+    if x.numel() == 0:
+        return dt.zeros(*x.shape, dtype=getattr(dt, str(x.dtype)[6:]), device=device)
+    base = dt.from_dlpack(x if x._base is None else x._base).to(device)
+    return base.as_strided(x.shape, x.stride(), x.storage_offset())
+
+
+@on_both
+@in_both
+@pytest.mark.parametrize("a_layout", ["dense", "transposed", "cut out"])
+@pytest.mark.parametrize("b_layout", ["dense", "transposed", "cut out", "shared"])
+def test_products(device, name, a_layout, b_layout, torch):
+    epsilon, least = SPACING[name]
+    generator = torch.Generator().manual_seed(0)
+
+    def random(*sizes):
+        return torch.randn(sizes, generator=generator).to(getattr(torch, name))
+
+    for batch, rows, inner, columns in PRODUCTS[len(a_layout) % 3 :: 3]:
+        a = factor(random, (batch, rows, inner), a_layout)
+        b = factor(random, (batch, inner, columns), b_layout)
+        c = random(rows, columns)
+        products, sizes = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+        got = [dt.matmul(ours(a, device), ours(b, device))]
+        right, sums = [products], [sizes]
+        if batch == 1:
+            mine = [ours(x, device) for x in (c, a[0], b[0])]
+            got.append(dt.addmm(*mine, beta=0.5, alpha=2))
+            right.append(0.5 * c.double() + 2 * products[0])
+            sums.append(c.double().abs() + 2 * sizes[0])
+        for y, truth, size in zip(got, right, sums, strict=True):
+            error = np.abs(y.cpu().double().numpy() - truth.numpy())
+            allowed = (epsilon * truth.abs() + 2.0**-20 * size + least).numpy()
+            assert (error <= allowed).all(), (batch, rows, inner, columns)
