@@ -61,7 +61,7 @@ def check(schema: Schema) -> None:
         _documented(where, c.doc, c.args)
         _levels(where, c.since, (*c.args, *c.results), schema)
     for layer in schema.layers.values():
-        _documented(f"[layer.{layer.name}]", layer.doc, layer.args)
+        _documented(f"[layer.{layer.name}]", layer.doc, layer.python.args)
     for e in schema.enums.values():
         _enum(f"[enum.{e.name}]", e, schema)
     for h in schema.handles.values():

@@ -9,13 +9,26 @@ import dataclasses
 import re
 
 from . import expr, signature
-from .model import Argument, Function, Kind, Layer, Options, SchemaError, Tensor
+from .model import (
+    Argument,
+    Check,
+    Enum,
+    Function,
+    Kind,
+    Layer,
+    Options,
+    PythonConstructor,
+    PythonLayer,
+    SchemaError,
+    Tensor,
+)
 
 _KEYS = {
     "sig", "doc", "since", "args", "let", "check", "parameters", "buffers",
-    "inputs", "check_input", "each_training_step", "forward", "forward_activated", "activation",
-    "extra_repr",
+    "inputs", "check_input", "each_training_step", "forward", "forward_activated", "extra_repr",
+    "python",
 }  # fmt: skip
+_PYTHON_KEYS = {"check", "tuples", "words", "set", "given", "frozen", "forward", "constructors"}
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
 # What every layer with parameters or buffers takes besides its own arguments.
@@ -33,36 +46,37 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words).lower()
 
 
-def parse_layer(names, stem: str, file: dict, name: str, row: dict, document):
+def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row: dict, document):
     """(Layer, Options or None, constructor) of a row."""
     _refuse_keys(row, _KEYS)
     shared = file.get("args", {})
-    args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
-    args = document(args, row.get("args", {}), shared)
+    all_args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
+    all_args = document(all_args, row.get("args", {}), shared)
     state = tuple(
         _state(kind, n, r)
         for kind in ("parameters", "buffers")
         for n, r in row.get(kind, {}).items()
     )
     if state:
-        args += _PLACE
+        all_args += _PLACE
     inputs = signature.parse_arguments(row.get("inputs", "input: tensor"), names)
     layer = Layer(
         name=name,
         snake=snake_case(name),
         doc=row.get("doc", ""),
-        args=args,
+        args=tuple(a for a in all_args if not a.python_only),
         state=state,
         forward_args=document(inputs, {}, shared),
         forward=row["forward"],
         file=stem,
         forward_activated=row.get("forward_activated", ""),
-        activation=row.get("activation", ""),
+        activation=_activation(row["forward"], activations),
         let=row.get("let", {}),
-        checks=_pairs(row.get("check", [])),
-        input_checks=_pairs(row.get("check_input", [])),
+        checks=_checks(row.get("check", [])),
+        input_checks=_checks(row.get("check_input", [])),
         each_training_step=row.get("each_training_step", ""),
-        extra_repr=row.get("extra_repr", ""),
+        extra_repr=_extra_repr(row.get("extra_repr", [])),
+        python=_python(names, all_args, row.get("python", {}), document),
         since=row.get("since", 1),
     )
     _check_names(layer)
@@ -75,8 +89,58 @@ def _refuse_keys(row: dict, known: set[str]) -> None:
         raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
 
 
-def _pairs(rows: list[list[str]]) -> tuple[tuple[str, str], ...]:
-    return tuple((condition, message) for condition, message in rows)
+def _checks(rows: list[list[str]]) -> tuple[Check, ...]:
+    """A message may begin with the error that it belongs to: "AssertionError: ..."."""
+    checks = []
+    for condition, message in rows:
+        error = re.match(r"(\w+Error): ", message)
+        checks.append(
+            Check(condition, message[error.end() :], error[1])
+            if error
+            else Check(condition, message)
+        )
+    return tuple(checks)
+
+
+def _extra_repr(parts: str | list) -> tuple[tuple[str, str], ...]:
+    parts = [parts] if isinstance(parts, str) else parts
+    return tuple(("true", part) if isinstance(part, str) else tuple(part) for part in parts)
+
+
+def _activation(forward: str, activations: Enum) -> str:
+    """The activation that is the whole forward, if the layer is that."""
+    names = {v.name for v in activations.values}
+    whole = re.fullmatch(r"(?:(\w+)_\(input\) if inplace else )?(\w+)\(input\)", forward)
+    return whole[2] if whole and whole[2] in names and whole[1] in (None, whole[2]) else ""
+
+
+def _python(names, args: tuple[Argument, ...], row: dict, document) -> PythonLayer:
+    _refuse_keys(row, _PYTHON_KEYS)
+    docs = {a.name: a.doc for a in args}
+    return PythonLayer(
+        args=args,
+        checks=_checks(row.get("check", [])),
+        tuples=tuple(row.get("tuples", ())),
+        words=row.get("words", {}),
+        set=row.get("set", {}),
+        given=row.get("given", {}),
+        frozen=row.get("frozen", ""),
+        forward=row.get("forward", ""),
+        constructors=tuple(
+            PythonConstructor(
+                name=name,
+                doc=r["doc"],
+                args=document(
+                    signature.parse_arguments(r["sig"].strip()[1:-1], names),
+                    r.get("args", {}),
+                    docs,
+                ),
+                checks=_checks(r.get("check", [])),
+                make=r["make"],
+            )
+            for name, r in row.get("constructors", {}).items()
+        ),
+    )
 
 
 def _state(kind: str, name: str, row: dict) -> Tensor:
@@ -95,7 +159,7 @@ def _state(kind: str, name: str, row: dict) -> Tensor:
 def _check_names(layer: Layer) -> None:
     """Every variable in an expression is an argument, a `let` or a tensor of the layer's."""
     known = {a.name for a in layer.args} | {s.name for s in layer.state} | set(layer.let)
-    texts = [*layer.let.values(), *(condition for condition, _ in layer.checks)]
+    texts = [*layer.let.values(), *(c.condition for c in layer.checks)]
     texts += [e for s in layer.state for e in (*map(dimension, s.shape), *s.init, s.when or "true")]
     for text in texts:
         _refuse_unknown(text, known)
@@ -103,9 +167,18 @@ def _check_names(layer: Layer) -> None:
     for text in [
         layer.forward,
         layer.each_training_step or "0",
-        *(c for c, _ in layer.input_checks),
+        *(c.condition for c in layer.input_checks),
     ]:
         _refuse_unknown(text, known)
+    python = layer.python
+    known |= {a.name for a in python.args}
+    texts = [*(c.condition for c in python.checks), *python.set.values(), python.forward or "0"]
+    texts += [*python.tuples, *python.given.values(), python.frozen or "0"]
+    for text in [*texts, *(condition for condition, _ in layer.extra_repr)]:
+        _refuse_unknown(text, known)
+    for c in python.constructors:
+        for text in [c.make, *(check.condition for check in c.checks)]:
+            _refuse_unknown(text, {a.name for a in c.args})
     _refuse_unknown(layer.forward_activated or "0", known | {"activation"})
 
 
@@ -150,7 +223,7 @@ def _constructor(layer: Layer) -> Function:
         args=args,
         results=(Argument("out", Kind("handle", "module")),),
         returns="The module.",
-        errors=tuple(f"ValueError: {message}." for _, message in layer.checks),
+        errors=tuple(f"ValueError: {c.message}." for c in layer.checks),
         namespaces=("nn",),
         python=layer.name,
         header="core/nn/layers.h",

@@ -70,6 +70,7 @@ class Argument:
     default: object = None
     keyword_only: bool = False  # after `*` in the signature
     since: int = 0  # of an options struct's field: the API level that added it
+    python_only: bool = False  # of a layer: PyTorch's class takes it, other languages leave it out
 
 
 @dataclass(frozen=True)
@@ -240,6 +241,41 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Check:
+    """What must hold, and what is raised if it does not."""
+
+    condition: str
+    message: str
+    error: str = "ValueError"
+
+
+@dataclass(frozen=True)
+class PythonConstructor:
+    """A class method that makes the layer in another way."""
+
+    name: str
+    doc: str
+    args: tuple[Argument, ...]
+    checks: tuple[Check, ...]
+    make: str  # the call of the class, an expression
+
+
+@dataclass(frozen=True)
+class PythonLayer:
+    """What PyTorch's class has besides. Other languages leave it out."""
+
+    args: tuple[Argument, ...] = ()  # all, in PyTorch's order
+    checks: tuple[Check, ...] = ()
+    tuples: tuple[str, ...] = ()  # lists that are written out
+    words: dict[str, list[str]] = field(default_factory=dict)  # what may stand for numbers
+    set: dict[str, str] = field(default_factory=dict)  # what an argument becomes
+    given: dict[str, str] = field(default_factory=dict)  # the argument that may hold a parameter
+    frozen: str = ""  # the argument that says whether its parameters are not trained
+    forward: str = ""  # in functions of torch.nn.functional
+    constructors: tuple[PythonConstructor, ...] = ()
+
+
+@dataclass(frozen=True)
 class Layer:
     """A module of torch.nn: its constructor, state and forward."""
 
@@ -253,11 +289,13 @@ class Layer:
     file: str = ""
     forward_activated: str = ""  # the same with the activation that follows the layer
     activation: str = ""  # "relu": what the layer applies to each element, if a layer before it may
-    checks: tuple[tuple[str, str], ...] = ()  # (condition on the arguments, message)
-    input_checks: tuple[tuple[str, str], ...] = ()  # (condition on the inputs, message)
+    checks: tuple[Check, ...] = ()  # of the arguments
+    input_checks: tuple[Check, ...] = ()  # of the inputs
     each_training_step: str = ""  # an expression that runs before forward in training
     let: dict[str, str] = field(default_factory=dict)  # numbers computed once, by name
-    extra_repr: str = ""  # "in_features={in_features}": what print shows
+    # "in_features={in_features}": what print shows, and on which condition.
+    extra_repr: tuple[tuple[str, str], ...] = ()
+    python: PythonLayer = PythonLayer()
     since: int = 1
 
 

@@ -6,7 +6,7 @@ A generated class keeps the arguments that it needs later, registers its tensors
 from __future__ import annotations
 
 from . import coretypes, expr, layers, text
-from .model import Argument, Layer, Schema, Tensor
+from .model import Argument, Check, Layer, Schema, Tensor
 
 _HEADER = f"// {text.GENERATED}\n"
 _CPP = expr.Cpp({"training": "training()"})
@@ -104,7 +104,7 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
     # The parameter may be one number where the member is the full list.
     cpp = expr.Cpp({a.name: f"this->{a.name}" for a in kept if _is_pair(a)})
     inits = [f'Module("{layer.name}")'] + [f"{a.name}({_source_of(layer, a)})" for a in kept]
-    early = [*(c for c, _ in layer.checks), *layer.let.values()]
+    early = [*(c.condition for c in layer.checks), *layer.let.values()]
     early += [e for s in layer.state for e in (*map(layers.dimension, s.shape), s.when or "true")]
     used = {n for t in early for n in expr.names(t)} | (
         {"device", "dtype"} if layer.state else set()
@@ -114,7 +114,7 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
         for a in layers.optional(layer)
         if a not in kept and a.name in used
     ]
-    body += [f"    {_check(cpp, c, m)}" for c, m in layer.checks]
+    body += [f"    {_check(cpp, c)}" for c in layer.checks]
     body += [f"    {n} = {cpp.print(e)};" for n, e in layer.let.items()]
     body += [f"    {_register(cpp, s)}" for s in layer.state]
     body += ["    initialize();"] if layer.state else []
@@ -131,8 +131,8 @@ def _source_of(layer: Layer, a: Argument) -> str:
     return f"{source}.to_vector()" if a.kind.key == "i64[]" and not a.has_default else source
 
 
-def _check(cpp: expr.Cpp, condition: str, message: str) -> str:
-    return f'DT_CHECK({cpp.print(condition)}, kValueError, "{message}");'
+def _check(cpp: expr.Cpp, c: Check) -> str:
+    return f'DT_CHECK({cpp.print(c.condition)}, kValueError, "{c.message}");'
 
 
 def _register(cpp: expr.Cpp, s: Tensor) -> str:
@@ -174,7 +174,7 @@ def _forward(layer: Layer) -> list[str]:
         lines.append("    if (!target.defined()) fail_target(true);")
     else:
         lines.append("    if (target.defined()) fail_target(false);")
-    lines += [f"    {_check(_CPP, c, m)}" for c, m in layer.input_checks]
+    lines += [f"    {_check(_CPP, c)}" for c in layer.input_checks]
     step = layer.each_training_step
     lines += _locals(layer, [layer.forward, step or "0"])
     if step:

@@ -6,11 +6,12 @@ the same seed gives the same initial values in every language."""
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 
 from . import expr, layers, python
-from .model import Argument, Layer, Schema, Tensor
+from .model import Argument, Check, Layer, PythonConstructor, Schema, Tensor
 from .text import GENERATED
 
 INDENT = "    "
@@ -23,6 +24,7 @@ import math
 from ... import _ops
 from ..._runtime import int_list
 from ...autograd.grad_mode import no_grad
+from .. import functional
 from ..parameter import Parameter
 from .module import Module
 '''
@@ -58,9 +60,23 @@ class _Printer(expr.Printer):
         ]
         return f"_ops.{name}({', '.join(named)})"
 
+    def list(self, items: list[str]) -> str:
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+class _Functional(expr.Printer):
+    """Calls of torch.nn.functional, which Python has in full."""
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        return f"functional.{function}({', '.join(arguments)})"
+
 
 def _class(schema: Schema, layer: Layer) -> str:
-    lines = [f"class {layer.name}(Module):", *_indent(_docstring(layer)), ""]
+    lines = [
+        f"class {layer.name}(Module):",
+        *_indent(_documented(layer.doc, layer.python.args, layer.python.words)),
+        "",
+    ]
     if layer.activation:
         lines += [f'{INDENT}_activation = "{layer.activation}"', ""]
     lines += _indent(_constructor(schema, layer))
@@ -70,7 +86,9 @@ def _class(schema: Schema, layer: Layer) -> str:
     if layer.forward_activated:
         lines += ["", *_indent(_forward_activated(schema, layer))]
     if layer.extra_repr:
-        lines += ["", *_indent(_extra_repr(layer))]
+        lines += ["", *_indent(_extra_repr(schema, layer))]
+    for c in layer.python.constructors:
+        lines += ["", *_indent(_class_method(schema, c))]
     return "\n".join(lines)
 
 
@@ -78,12 +96,16 @@ def _indent(lines: list[str]) -> list[str]:
     return [INDENT + line if line else "" for line in lines]
 
 
-def _docstring(layer: Layer) -> list[str]:
-    lines = textwrap.wrap(layer.doc, 88)
-    lines += ["", "Args:"] if layer.args else []
-    for a in layer.args:
+def _documented(doc: str, args: tuple[Argument, ...], words: dict[str, list[str]]) -> list[str]:
+    lines = textwrap.wrap(doc, 88)
+    lines += ["", "Args:"] if args else []
+    for a in args:
+        others = "".join(f", or '{word}'" for word in words.get(a.name, ()))
         lines += textwrap.wrap(
-            f"{a.name}: {a.doc}", 88, initial_indent=INDENT, subsequent_indent=INDENT * 2
+            f"{a.name}: {a.doc.removesuffix('.')}{others}.",
+            88,
+            initial_indent=INDENT,
+            subsequent_indent=INDENT * 2,
         )
     if len(lines) == 1:
         return [f'"""{lines[0]}"""']
@@ -108,16 +130,29 @@ def _state_names(layer: Layer) -> set[str]:
 
 
 def _constructor(schema: Schema, layer: Layer) -> list[str]:
-    lines = [f"def __init__(self{', ' if layer.args else ''}{_signature(layer.args)}):"]
+    p, plain = layer.python, _Printer(schema, {})
+    lines = [f"def __init__(self{', ' if p.args else ''}{_signature(p.args)}):"]
     body = ["super().__init__()", *_lists(layer)]
-    plain = _Printer(schema, {})
-    for condition, message in layer.checks:
-        body += [f"if not ({plain.print(condition)}):", f'{INDENT}raise ValueError("{message}")']
-    body += [_keep(a) for a in layer.args if a.name not in _state_names(layer) and not _is_place(a)]
+    for check in (*layer.checks, *p.checks):
+        body += _refuse(plain, check)
+    body += [f"{name} = {plain.print(value)}" for name, value in p.set.items()]
+    body += [_keep(a) for a in p.args if not _is_used_up(layer, a)]
     for s in layer.state:
-        body += _new_state(plain, s)
-    body += ["self.reset_parameters()"] if layer.state else []
+        body += _new_state(layer, plain, s)
+    given = "".join(f"if {name} is None: " for name in p.given.values())
+    body += [f"{given}self.reset_parameters()"] if layer.state else []
     return lines + _indent(body)
+
+
+def _refuse(printer: _Printer, c: Check) -> list[str]:
+    message = f'{"f" if "{" in c.message else ""}"{c.message}"'
+    return [f"if not ({printer.print(c.condition)}):", f"{INDENT}raise {c.error}({message})"]
+
+
+def _is_used_up(layer: Layer, a: Argument) -> bool:
+    """Whether the constructor alone needs it."""
+    made_of_it = (*layer.python.given.values(), layer.python.frozen)
+    return a.name in _state_names(layer) or _is_place(a) or a.name in made_of_it
 
 
 def _is_place(a: Argument) -> bool:
@@ -125,13 +160,33 @@ def _is_place(a: Argument) -> bool:
 
 
 def _lists(layer: Layer) -> list[str]:
-    """Lists whose entries the layer itself looks at become tuples; the others stay as given."""
+    """Lists whose entries the layer itself looks at become tuples, and factors floats; other lists stay as given."""
     shapes = [entry for s in layer.state for entry in s.shape]
     texts = " ".join([*layer.let.values(), *shapes])
+    lines = []
+    for a in (a for a in layer.args if a.kind.list):
+        if a.name in layer.python.words:
+            lines += _words(a.name, layer.python.words[a.name])
+        if a.kind.base == "f64":
+            lines += [
+                f"if isinstance({a.name}, tuple):",
+                f"{INDENT}{a.name} = tuple(map(float, {a.name}))",
+            ]
+            lines += [f"elif {a.name} is not None:", f"{INDENT}{a.name} = float({a.name})"]
+        elif a.name in layer.python.tuples or re.search(rf"\*{a.name}\b|\b{a.name}\[", texts):
+            indent = INDENT if a.name in layer.python.words else ""
+            lines.append(f"{indent}{a.name} = tuple(int_list({a.name}, {a.kind.count}))")
+    return lines
+
+
+def _words(name: str, words: list[str]) -> list[str]:
+    """Words may stand for the numbers; what is not one of them is refused."""
+    message = f"Invalid {name} string {{{name}!r}}, should be one of {{{{{', '.join(map(repr, words))}}}}}"
     return [
-        f"{a.name} = tuple(int_list({a.name}, {a.kind.count}))"
-        for a in layer.args
-        if a.kind.list and re.search(rf"\*{a.name}\b|\b{a.name}\[", texts)
+        f"if isinstance({name}, str):",
+        f"{INDENT}if {name} not in {tuple(words)}:",
+        f'{INDENT * 2}raise ValueError(f"{message}")',
+        "else:",
     ]
 
 
@@ -141,7 +196,7 @@ def _keep(a: Argument) -> str:
     return f"self.{python.safe(a.name)} = {python.safe(a.name)}"
 
 
-def _new_state(plain: _Printer, s: Tensor) -> list[str]:
+def _new_state(layer: Layer, plain: _Printer, s: Tensor) -> list[str]:
     shape = "".join(
         ("*" if entry.startswith("*") else "") + plain.print(layers.dimension(entry)) + ", "
         for entry in s.shape
@@ -150,7 +205,10 @@ def _new_state(plain: _Printer, s: Tensor) -> list[str]:
     tensor = f"_ops.empty(({shape.rstrip()}), dtype={dtype}, device=device)"
     tensor = tensor.replace(",)", ")") if len(s.shape) > 1 else tensor
     register = "register_buffer" if s.buffer else "register_parameter"
-    value = tensor if s.buffer else f"Parameter({tensor})"
+    if given := layer.python.given.get(s.name):
+        tensor = f"{tensor} if {given} is None else {given}"
+    frozen = f", requires_grad=not {layer.python.frozen}" if layer.python.frozen else ""
+    value = tensor if s.buffer else f"Parameter({tensor}{frozen})"
     if s.when:
         value = f"{value} if {plain.print(s.when)} else None"
     return [f'self.{register}("{s.name}", {value})']
@@ -161,8 +219,9 @@ def _new_state(plain: _Printer, s: Tensor) -> list[str]:
 
 def _members(layer: Layer) -> dict[str, str]:
     """How expressions in methods say the layer's arguments, state and constants."""
-    out = {a.name: f"self.{python.safe(a.name)}" for a in layer.args}
-    out |= {a.name: f'self._buffers["{a.name}"]' for a in layer.args if a.kind.base == "tensor"}
+    args = layer.python.args
+    out = {a.name: f"self.{python.safe(a.name)}" for a in args}
+    out |= {a.name: f'self._buffers["{a.name}"]' for a in args if a.kind.base == "tensor"}
     for s in layer.state:
         registry = "_buffers" if s.buffer else "_parameters"
         out[s.name] = f'self.{registry}["{s.name}"]'
@@ -218,14 +277,17 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
         body.append("b = self._buffers")
         variables |= {n: f'b["{n}"]' for n in buffers}
     printer = _Printer(schema, variables)
-    for condition, message in layer.input_checks:
-        body += [f"if not ({printer.print(condition)}):", f'{INDENT}raise ValueError("{message}")']
+    for check in layer.input_checks:
+        body += _refuse(printer, check)
     if layer.each_training_step:
         state = [n for n in expr.names(layer.each_training_step) if n in _state_names(layer)]
         given = "".join(f" and {variables[n]} is not None" for n in state)
         body += [f"if self.training{given}:", f"{INDENT}with no_grad():"]
         body.append(f"{INDENT * 2}{printer.print(layer.each_training_step)}")
-    body.append(f"return {printer.print(layer.forward)}")
+    if layer.python.forward:
+        body.append(f"return {_Functional(variables).print(layer.python.forward)}")
+    else:
+        body.append(f"return {printer.print(layer.forward)}")
     names = ", ".join(a.name for a in layer.forward_args)
     return [f"def forward(self, {names}):", *_indent(body)]
 
@@ -239,12 +301,41 @@ def _forward_activated(schema: Schema, layer: Layer) -> list[str]:
     return ["def _forward_activated(self, input, activation):", *_indent(body)]
 
 
-def _extra_repr(layer: Layer) -> list[str]:
-    state = _state_names(layer)
+def _extra_repr(schema: Schema, layer: Layer) -> list[str]:
+    """State shows as whether it is there; a condition compares what it is."""
+    names = [*(a.name for a in layer.python.args), *_state_names(layer)]
+    printer = _Printer(schema, {n: f"self.{n}" for n in names})
+    shown = [(condition, f'f"{_shown(layer, part)}"') for condition, part in layer.extra_repr]
+    body = []
+    if all(condition == "true" for condition, _ in shown):
+        body = [f"return {part}" for _, part in shown]
+    else:
+        always = ", ".join(part for condition, part in shown[:1] if condition == "true")
+        body.append(f"parts = [{always}]")
+        for condition, part in shown[1:] if always else shown:
+            indent = "" if condition == "true" else INDENT
+            body += [f"if {printer.print(condition)}:"] if indent else []
+            body.append(f"{indent}parts.append({part})")
+        body.append('return ", ".join(parts)')
+    return ["def extra_repr(self):", *_indent(body)]
 
+
+def _shown(layer: Layer, part: str) -> str:
     def member(match: re.Match) -> str:
         name, rest = match[1], match[2]
-        return f"{{self.{name} is not None}}" if name in state else f"{{self.{name}{rest}}}"
+        present = name in _state_names(layer)
+        return f"{{self.{name} is not None}}" if present else f"{{self.{name}{rest}}}"
 
-    shown = re.sub(r"\{(\w+)([^}]*)\}", member, layer.extra_repr)
-    return ["def extra_repr(self):", f'{INDENT}return f"{shown}"']
+    return re.sub(r"\{(\w+)([^}]*)\}", member, part)
+
+
+def _class_method(schema: Schema, c: PythonConstructor) -> list[str]:
+    printer = _Printer(schema, {})
+    checks = [line for check in c.checks for line in _refuse(printer, check)]
+    made = ast.parse(c.make, mode="eval").body
+    given = ", ".join(printer.print(ast.unparse(a)) for a in made.args)
+    return [
+        "@classmethod",
+        f"def {c.name}(cls, {_signature(c.args)}):",
+        *_indent([*_documented(c.doc, c.args, {}), *checks, f"return cls({given})"]),
+    ]

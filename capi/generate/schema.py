@@ -48,6 +48,7 @@ _FUNCTION_KEYS = {
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
     "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "flat", "inplace_argument",
+    "activation",
 }  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def load(folder: pathlib.Path) -> Schema:
         ],
         _keys(files, "callback"),
     )
+    _collect_activations(files)
     schema.api_level = next(f["library"]["level"] for f in files.values() if "library" in f)
     for kind, parse in _PARSERS:
         for stem, file in files.items():
@@ -73,6 +75,19 @@ def load(folder: pathlib.Path) -> Schema:
                 except SchemaError as error:
                     raise SchemaError(f"{stem}.toml: [{kind}.{name}]: {error}") from None
     return schema
+
+
+def _collect_activations(files: dict) -> None:
+    """The values of the enum `activation` are the rows that say so: their number, and their level."""
+    rows = [row for file in files.values() for row in file.get("fn", {}).items()]
+    listed = {name: row for name, row in rows if "activation" in row}
+    enum = next(
+        f["enum"]["activation"] for f in files.values() if "activation" in f.get("enum", {})
+    )
+    enum["values"] = {
+        name: [row["activation"][0], row["doc"], *row["activation"][1:]]
+        for name, row in sorted(listed.items(), key=lambda entry: entry[1]["activation"])
+    }
 
 
 def _read(path: pathlib.Path) -> dict:
@@ -345,7 +360,9 @@ def _parse_optimizer(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_layer(schema, names, stem, file, name, row) -> None:
-    layer, options, constructor = layers.parse_layer(names, stem, file, name, row, _document)
+    layer, options, constructor = layers.parse_layer(
+        names, schema.enums["activation"], stem, file, name, row, _document
+    )
     _add(schema.layers, name, layer)
     if options:
         _add(schema.options, options.name, options)

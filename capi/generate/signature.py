@@ -10,7 +10,8 @@ from .model import Argument, Kind, SchemaError
 # name[list][?]: what each part of a kind's spelling means is in docs/schema.md.
 _KIND = re.compile(r"([\w.]+)([?!]?)(?:\[(\d*)\])?(\??)")
 _ARGUMENT = re.compile(
-    r"(\w+)\s*:\s*([\w.]+[?!]?(?:\[\d*\])?\??)(?:\s*=\s*(.+?))?(?:\s+since\s+(\d+))?", re.DOTALL
+    r"(\w+)\s*:\s*([\w.]+[?!]?(?:\[\d*\])?\??)(?:\s*=\s*(.+?))?(?:\s+since\s+(\d+))?(\s+in Python)?",
+    re.DOTALL,
 )
 _PLAIN = {
     "tensor", "operand", "scalar", "i64", "f64", "bool", "str", "path", "bytes", "pointer", "device",
@@ -79,8 +80,8 @@ def parse_default(text: str, kind: Kind) -> object:
 def parse_argument(text: str, names: Names, keyword_only: bool = False) -> Argument:
     match = _ARGUMENT.fullmatch(text.strip())
     if not match:
-        raise SchemaError(f"'{text}' is not 'name: kind = default since level'")
-    name, kind_text, default, since = match.groups()
+        raise SchemaError(f"'{text}' is not 'name: kind = default since level in Python'")
+    name, kind_text, default, since, python_only = match.groups()
     kind = parse_kind(kind_text, names)
     value = parse_default(default.strip(), kind) if default is not None else None
     return Argument(
@@ -90,6 +91,7 @@ def parse_argument(text: str, names: Names, keyword_only: bool = False) -> Argum
         default=value,
         keyword_only=keyword_only,
         since=int(since or 0),
+        python_only=bool(python_only),
     )
 
 

@@ -174,9 +174,9 @@ enum {
 /** A function of each element whose derivative follows from its result. */
 typedef int32_t dt_activation;
 enum {
-  DT_ACTIVATION_RELU = 1, /**< max(0, x). */
-  DT_ACTIVATION_SIGMOID = 2, /**< 1 / (1 + exp(-x)). */
-  DT_ACTIVATION_TANH = 3, /**< The hyperbolic tangent. */
+  DT_ACTIVATION_RELU = 1, /**< max(0, input). The gradient at 0 is 0. */
+  DT_ACTIVATION_SIGMOID = 2, /**< 1 / (1 + exp(-input)). */
+  DT_ACTIVATION_TANH = 3, /**< Hyperbolic tangent of each element. */
 };
 
 /** Which element of the input interpolate takes. */
@@ -1014,7 +1014,8 @@ DT_MUST_CHECK DT_API dt_status dt_nn_dropout(
  * @param num_embeddings Number of rows.
  * @param embedding_dim Size of a row.
  * @param options Named arguments; NULL for the defaults.
- * @return The module. */
+ * @return The module.
+ * @throws ValueError: Padding_idx must be within num_embeddings. */
 DT_MUST_CHECK DT_API dt_status dt_nn_embedding(
     int64_t num_embeddings, int64_t embedding_dim, const dt_nn_embedding_options *options,
     dt_module **out) DT_NOEXCEPT;
@@ -2431,6 +2432,21 @@ DT_MUST_CHECK DT_API dt_status dt_conv2d(
     dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
     const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
     int64_t groups, dt_tensor **out) DT_NOEXCEPT;
+
+/** conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param weight [out_channels, channels / groups, height, width].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows: height, width. PyTorch's default: [1, 1].
+ * @param padding valid: no zeros around the input; same: as many as make the output as large as the
+ *   input, the odd one at the end. PyTorch's default: valid.
+ * @param dilation Distance of two elements of a window: height, width. PyTorch's default: [1, 1].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws RuntimeError: as conv2d, or padding is another word, or same with a stride. */
+DT_MUST_CHECK DT_API dt_status dt_conv2d_padding(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
  * @param input [batch, channels, ...] with 1 to 3 spatial dimensions.

@@ -53,6 +53,24 @@ dt_status dt_conv2d(
   });
 }
 
+dt_status dt_conv2d_padding(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("conv2d_padding", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
+    const auto stride_ = list(stride, stride_n, "stride");
+    const std::string padding_ = string(padding, "padding");
+    const auto dilation_ = list(dilation, dilation_n, "dilation");
+    const auto groups_ = groups;
+    need(out, "out");
+    put(out, dt::conv2d_padding(input_, weight_, bias_, stride_, padding_, dilation_, groups_));
+  });
+}
+
 dt_status dt_interpolate(
     dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
     int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) noexcept {

@@ -39,9 +39,9 @@ enum class Approximate : int32_t {
 // A function of each element whose derivative follows from its result.
 enum class Activation : int32_t {
   kDefault = 0,
-  kRelu = 1,  // max(0, x).
-  kSigmoid = 2,  // 1 / (1 + exp(-x)).
-  kTanh = 3,  // The hyperbolic tangent.
+  kRelu = 1,  // max(0, input). The gradient at 0 is 0.
+  kSigmoid = 2,  // 1 / (1 + exp(-input)).
+  kTanh = 3,  // Hyperbolic tangent of each element.
 };
 
 // Which element of the input interpolate takes.

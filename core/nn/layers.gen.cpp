@@ -341,6 +341,7 @@ class Embedding final : public Module {
         sparse(options.sparse) {
     const auto& device = options.device;
     const auto& dtype = options.dtype;
+    DT_CHECK((!is_given(padding_idx)) || ((value(padding_idx) >= (-num_embeddings)) && (value(padding_idx) < num_embeddings)), kValueError, "Padding_idx must be within num_embeddings");
     register_parameter("weight", empty({num_embeddings, embedding_dim}, dtype, device));
     initialize();
   }

@@ -35,6 +35,11 @@ Tensor conv2d(
     const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntList stride = {1, 1},
     IntList padding = {0, 0}, IntList dilation = {1, 1}, int64_t groups = 1);
 
+// conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+Tensor conv2d_padding(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntList stride = {1, 1},
+    const std::string& padding = "valid", IntList dilation = {1, 1}, int64_t groups = 1);
+
 // Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
 Tensor interpolate(
     const Tensor& input, std::optional<IntList> size = {},

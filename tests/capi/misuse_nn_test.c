@@ -58,6 +58,28 @@ static void test_conv2d(void) {
   EXPECT(TYPE_ERROR, "conv2d", dt_conv2d(good.tensor, good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, good.i64s, 1, 1, NULL));
 }
 
+static void test_conv2d_padding(void) {
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding((dt_tensor *)bad.released, good.tensor, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(NULL, good.tensor, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(good.tensor, (dt_tensor *)bad.released, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(good.tensor, NULL, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, (dt_tensor *)bad.released, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.i64s, 1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, NULL, 2, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, NULL, -1, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, good.i64s, -7, "text", good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, good.i64s, 1, NULL, good.i64s, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, good.i64s, 1, "text", NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, good.i64s, 1, "text", NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, good.i64s, 1, "text", good.i64s, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "conv2d_padding", dt_conv2d_padding(good.tensor, good.tensor, good.tensor, good.i64s, 1, "text", good.i64s, 1, 1, NULL));
+}
+
 static void test_interpolate(void) {
   EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.released, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "interpolate", dt_interpolate((dt_tensor *)bad.garbage, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, (dt_tensor **)&out.pointer[0]));
@@ -222,6 +244,7 @@ int main(void) {
   test_linear();
   test_linear_activation();
   test_conv2d();
+  test_conv2d_padding();
   test_interpolate();
   test_max_pool2d();
   test_max_pool2d_with_indices();

@@ -244,6 +244,16 @@ def record_networks(record: Recorder) -> None:
         dilation=2,
         grad=("input", "weight"),
     )
+    record(
+        "conv2d_padding",
+        F.conv2d,
+        input=images,
+        weight=numbers(4, 2, 2, 3),
+        bias=numbers(4),
+        padding="same",
+        dilation=[1, 2],
+        grad=both,
+    )
     record("max_pool2d", input=images, kernel_size=2, grad=("input",))
     record("max_pool2d", input=images, kernel_size=[3, 2], stride=[1, 2], padding=1, ceil_mode=True)
     record(

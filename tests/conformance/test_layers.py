@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dumbtorch
 import pytest
+from layer_rows import LAYERS, identity, make
 from optimizer_rows import SETTINGS
 
 torch = pytest.importorskip("torch")
@@ -55,61 +56,6 @@ def numbers(*sizes: int) -> torch.Tensor:
     return torch.sin(torch.arange(1.0, torch.Size(sizes).numel() + 1) * 12.9898).reshape(sizes)
 
 
-IMAGES = numbers(2, 4, 5, 6)
-ROWS = numbers(3, 4)
-CLASSES = torch.tensor([1, 0, 3])
-SHARES = torch.sigmoid(ROWS)
-
-# name, positional arguments, named arguments, inputs
-LAYERS = [
-    ("Linear", (4, 3), {}, [ROWS]),
-    ("Linear", (4, 3), {"bias": False}, [numbers(2, 3, 4)]),
-    ("Conv2d", (4, 6, 3), {}, [IMAGES]),
-    (
-        "Conv2d",
-        (4, 6, (3, 2)),
-        {"stride": 2, "padding": (1, 0), "dilation": (1, 2), "groups": 2, "bias": False},
-        [IMAGES],
-    ),
-    ("MaxPool2d", (2,), {}, [IMAGES]),
-    ("MaxPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True}, [IMAGES]),
-    ("AvgPool2d", ((3, 2),), {"padding": (1, 0), "count_include_pad": False}, [IMAGES]),
-    ("AvgPool2d", (2,), {"stride": 1, "divisor_override": 3}, [IMAGES]),
-    ("Upsample", (), {"scale_factor": 2.0}, [IMAGES]),
-    ("Upsample", ((3, 7),), {"mode": "nearest-exact"}, [IMAGES]),
-    ("BatchNorm1d", (4,), {}, [ROWS]),
-    ("BatchNorm1d", (4,), {"momentum": None, "eps": 0.1}, [numbers(2, 4, 3)]),
-    ("BatchNorm2d", (4,), {"momentum": 0.3}, [IMAGES]),
-    ("BatchNorm2d", (4,), {"affine": False, "track_running_stats": False}, [IMAGES]),
-    ("LayerNorm", ([4],), {}, [ROWS]),
-    ("LayerNorm", ([5, 6],), {"elementwise_affine": False, "eps": 0.01}, [IMAGES]),
-    ("LayerNorm", ([6],), {"bias": False}, [IMAGES]),
-    ("Dropout", (), {"p": 0.0}, [ROWS]),
-    ("Embedding", (5, 3), {"padding_idx": 1}, [CLASSES]),
-    ("Flatten", (), {}, [IMAGES]),
-    ("Flatten", (), {"start_dim": 2, "end_dim": -1}, [IMAGES]),
-    ("Identity", (), {}, [ROWS]),
-    ("ReLU", (), {}, [ROWS]),
-    ("LeakyReLU", (), {"negative_slope": 0.2}, [ROWS]),
-    ("ELU", (), {"alpha": 0.5}, [ROWS]),
-    ("Softplus", (), {"beta": 2, "threshold": 1}, [ROWS]),
-    ("GELU", (), {}, [ROWS]),
-    ("GELU", (), {"approximate": "tanh"}, [ROWS]),
-    ("SiLU", (), {}, [ROWS]),
-    ("Sigmoid", (), {}, [ROWS]),
-    ("LogSigmoid", (), {}, [ROWS]),
-    ("Tanh", (), {}, [ROWS]),
-    ("Softmax", (), {"dim": 0}, [ROWS]),
-    ("LogSoftmax", (), {"dim": -1}, [ROWS]),
-    ("MSELoss", (), {}, [ROWS, SHARES]),
-    ("L1Loss", (), {"reduction": "sum"}, [ROWS, SHARES]),
-    ("NLLLoss", (), {"ignore_index": 0}, [ROWS, CLASSES]),
-    ("CrossEntropyLoss", (), {"label_smoothing": 0.1}, [ROWS, CLASSES]),
-    ("CrossEntropyLoss", (), {"reduction": "none"}, [ROWS, SHARES]),
-    ("BCELoss", (), {"reduction": "none"}, [SHARES, SHARES]),
-    ("BCEWithLogitsLoss", (), {}, [ROWS, SHARES]),
-]
-
 # In training mode, then in evaluation; the output, the gradients and the state of each are saved.
 LAYER_PROGRAM = """
 local dt = require("dumbtorch")
@@ -151,13 +97,10 @@ def expected(layer, inputs) -> dict[str, torch.Tensor]:
     return {name: x for name, x in found.items() if x is not None}
 
 
-def identity(row) -> str:
-    return f"{row[0]}({', '.join([*map(str, row[1]), *(f'{k}={v}' for k, v in row[2].items())])})"
-
-
 @pytest.mark.parametrize("row", LAYERS, ids=map(identity, LAYERS))
 def test_layer(row, tmp_path):
     name, args, kwargs, inputs = row
+    inputs = [make(torch, i) for i in inputs]
     layer = getattr(torch.nn, name)(*args, **kwargs)
     with torch.no_grad():
         for p in layer.parameters():
@@ -236,7 +179,8 @@ def test_optimizer(name, settings, tmp_path):
         for p in layer.parameters():
             p.copy_(numbers(*p.shape))
     files.save_file(layer.state_dict(), tmp_path / "state.safetensors")
-    files.save_file({"x": ROWS}, tmp_path / "inputs.safetensors")
+    rows = make(torch, "rows")
+    files.save_file({"x": rows}, tmp_path / "inputs.safetensors")
     program = OPTIMIZER_PROGRAM.format(optimizer=name, settings=lua(without_pairs(settings)))
     run_lua(program, tmp_path)
 
@@ -244,7 +188,7 @@ def test_optimizer(name, settings, tmp_path):
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
     for _ in range(6):
         optimizer.zero_grad()
-        layer(ROWS).square().sum().backward()
+        layer(rows).square().sum().backward()
         torch.nn.utils.clip_grad_norm_(layer.parameters(), 5.0)
         optimizer.step()
         schedule.step()

@@ -2149,9 +2149,88 @@ contains
 
   subroutine case_127()
     type(tensor) :: a_input
+    type(tensor) :: a_weight
+    type(tensor) :: a_bias
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('127 max_pool2d')
+    call begin_case('127 conv2d_padding')
+    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
+    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
+    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
+    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
+    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, &
+    -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, &
+    1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, &
+    3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, &
+    -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, &
+    1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_weight = make(dtype_float32, [integer :: 4, 2, 2, 3], [real(real64) :: -1.25d0, 2.25d0, &
+    0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
+    2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
+    -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, &
+    0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, &
+    2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
+    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
+    3.75d0], .true.)
+    result = conv2d_padding(a_input, a_weight, bias=a_bias, padding='same', dilation=[1, 2])
+    call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: 3.5d0, 7.875d0, &
+    17.375d0, 29.5d0, 6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, &
+    7.875d0, -4.25d0, 29.5d0, 0.375d0, 6.25d0, 28.125d0, -0.25d0, 1.375d0, 15.625d0, 8.5d0, &
+    23.375d0, 13.625d0, -1.0d0, 5.375d0, 5.625d0, -11.25d0, 15.875d0, 4.875d0, -3.0d0, &
+    25.125d0, 25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, &
+    4.875d0, 12.0d0, 25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 30.25d0, 8.875d0, &
+    15.5d0, 28.875d0, 12.0d0, 1.25d0, 14.5d0, 3.875d0, 25.0d0, 18.375d0, 7.0d0, 1.0d0, &
+    12.5d0, 34.125d0, 1.0d0, 21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, &
+    6.875d0, 7.5d0, 34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 22.25d0, 8.125d0, &
+    30.5d0, 14.875d0, 7.5d0, 23.25d0, 8.0d0, 10.625d0, 21.0d0, 5.375d0, 21.5d0, 9.5d0, &
+    4.625d0, 22.5d0, 16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, &
+    11.625d0, 36.0d0, 22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 10.125d0, 6.0d0, &
+    38.625d0, 13.25d0, 36.0d0, 17.75d0, 1.5d0, 9.125d0, 6.0d0, 11.625d0, 25.0d0, 7.0d0, &
+    -6.25d0, 17.375d0, -5.875d0, 25.5d0, 20.875d0, 12.5d0, 3.5d0, 7.875d0, 17.375d0, 29.5d0, &
+    6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, 7.875d0, -4.25d0, &
+    29.5d0, 0.375d0, 6.25d0, 28.125d0, 2.0d0, -4.0d0, 13.375d0, 0.625d0, 2.125d0, 10.375d0, &
+    15.25d0, 2.125d0, 27.25d0, 26.875d0, 3.25d0, 4.875d0, -3.0d0, 25.125d0, 25.0d0, 5.375d0, &
+    -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, 4.875d0, 12.0d0, 25.125d0, &
+    20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 20.5d0, 8.5d0, -1.25d0, 15.5d0, 12.75d0, &
+    4.0d0, -1.75d0, 39.125d0, 23.25d0, 2.125d0, 28.25d0, 6.875d0, 12.5d0, 34.125d0, 1.0d0, &
+    21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, 6.875d0, 7.5d0, &
+    34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 17.0d0, -1.0d0, 15.75d0, 12.5d0, &
+    -8.25d0, 15.5d0, 1.875d0, 8.75d0, 4.125d0, 42.0d0, 25.75d0, 11.625d0, 4.625d0, 22.5d0, &
+    16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, 11.625d0, 36.0d0, &
+    22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 2.5d0, 0.5d0, 21.75d0, -1.5d0, &
+    20.25d0, 16.0d0])
+    loss = sum(result)
+    call loss%backward()
+    call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 13.0d0, &
+    13.0d0, 18.5d0, 18.5d0, 13.5d0, 13.5d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, &
+    27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, &
+    23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 10.5d0, 10.5d0, 12.0d0, 12.0d0, &
+    5.5d0, 5.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, &
+    23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, &
+    23.5d0, 23.5d0, 12.5d0, 12.5d0, 13.0d0, 13.0d0, 18.5d0, 18.5d0, 13.5d0, 13.5d0, 27.5d0, &
+    27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, &
+    27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, &
+    23.0d0, 10.5d0, 10.5d0, 12.0d0, 12.0d0, 5.5d0, 5.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, &
+    12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, &
+    23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0])
+    call expect(a_weight%grad(), dtype_float32, [integer :: 4, 2, 2, 3], [real(real64) :: 56.0d0, &
+    74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, 41.5d0, 62.5d0, 40.0d0, &
+    56.0d0, 74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, 41.5d0, 62.5d0, &
+    40.0d0, 56.0d0, 74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, 41.5d0, &
+    62.5d0, 40.0d0, 56.0d0, 74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, &
+    41.5d0, 62.5d0, 40.0d0])
+    call expect(a_bias%grad(), dtype_float32, [integer :: 4], [real(real64) :: 60.0d0, 60.0d0, &
+    60.0d0, 60.0d0])
+  end subroutine
+
+  subroutine case_128()
+    type(tensor) :: a_input
+    type(tensor) :: result
+    type(tensor) :: loss
+    call begin_case('128 max_pool2d')
     a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
     2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
@@ -2184,10 +2263,10 @@ contains
     0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_128()
+  subroutine case_129()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('128 max_pool2d')
+    call begin_case('129 max_pool2d')
     a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
     2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
@@ -2213,11 +2292,11 @@ contains
     3.75d0])
   end subroutine
 
-  subroutine case_129()
+  subroutine case_130()
     type(tensor) :: a_input
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('129 avg_pool2d')
+    call begin_case('130 avg_pool2d')
     a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
     2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
@@ -2264,7 +2343,7 @@ contains
     1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0])
   end subroutine
 
-  subroutine case_130()
+  subroutine case_131()
     type(tensor) :: a_input
     type(tensor) :: a_running_mean
     type(tensor) :: a_running_var
@@ -2272,7 +2351,7 @@ contains
     type(tensor) :: a_bias
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('130 batch_norm')
+    call begin_case('131 batch_norm')
     a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
     2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
@@ -2375,12 +2454,12 @@ contains
     call expect(a_bias%grad(), dtype_float32, [integer :: 2], [real(real64) :: 60.0d0, 60.0d0])
   end subroutine
 
-  subroutine case_131()
+  subroutine case_132()
     type(tensor) :: a_input
     type(tensor) :: a_running_mean
     type(tensor) :: a_running_var
     type(tensor) :: result
-    call begin_case('131 batch_norm')
+    call begin_case('132 batch_norm')
     a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
     2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
@@ -2436,13 +2515,13 @@ contains
     -1.4999982118606567d0, 0.24999967217445374d0])
   end subroutine
 
-  subroutine case_132()
+  subroutine case_133()
     type(tensor) :: a_input
     type(tensor) :: a_weight
     type(tensor) :: a_bias
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('132 layer_norm')
+    call begin_case('133 layer_norm')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_weight = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
@@ -2468,11 +2547,11 @@ contains
     3.0d0, 3.0d0])
   end subroutine
 
-  subroutine case_133()
+  subroutine case_134()
     type(tensor) :: a_input
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('133 softmax')
+    call begin_case('134 softmax')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     result = softmax(a_input, 1)
@@ -2490,10 +2569,10 @@ contains
     5.0348209157391466d-08, 6.813889008583374d-09, 9.221596264374909d-10])
   end subroutine
 
-  subroutine case_134()
+  subroutine case_135()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('134 log_softmax')
+    call begin_case('135 log_softmax')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     result = log_softmax(a_input, 0, dtype=dtype_float64)
@@ -2504,11 +2583,11 @@ contains
     -5.08509724636431d0])
   end subroutine
 
-  subroutine case_135()
+  subroutine case_136()
     type(tensor) :: a_input
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('135 interpolate')
+    call begin_case('136 interpolate')
     a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
     2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
@@ -2551,11 +2630,11 @@ contains
     0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_136()
+  subroutine case_137()
     type(tensor) :: a_input
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('136 interpolate')
+    call begin_case('137 interpolate')
     a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, &
     0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, &
     2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, &
@@ -2600,22 +2679,22 @@ contains
     2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0])
   end subroutine
 
-  subroutine case_137()
+  subroutine case_138()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('137 dropout')
+    call begin_case('138 dropout')
     a_input = make(dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], &
     .false.)
     result = dropout(a_input, p=0.5d0, training=.false.)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
   end subroutine
 
-  subroutine case_138()
+  subroutine case_139()
     type(tensor) :: a_input
     type(tensor) :: a_weight
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('138 embedding')
+    call begin_case('139 embedding')
     a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, &
     2.0d0, 0.0d0], .false.)
     a_weight = make(dtype_float32, [integer :: 5, 2], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
@@ -2629,12 +2708,12 @@ contains
     1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_139()
+  subroutine case_140()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('139 mse_loss')
+    call begin_case('140 mse_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, &
@@ -2650,12 +2729,12 @@ contains
     -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0])
   end subroutine
 
-  subroutine case_140()
+  subroutine case_141()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('140 cross_entropy')
+    call begin_case('141 cross_entropy')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], &
@@ -2671,12 +2750,12 @@ contains
     -0.033296674489974976d0, 0.029327604919672012d0, 0.003969058860093355d0])
   end subroutine
 
-  subroutine case_141()
+  subroutine case_142()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('141 mse_loss')
+    call begin_case('142 mse_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, &
@@ -2689,12 +2768,12 @@ contains
     -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
   end subroutine
 
-  subroutine case_142()
+  subroutine case_143()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('142 cross_entropy')
+    call begin_case('143 cross_entropy')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], &
@@ -2710,12 +2789,12 @@ contains
     -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
   end subroutine
 
-  subroutine case_143()
+  subroutine case_144()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('143 mse_loss')
+    call begin_case('144 mse_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, &
@@ -2730,12 +2809,12 @@ contains
     -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
   end subroutine
 
-  subroutine case_144()
+  subroutine case_145()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('144 cross_entropy')
+    call begin_case('145 cross_entropy')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], &
@@ -2752,12 +2831,12 @@ contains
     -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
   end subroutine
 
-  subroutine case_145()
+  subroutine case_146()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('145 l1_loss')
+    call begin_case('146 l1_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.125d0, 3.625d0, 1.625d0, &
@@ -2773,13 +2852,13 @@ contains
     -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0])
   end subroutine
 
-  subroutine case_146()
+  subroutine case_147()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: a_weight
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('146 cross_entropy')
+    call begin_case('147 cross_entropy')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], &
@@ -2797,12 +2876,12 @@ contains
     0.07782969623804092d0, -0.04178589582443237d0, -0.03604383394122124d0])
   end subroutine
 
-  subroutine case_147()
+  subroutine case_148()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('147 nll_loss')
+    call begin_case('148 nll_loss')
     a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], &
@@ -2815,12 +2894,12 @@ contains
     0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_148()
+  subroutine case_149()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('148 binary_cross_entropy')
+    call begin_case('149 binary_cross_entropy')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.21875d0, 0.90625d0, &
     0.5625d0, 0.984375d0, 0.859375d0, 0.4375d0], .true.)
     a_target = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, &
@@ -2834,13 +2913,13 @@ contains
     3.8941800594329834d0, 0.6680135130882263d0, 0.21164022386074066d0])
   end subroutine
 
-  subroutine case_149()
+  subroutine case_150()
     type(tensor) :: a_input
     type(tensor) :: a_target
     type(tensor) :: a_pos_weight
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('149 binary_cross_entropy_with_logits')
+    call begin_case('150 binary_cross_entropy_with_logits')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .true.)
     a_target = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, &
@@ -2856,13 +2935,13 @@ contains
     0.05986718460917473d0, 0.05173325538635254d0, 0.040425240993499756d0])
   end subroutine
 
-  subroutine case_150()
+  subroutine case_151()
     type(tensor) :: a_input
     type(tensor) :: a_indices0
     type(tensor) :: a_indices1
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('150 index')
+    call begin_case('151 index')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_indices0 = make(dtype_int64, [integer :: 2], [real(real64) :: 2.0d0, 0.0d0], .false.)
@@ -2875,12 +2954,12 @@ contains
     0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_151()
+  subroutine case_152()
     type(tensor) :: a_input
     type(tensor) :: a_index
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('151 index_select')
+    call begin_case('152 index_select')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_index = make(dtype_int64, [integer :: 3], [real(real64) :: 3.0d0, 0.0d0, 3.0d0], .false.)
@@ -2893,12 +2972,12 @@ contains
     0.0d0, 2.0d0, 1.0d0, 0.0d0, 0.0d0, 2.0d0, 1.0d0, 0.0d0, 0.0d0, 2.0d0])
   end subroutine
 
-  subroutine case_152()
+  subroutine case_153()
     type(tensor) :: a_input
     type(tensor) :: a_index
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('152 gather')
+    call begin_case('153 gather')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_index = make(dtype_int64, [integer :: 3, 2], [real(real64) :: 0.0d0, 1.0d0, 2.0d0, 3.0d0, &
@@ -2912,11 +2991,11 @@ contains
     0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 2.0d0, 0.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_153()
+  subroutine case_154()
     type(tensor) :: a_input
     type(tensor) :: a_index
     type(tensor) :: result
-    call begin_case('153 scatter')
+    call begin_case('154 scatter')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     a_index = make(dtype_int64, [integer :: 2, 2], [real(real64) :: 0.0d0, 1.0d0, 2.0d0, 0.0d0], &
@@ -2926,13 +3005,13 @@ contains
     3.75d0, 1.75d0, 7.0d0, 3.25d0, 1.25d0, 7.0d0, 2.75d0, 0.75d0, -1.25d0])
   end subroutine
 
-  subroutine case_154()
+  subroutine case_155()
     type(tensor) :: a_input
     type(tensor) :: a_index
     type(tensor) :: a_src
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('154 scatter_add')
+    call begin_case('155 scatter_add')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_index = make(dtype_int64, [integer :: 2, 2], [real(real64) :: 0.0d0, 0.0d0, 2.0d0, 3.0d0], &
@@ -2950,11 +3029,11 @@ contains
     1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_155()
+  subroutine case_156()
     type(tensor) :: a_input
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('155 at')
+    call begin_case('156 at')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     result = at(a_input, '1:, ::2')
@@ -2966,10 +3045,10 @@ contains
     0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_156()
+  subroutine case_157()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('156 at')
+    call begin_case('157 at')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     result = at(a_input, '..., None, -1')
@@ -2977,12 +3056,12 @@ contains
     -1.25d0])
   end subroutine
 
-  subroutine case_157()
+  subroutine case_158()
     type(tensor) :: a_input
     type(tensor) :: a_tensors0
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('157 at')
+    call begin_case('158 at')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_tensors0 = make(dtype_int64, [integer :: 3], [real(real64) :: 2.0d0, 0.0d0, 2.0d0], .false.)
@@ -2994,9 +3073,9 @@ contains
     0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 2.0d0, 0.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_158()
+  subroutine case_159()
     type(tensor) :: a_input
-    call begin_case('158 set_at')
+    call begin_case('159 set_at')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     call set_at(a_input, '0, 1:3', 2.5d0)
@@ -3004,10 +3083,10 @@ contains
     2.5d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
   end subroutine
 
-  subroutine case_159()
+  subroutine case_160()
     type(tensor) :: a_input
     type(tensor) :: a_value
-    call begin_case('159 set_at')
+    call begin_case('160 set_at')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     a_value = make(dtype_float32, [integer :: 3], [real(real64) :: 9.0d0, 12.5d0, 10.5d0], &
@@ -3017,10 +3096,10 @@ contains
     0.25d0, 9.0d0, 1.75d0, -0.25d0, 3.25d0, 12.5d0, -0.75d0, 2.75d0, 0.75d0, 10.5d0])
   end subroutine
 
-  subroutine case_160()
+  subroutine case_161()
     type(tensor) :: a_input
     type(tensor) :: a_tensors0
-    call begin_case('160 set_at')
+    call begin_case('161 set_at')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     a_tensors0 = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
@@ -3030,12 +3109,12 @@ contains
     0.0d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.75d0, 0.0d0, 0.0d0, -1.25d0])
   end subroutine
 
-  subroutine case_161()
+  subroutine case_162()
     type(tensor) :: a_input
     type(tensor) :: a_mask
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('161 masked_select')
+    call begin_case('162 masked_select')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     a_mask = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
@@ -3049,10 +3128,10 @@ contains
     1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_162()
+  subroutine case_163()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('162 nonzero')
+    call begin_case('163 nonzero')
     a_input = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, &
     1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
     result = nonzero(a_input)
@@ -3061,21 +3140,21 @@ contains
     2.0d0])
   end subroutine
 
-  subroutine case_163()
+  subroutine case_164()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('163 one_hot')
+    call begin_case('164 one_hot')
     a_input = make(dtype_int64, [integer :: 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0], .false.)
     result = one_hot(a_input, num_classes=5)
     call expect(result, dtype_int64, [integer :: 3, 5], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, &
     0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
 
-  subroutine case_164()
+  subroutine case_165()
     type(tensor) :: a_input
     type(tensor) :: result
     type(tensor) :: loss
-    call begin_case('164 tril')
+    call begin_case('165 tril')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
     result = tril(a_input, diagonal=1)
@@ -3087,10 +3166,10 @@ contains
     0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_165()
+  subroutine case_166()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('165 triu')
+    call begin_case('166 triu')
     a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
     result = triu(a_input)
@@ -3098,11 +3177,11 @@ contains
     0.25d0, 3.75d0, 0.0d0, -0.25d0, 3.25d0, 1.25d0, 0.0d0, 0.0d0, 0.75d0, -1.25d0])
   end subroutine
 
-  subroutine case_166()
+  subroutine case_167()
     type(tensor) :: a_input
     type(tensor) :: a_other
     type(tensor) :: result
-    call begin_case('166 matmul')
+    call begin_case('167 matmul')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     a_other = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
@@ -3111,31 +3190,31 @@ contains
     call expect_error('mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
   end subroutine
 
-  subroutine case_167()
+  subroutine case_168()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('167 sum')
+    call begin_case('168 sum')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = sum(a_input, dim=[3], stat=stat, errmsg=message)
     call expect_error('Dimension out of range (expected to be in range of [-2, 1], but got 3)')
   end subroutine
 
-  subroutine case_168()
+  subroutine case_169()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('168 reshape')
+    call begin_case('169 reshape')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = reshape(a_input, [4, 2], stat=stat, errmsg=message)
     call expect_error('shape ''[4, 2]'' is invalid for input of size 6')
   end subroutine
 
-  subroutine case_169()
+  subroutine case_170()
     type(tensor) :: a_input
     type(tensor) :: a_other
     type(tensor) :: result
-    call begin_case('169 add')
+    call begin_case('170 add')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     a_other = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
@@ -3144,30 +3223,30 @@ contains
     call expect_error('The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1')
   end subroutine
 
-  subroutine case_170()
+  subroutine case_171()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('170 narrow')
+    call begin_case('171 narrow')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = narrow(a_input, 0, 0, 9, stat=stat, errmsg=message)
     call expect_error('start (0) + length (9) exceeds dimension size (2).')
   end subroutine
 
-  subroutine case_171()
+  subroutine case_172()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('171 view')
+    call begin_case('172 view')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = view(a_input, [5], stat=stat, errmsg=message)
     call expect_error('shape ''[5]'' is invalid for input of size 6')
   end subroutine
 
-  subroutine case_172()
+  subroutine case_173()
     type(tensor) :: a_input
     type(tensor) :: result
-    call begin_case('172 softmax')
+    call begin_case('173 softmax')
     a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, &
     3.75d0, 1.75d0, -0.25d0], .false.)
     result = softmax(a_input, 2, stat=stat, errmsg=message)
@@ -3352,5 +3431,6 @@ program conformance_test
   call case_170()
   call case_171()
   call case_172()
+  call case_173()
   call finish_cases()
 end program

@@ -7,6 +7,7 @@ import pickle
 import dumbtorch as dt
 import pytest
 from dumbtorch import nn
+from layer_rows import LAYERS, PYTHON_LAYERS, identity, make
 
 
 class Net(nn.Module):
@@ -79,38 +80,6 @@ def test_training_a_net(torch, same):
     assert all(p.grad is None for p in ours.parameters())
 
 
-LAYERS = {
-    "Linear": (lambda n: n.Linear(4, 3), (2, 4)),
-    "Linear no bias": (lambda n: n.Linear(4, 3, bias=False), (4,)),
-    "Conv2d": (lambda n: n.Conv2d(4, 6, 3, stride=2, padding=1, groups=2), (2, 4, 5, 5)),
-    "Conv2d same": (lambda n: n.Conv2d(2, 3, (3, 1), padding="same", bias=False), (2, 4, 5)),
-    "MaxPool2d": (lambda n: n.MaxPool2d(2), (1, 2, 4, 6)),
-    "AvgPool2d": (lambda n: n.AvgPool2d(3, stride=1, padding=1), (1, 2, 4, 6)),
-    "Upsample": (lambda n: n.Upsample(scale_factor=2), (1, 2, 4, 6)),
-    "Upsample factors": (lambda n: n.Upsample(scale_factor=(2, 0.5)), (1, 2, 4, 6)),
-    "Upsample size": (lambda n: n.Upsample((3, 7), mode="nearest-exact"), (1, 2, 4, 6)),
-    "BatchNorm1d": (lambda n: n.BatchNorm1d(3), (4, 3)),
-    "BatchNorm2d": (lambda n: n.BatchNorm2d(3, affine=False), (4, 3, 2, 2)),
-    "LayerNorm": (lambda n: n.LayerNorm(4), (2, 3, 4)),
-    "LayerNorm no bias": (lambda n: n.LayerNorm((3, 4), bias=False), (2, 3, 4)),
-    "Dropout": (lambda n: n.Dropout(0.0), (2, 3)),
-    "Flatten": (lambda n: n.Flatten(), (2, 3, 4)),
-    "Identity": (lambda n: n.Identity(), (2, 3)),
-    "ReLU": (lambda n: n.ReLU(), (2, 3)),
-    "LeakyReLU": (lambda n: n.LeakyReLU(0.2), (2, 3)),
-    "ELU": (lambda n: n.ELU(), (2, 3)),
-    "GELU": (lambda n: n.GELU(), (2, 3)),
-    "GELU tanh": (lambda n: n.GELU(approximate="tanh"), (2, 3)),
-    "SiLU": (lambda n: n.SiLU(), (2, 3)),
-    "Sigmoid": (lambda n: n.Sigmoid(), (2, 3)),
-    "Tanh": (lambda n: n.Tanh(), (2, 3)),
-    "Softplus": (lambda n: n.Softplus(), (2, 3)),
-    "LogSigmoid": (lambda n: n.LogSigmoid(), (2, 3)),
-    "Softmax": (lambda n: n.Softmax(dim=1), (2, 3)),
-    "LogSoftmax": (lambda n: n.LogSoftmax(dim=-1), (2, 3)),
-}
-
-
 WEIGHTED = {
     "Linear": (lambda n: n.Linear(3, 4), (2, 3)),
     "Linear and ReLU": (lambda n: n.Sequential(n.Linear(3, 4), n.ReLU()), (2, 3)),
@@ -145,56 +114,41 @@ def test_a_tensor_in_the_place_of_a_weight(name, torch, same):
     same((y, grad), (expected, expected_grad), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_layers(name, torch, same):
-    make, shape = LAYERS[name]
-    ours, theirs = make(nn), make(torch.nn)
+@pytest.mark.parametrize("row", LAYERS + PYTHON_LAYERS, ids=identity)
+def test_layers(row, torch, same):
+    name, args, kwargs, inputs = row
+    ours, theirs = (getattr(t.nn, name)(*args, **kwargs) for t in (dt, torch))
     assert repr(ours) == repr(theirs)
     assert [(n, tuple(v.shape)) for n, v in ours.state_dict().items()] == [
         (n, tuple(v.shape)) for n, v in theirs.state_dict().items()
     ]
     copy_state(ours, theirs)
-    x = dt.randn(*shape).requires_grad_()
-    y = torch.tensor(x.tolist(), requires_grad=True)
-    a, b = ours(x), theirs(y)
-    same(a, b, rtol=1e-4, atol=1e-5)
-    (a * a).sum().backward()
-    (b * b).sum().backward()
-    same(x.grad, y.grad, rtol=1e-3, atol=1e-4)
-    same(tuple(p.grad for p in ours.parameters()), tuple(p.grad for p in theirs.parameters()),
-         rtol=1e-3, atol=1e-4)  # fmt: skip
+    results = [_run(t, layer, inputs) for t, layer in ((dt, ours), (torch, theirs))]
+    same(*results, rtol=1e-3, atol=1e-4)
 
 
-LOSSES = {
-    "MSELoss": (lambda t: t.nn.MSELoss(), "real"),
-    "MSELoss none": (lambda t: t.nn.MSELoss(reduction="none"), "real"),
-    "L1Loss": (lambda t: t.nn.L1Loss(reduction="sum"), "real"),
-    "CrossEntropyLoss": (lambda t: t.nn.CrossEntropyLoss(label_smoothing=0.1), "class"),
-    "CrossEntropyLoss weight": (
-        lambda t: t.nn.CrossEntropyLoss(weight=t.tensor([1.0, 2.0, 3.0]), ignore_index=1), "class",
-    ),
-    "NLLLoss": (lambda t: t.nn.NLLLoss(), "class"),
-    "BCEWithLogitsLoss": (
-        lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.tensor([1.0, 2.0, 3.0])), "share",
-    ),
-    "BCELoss": (lambda t: t.nn.BCELoss(), "share of shares"),
-}  # fmt: skip
+def _run(t, layer, inputs: list[str]) -> list:
+    """The result, and the gradients of the first input and of the parameters."""
+    x, *others = [make(t, name) for name in inputs]
+    x.requires_grad_(x.is_floating_point())
+    y = layer(x, *others)
+    if y.requires_grad:
+        y.square().sum().backward()
+    return [y, x.grad, *(p.grad for p in layer.parameters())]
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_losses(name, both, same):
-    make, target = LOSSES[name]
-
+def test_losses_with_weights(both, same):
     def run(t):
-        x = t.tensor([[0.1, -0.4, 0.9], [0.3, 0.8, -0.2]])
-        if target == "share of shares":
-            x = x.abs()
-        x.requires_grad_()
-        y = t.tensor([[0.0, 1.0, 0.5], [1.0, 0.2, 0.3]])
-        loss = make(t)
-        out = loss(x, t.tensor([2, 0]) if target == "class" else y)
-        out.sum().backward()
-        return repr(loss), out, x.grad
+        weight, x = t.tensor([1.0, 2.0, 3.0, 0.5]), make(t, "rows").requires_grad_()
+        classes, shares = make(t, "classes"), make(t, "shares")
+        layers = [
+            (t.nn.CrossEntropyLoss(weight=weight, ignore_index=1), classes),
+            (t.nn.NLLLoss(weight), classes),
+            (t.nn.BCEWithLogitsLoss(pos_weight=weight), shares),
+        ]
+        losses = [layer(x, target) for layer, target in layers]
+        sum(losses).backward()
+        return [repr(layer) for layer, _ in layers], losses, x.grad
 
     same(*both(run))
 

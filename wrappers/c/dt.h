@@ -3751,6 +3751,40 @@ static inline dt_tensor *T_do_conv2d(
   T_OPTIONS_(conv2d, \
     T_do_conv2d(input, weight, &T_conv2d_o), __VA_ARGS__)
 
+/** T_conv2d_padding(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1,
+ *     1], .padding: str = valid, .dilation: i64[2] = [1, 1], .groups: i64 = 1)
+ * conv2d with a padding by name. Python calls it by conv2d(..., padding="same"). */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  const char *padding;
+  T_Dims dilation;
+  int64_t groups;
+} T_conv2d_padding_options;
+static inline T_conv2d_padding_options T_conv2d_padding_defaults(void) {
+  static const int64_t stride_default[] = {1, 1};
+  static const int64_t dilation_default[] = {1, 1};
+  T_conv2d_padding_options options = {NULL, {stride_default, 2}, "valid", {dilation_default, 2}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_conv2d_padding(
+    dt_tensor *input, dt_tensor *weight, const T_conv2d_padding_options *options) {
+  dt_tensor *result = NULL;
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_conv2d_padding(
+    input, weight, options->bias, stride_all.p, stride_all.n, options->padding, dilation_all.p,
+    dilation_all.n, options->groups, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv2d_padding(...) T_conv2d_padding_with_(__VA_ARGS__, )
+#define T_conv2d_padding_with_(input, weight, ...) \
+  T_OPTIONS_(conv2d_padding, \
+    T_do_conv2d_padding(input, weight, &T_conv2d_padding_o), __VA_ARGS__)
+
 /** T_interpolate(input: tensor, .size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode:
  *     interpolation = nearest)
  * Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out. */

@@ -88,9 +88,9 @@ enum class Approximate : int32_t {
 
 // A function of each element whose derivative follows from its result.
 enum class Activation : int32_t {
-  kRelu = 1,  // max(0, x).
-  kSigmoid = 2,  // 1 / (1 + exp(-x)).
-  kTanh = 3,  // The hyperbolic tangent.
+  kRelu = 1,  // max(0, input). The gradient at 0 is 0.
+  kSigmoid = 2,  // 1 / (1 + exp(-input)).
+  kTanh = 3,  // Hyperbolic tangent of each element.
 };
 
 // Which element of the input interpolate takes.
@@ -5187,6 +5187,19 @@ inline Tensor conv2d(
     input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
     padding_all.data(), padding_all.size(), dilation_all.data(), dilation_all.size(), groups,
     &out));
+  return Tensor(out);
+}
+
+// conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+inline Tensor conv2d_padding(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1, 1},
+    const std::string& padding = "valid", const Ints& dilation = {1, 1}, int64_t groups = 1) {
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv2d_padding(
+    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
+    detail::text(padding), dilation_all.data(), dilation_all.size(), groups, &out));
   return Tensor(out);
 }
 

@@ -154,13 +154,13 @@ func (v Approximate) number() uint64 { return uint64(v) }
 // Activation: A function of each element whose derivative follows from its result.
 type Activation int32
 
-// max(0, x).
+// max(0, input). The gradient at 0 is 0.
 const ActivationRelu Activation = 1
 
-// 1 / (1 + exp(-x)).
+// 1 / (1 + exp(-input)).
 const ActivationSigmoid Activation = 2
 
-// The hyperbolic tangent.
+// Hyperbolic tangent of each element.
 const ActivationTanh Activation = 3
 
 func (v Activation) number() uint64 { return uint64(v) }
@@ -2947,6 +2947,32 @@ func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (*Tensor, e
 	return hold[Tensor](r, 0), err
 }
 
+// Conv2dPaddingOptions are the optional arguments.
+type Conv2dPaddingOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows: height, width.
+	Stride []int
+
+	// valid: no zeros around the input; same: as many as make the output as large as the input, the
+	// odd one at the end.
+	Padding string
+
+	// Distance of two elements of a window: height, width.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+}
+
+// Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(183, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	return hold[Tensor](r, 0), err
+}
+
 // InterpolateOptions are the optional arguments.
 type InterpolateOptions struct {
 	// The new spatial sizes; one number stands for all of them.
@@ -2964,7 +2990,7 @@ type InterpolateOptions struct {
 // channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(183, input, o.Size, o.ScaleFactor, o.Mode)
+	r, err := run(184, input, o.Size, o.ScaleFactor, o.Mode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2987,7 +3013,7 @@ type MaxPool2dOptions struct {
 // (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(184, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	r, err := run(185, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3011,7 +3037,7 @@ type MaxPool2dWithIndicesOptions struct {
 // (int64).
 func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(185, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	r, err := run(186, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
@@ -3037,7 +3063,7 @@ type AvgPool2dOptions struct {
 // 1, rounded down, or up in ceil_mode.
 func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(186, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
+	r, err := run(187, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3064,7 +3090,7 @@ type BatchNormOptions struct {
 // running_var is corrected.
 func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(187, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
+	r, err := run(188, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3084,7 +3110,7 @@ type LayerNormOptions struct {
 // over the last dimensions (arXiv 1607.06450).
 func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(188, input, normalizedShape, o.Weight, o.Bias, o.Eps)
+	r, err := run(189, input, normalizedShape, o.Weight, o.Bias, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3097,7 +3123,7 @@ type SoftmaxOptions struct {
 // Softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
 func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(189, x, dim, o.Dtype)
+	r, err := run(190, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3110,7 +3136,7 @@ type LogSoftmaxOptions struct {
 // LogSoftmax: log(softmax(input)), without overflow.
 func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(190, x, dim, o.Dtype)
+	r, err := run(191, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3126,7 +3152,7 @@ type DropoutOptions struct {
 // Dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
 func Dropout(input *Tensor, options ...DropoutOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(191, input, o.P, o.Training)
+	r, err := run(192, input, o.P, o.Training)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3142,7 +3168,7 @@ type Dropout_Options struct {
 // Dropout_: In-place version of `dropout`.
 func Dropout_(input *Tensor, options ...Dropout_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(192, input, o.P, o.Training)
+	_, err := run(193, input, o.P, o.Training)
 	return input, err
 }
 
@@ -3167,14 +3193,14 @@ type EmbeddingOptions struct {
 // Embedding: Rows of a table: weight[input], of shape [input..., size].
 func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(193, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
+	r, err := run(194, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
 	return hold[Tensor](r, 0), err
 }
 
 // Step: Updates every parameter that has a gradient. After an error earlier groups are updated,
 // later ones are not.
 func (x *Optimizer) Step() error {
-	_, err := run(194, x)
+	_, err := run(195, x)
 	return err
 }
 
@@ -3187,20 +3213,20 @@ type OptimizerZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Optimizer) ZeroGrad(options ...OptimizerZeroGradOptions) error {
 	o := last(options)
-	_, err := run(195, x, o.SetToNone)
+	_, err := run(196, x, o.SetToNone)
 	return err
 }
 
 // AddParamGroup: Adds a group of parameters. It takes the first group's settings; optimizer_set
 // changes them.
 func (x *Optimizer) AddParamGroup(params []*Tensor) error {
-	_, err := run(196, x, params)
+	_, err := run(197, x, params)
 	return err
 }
 
 // GroupCount: How many parameter groups there are.
 func (x *Optimizer) GroupCount() (int, error) {
-	r, err := run(197, x)
+	r, err := run(198, x)
 	return as[int](r, 0), err
 }
 
@@ -3213,7 +3239,7 @@ type OptimizerGetOptions struct {
 // Get: A setting of a parameter group.
 func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (float64, error) {
 	o := last(options)
-	r, err := run(198, x, name, o.Group)
+	r, err := run(199, x, name, o.Group)
 	return as[float64](r, 0), err
 }
 
@@ -3226,21 +3252,21 @@ type OptimizerSetOptions struct {
 // Set: Changes a setting of a parameter group.
 func (x *Optimizer) Set(name string, value float64, options ...OptimizerSetOptions) error {
 	o := last(options)
-	_, err := run(199, x, name, value, o.Group)
+	_, err := run(200, x, name, value, o.Group)
 	return err
 }
 
 // StateDict: The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through
 // all groups.
 func (x *Optimizer) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(200, x)
+	r, err := run(201, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // LoadStateDict: Replaces the state. Values are converted to the dtype and device of their
 // parameter; a parameter that is not named starts anew.
 func (x *Optimizer) LoadStateDict(names []string, tensors []*Tensor) error {
-	_, err := run(201, x, names, tensors)
+	_, err := run(202, x, names, tensors)
 	return err
 }
 
@@ -3253,7 +3279,7 @@ type OptimStepLrOptions struct {
 // OptimStepLr: Multiplies the learning rate by gamma every step_size epochs.
 func OptimStepLr(optimizer *Optimizer, stepSize int, options ...OptimStepLrOptions) (*LrScheduler, error) {
 	o := last(options)
-	r, err := run(202, optimizer, stepSize, o.Gamma)
+	r, err := run(203, optimizer, stepSize, o.Gamma)
 	return hold[LrScheduler](r, 0), err
 }
 
@@ -3266,25 +3292,25 @@ type OptimCosineAnnealingLrOptions struct {
 // OptimCosineAnnealingLr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
 func OptimCosineAnnealingLr(optimizer *Optimizer, tMax int, options ...OptimCosineAnnealingLrOptions) (*LrScheduler, error) {
 	o := last(options)
-	r, err := run(203, optimizer, tMax, o.EtaMin)
+	r, err := run(204, optimizer, tMax, o.EtaMin)
 	return hold[LrScheduler](r, 0), err
 }
 
 // Step: Moves on to the next epoch's learning rates.
 func (x *LrScheduler) Step() error {
-	_, err := run(204, x)
+	_, err := run(205, x)
 	return err
 }
 
 // LastEpoch: How many epochs have passed.
 func (x *LrScheduler) LastEpoch() (int, error) {
-	r, err := run(205, x)
+	r, err := run(206, x)
 	return as[int](r, 0), err
 }
 
 // GetLastLr: The learning rates that the schedule has set last. One rate per parameter group.
 func (x *LrScheduler) GetLastLr() ([]float64, error) {
-	r, err := run(206, x)
+	r, err := run(207, x)
 	return as[[]float64](r, 0), err
 }
 
@@ -3301,7 +3327,7 @@ type ClipGradNorm_Options struct {
 // The norm before clipping, 0-d.
 func ClipGradNorm_(params []*Tensor, maxNorm float64, options ...ClipGradNorm_Options) (*Tensor, error) {
 	o := last(options)
-	r, err := run(207, params, maxNorm, o.NormType, o.ErrorIfNonfinite)
+	r, err := run(208, params, maxNorm, o.NormType, o.ErrorIfNonfinite)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3315,247 +3341,247 @@ type OptimizerUpdateOptions struct {
 // for languages whose optimizers keep their own state.
 func OptimizerUpdate(optimizer string, params []*Tensor, grads []*Tensor, states []*Tensor, lr any, settings []float64, options ...OptimizerUpdateOptions) error {
 	o := last(options)
-	_, err := run(208, optimizer, params, grads, states, lr, settings, o.First)
+	_, err := run(209, optimizer, params, grads, states, lr, settings, o.First)
 	return err
 }
 
 // Neg: Negative of each element.
 func (x *Tensor) Neg() (*Tensor, error) {
-	r, err := run(209, x)
+	r, err := run(210, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Neg_: In-place version of `neg`.
 func (x *Tensor) Neg_() (*Tensor, error) {
-	_, err := run(210, x)
+	_, err := run(211, x)
 	return x, err
 }
 
 // Abs: Absolute value of each element. The gradient at 0 is 0.
 func (x *Tensor) Abs() (*Tensor, error) {
-	r, err := run(211, x)
+	r, err := run(212, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Abs_: In-place version of `abs`.
 func (x *Tensor) Abs_() (*Tensor, error) {
-	_, err := run(212, x)
+	_, err := run(213, x)
 	return x, err
 }
 
 // Sign: -1, 0 or 1 by the sign of each element.
 func (x *Tensor) Sign() (*Tensor, error) {
-	r, err := run(213, x)
+	r, err := run(214, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sign_: In-place version of `sign`.
 func (x *Tensor) Sign_() (*Tensor, error) {
-	_, err := run(214, x)
+	_, err := run(215, x)
 	return x, err
 }
 
 // Floor: Largest integer not above each element.
 func (x *Tensor) Floor() (*Tensor, error) {
-	r, err := run(215, x)
+	r, err := run(216, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Floor_: In-place version of `floor`.
 func (x *Tensor) Floor_() (*Tensor, error) {
-	_, err := run(216, x)
+	_, err := run(217, x)
 	return x, err
 }
 
 // Ceil: Smallest integer not below each element.
 func (x *Tensor) Ceil() (*Tensor, error) {
-	r, err := run(217, x)
+	r, err := run(218, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Ceil_: In-place version of `ceil`.
 func (x *Tensor) Ceil_() (*Tensor, error) {
-	_, err := run(218, x)
+	_, err := run(219, x)
 	return x, err
 }
 
 // Round: Nearest integer; halves go to the even neighbour.
 func (x *Tensor) Round() (*Tensor, error) {
-	r, err := run(219, x)
+	r, err := run(220, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Round_: In-place version of `round`.
 func (x *Tensor) Round_() (*Tensor, error) {
-	_, err := run(220, x)
+	_, err := run(221, x)
 	return x, err
 }
 
 // Trunc: Integer part of each element.
 func (x *Tensor) Trunc() (*Tensor, error) {
-	r, err := run(221, x)
+	r, err := run(222, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Trunc_: In-place version of `trunc`.
 func (x *Tensor) Trunc_() (*Tensor, error) {
-	_, err := run(222, x)
+	_, err := run(223, x)
 	return x, err
 }
 
 // Exp: Exponential of each element.
 func (x *Tensor) Exp() (*Tensor, error) {
-	r, err := run(223, x)
+	r, err := run(224, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Exp_: In-place version of `exp`.
 func (x *Tensor) Exp_() (*Tensor, error) {
-	_, err := run(224, x)
+	_, err := run(225, x)
 	return x, err
 }
 
 // Log: Natural logarithm of each element.
 func (x *Tensor) Log() (*Tensor, error) {
-	r, err := run(225, x)
+	r, err := run(226, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log_: In-place version of `log`.
 func (x *Tensor) Log_() (*Tensor, error) {
-	_, err := run(226, x)
+	_, err := run(227, x)
 	return x, err
 }
 
 // Log1p: log(1 + input), accurate near 0.
 func (x *Tensor) Log1p() (*Tensor, error) {
-	r, err := run(227, x)
+	r, err := run(228, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log1p_: In-place version of `log1p`.
 func (x *Tensor) Log1p_() (*Tensor, error) {
-	_, err := run(228, x)
+	_, err := run(229, x)
 	return x, err
 }
 
 // Sqrt: Square root of each element; NaN for negative ones.
 func (x *Tensor) Sqrt() (*Tensor, error) {
-	r, err := run(229, x)
+	r, err := run(230, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sqrt_: In-place version of `sqrt`.
 func (x *Tensor) Sqrt_() (*Tensor, error) {
-	_, err := run(230, x)
+	_, err := run(231, x)
 	return x, err
 }
 
 // Rsqrt: 1 / sqrt(input).
 func (x *Tensor) Rsqrt() (*Tensor, error) {
-	r, err := run(231, x)
+	r, err := run(232, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Rsqrt_: In-place version of `rsqrt`.
 func (x *Tensor) Rsqrt_() (*Tensor, error) {
-	_, err := run(232, x)
+	_, err := run(233, x)
 	return x, err
 }
 
 // Square: Square of each element.
 func (x *Tensor) Square() (*Tensor, error) {
-	r, err := run(233, x)
+	r, err := run(234, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Square_: In-place version of `square`.
 func (x *Tensor) Square_() (*Tensor, error) {
-	_, err := run(234, x)
+	_, err := run(235, x)
 	return x, err
 }
 
 // Reciprocal: 1 / input.
 func (x *Tensor) Reciprocal() (*Tensor, error) {
-	r, err := run(235, x)
+	r, err := run(236, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Reciprocal_: In-place version of `reciprocal`.
 func (x *Tensor) Reciprocal_() (*Tensor, error) {
-	_, err := run(236, x)
+	_, err := run(237, x)
 	return x, err
 }
 
 // Sin: Sine of each element.
 func (x *Tensor) Sin() (*Tensor, error) {
-	r, err := run(237, x)
+	r, err := run(238, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sin_: In-place version of `sin`.
 func (x *Tensor) Sin_() (*Tensor, error) {
-	_, err := run(238, x)
+	_, err := run(239, x)
 	return x, err
 }
 
 // Cos: Cosine of each element.
 func (x *Tensor) Cos() (*Tensor, error) {
-	r, err := run(239, x)
+	r, err := run(240, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Cos_: In-place version of `cos`.
 func (x *Tensor) Cos_() (*Tensor, error) {
-	_, err := run(240, x)
+	_, err := run(241, x)
 	return x, err
 }
 
 // Tanh: Hyperbolic tangent of each element.
 func (x *Tensor) Tanh() (*Tensor, error) {
-	r, err := run(241, x)
+	r, err := run(242, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Tanh_: In-place version of `tanh`.
 func (x *Tensor) Tanh_() (*Tensor, error) {
-	_, err := run(242, x)
+	_, err := run(243, x)
 	return x, err
 }
 
 // Erf: Error function of each element.
 func (x *Tensor) Erf() (*Tensor, error) {
-	r, err := run(243, x)
+	r, err := run(244, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Erf_: In-place version of `erf`.
 func (x *Tensor) Erf_() (*Tensor, error) {
-	_, err := run(244, x)
+	_, err := run(245, x)
 	return x, err
 }
 
 // Sigmoid: 1 / (1 + exp(-input)).
 func (x *Tensor) Sigmoid() (*Tensor, error) {
-	r, err := run(245, x)
+	r, err := run(246, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sigmoid_: In-place version of `sigmoid`.
 func (x *Tensor) Sigmoid_() (*Tensor, error) {
-	_, err := run(246, x)
+	_, err := run(247, x)
 	return x, err
 }
 
 // Relu: max(0, input). The gradient at 0 is 0.
 func (x *Tensor) Relu() (*Tensor, error) {
-	r, err := run(247, x)
+	r, err := run(248, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Relu_: In-place version of `relu`.
 func (x *Tensor) Relu_() (*Tensor, error) {
-	_, err := run(248, x)
+	_, err := run(249, x)
 	return x, err
 }
 
@@ -3568,7 +3594,7 @@ type LeakyReluOptions struct {
 // LeakyRelu: input where it is positive, negative_slope * input elsewhere.
 func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(249, input, o.NegativeSlope)
+	r, err := run(250, input, o.NegativeSlope)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3581,7 +3607,7 @@ type LeakyRelu_Options struct {
 // LeakyRelu_: In-place version of `leaky_relu`.
 func LeakyRelu_(input *Tensor, options ...LeakyRelu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(250, input, o.NegativeSlope)
+	_, err := run(251, input, o.NegativeSlope)
 	return input, err
 }
 
@@ -3594,7 +3620,7 @@ type EluOptions struct {
 // Elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
 func Elu(input *Tensor, options ...EluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(251, input, o.Alpha)
+	r, err := run(252, input, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3607,7 +3633,7 @@ type Elu_Options struct {
 // Elu_: In-place version of `elu`.
 func Elu_(input *Tensor, options ...Elu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(252, input, o.Alpha)
+	_, err := run(253, input, o.Alpha)
 	return input, err
 }
 
@@ -3623,25 +3649,25 @@ type SoftplusOptions struct {
 // Softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
 func Softplus(input *Tensor, options ...SoftplusOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(253, input, o.Beta, o.Threshold)
+	r, err := run(254, input, o.Beta, o.Threshold)
 	return hold[Tensor](r, 0), err
 }
 
 // Logsigmoid: log(sigmoid(input)), without overflow.
 func Logsigmoid(input *Tensor) (*Tensor, error) {
-	r, err := run(254, input)
+	r, err := run(255, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Silu: input * sigmoid(input), also called swish.
 func Silu(input *Tensor) (*Tensor, error) {
-	r, err := run(255, input)
+	r, err := run(256, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Silu_: In-place version of `silu`.
 func Silu_(input *Tensor) (*Tensor, error) {
-	_, err := run(256, input)
+	_, err := run(257, input)
 	return input, err
 }
 
@@ -3654,31 +3680,31 @@ type GeluOptions struct {
 // Gelu: input * Phi(input), Phi being the normal distribution function.
 func Gelu(input *Tensor, options ...GeluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(257, input, o.Approximate)
+	r, err := run(258, input, o.Approximate)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMin: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMin(min any) (*Tensor, error) {
-	r, err := run(258, x, min)
+	r, err := run(259, x, min)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMin_: In-place version of `clamp_min`.
 func (x *Tensor) ClampMin_(min any) (*Tensor, error) {
-	_, err := run(259, x, min)
+	_, err := run(260, x, min)
 	return x, err
 }
 
 // ClampMax: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMax(max any) (*Tensor, error) {
-	r, err := run(260, x, max)
+	r, err := run(261, x, max)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMax_: In-place version of `clamp_max`.
 func (x *Tensor) ClampMax_(max any) (*Tensor, error) {
-	_, err := run(261, x, max)
+	_, err := run(262, x, max)
 	return x, err
 }
 
@@ -3695,7 +3721,7 @@ type ClampOptions struct {
 // gradient at the bounds is 1.
 func (x *Tensor) Clamp(options ...ClampOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(262, x, o.Min, o.Max)
+	r, err := run(263, x, o.Min, o.Max)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3711,7 +3737,7 @@ type Clamp_Options struct {
 // Clamp_: In-place version of `clamp`.
 func (x *Tensor) Clamp_(options ...Clamp_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(263, x, o.Min, o.Max)
+	_, err := run(264, x, o.Min, o.Max)
 	return x, err
 }
 
@@ -3724,7 +3750,7 @@ type AddOptions struct {
 // Add: input + alpha * other.
 func (x *Tensor) Add(other any, options ...AddOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(264, x, other, o.Alpha)
+	r, err := run(265, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3737,7 +3763,7 @@ type Add_Options struct {
 // Add_: In-place version of `add`.
 func (x *Tensor) Add_(other any, options ...Add_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(265, x, other, o.Alpha)
+	_, err := run(266, x, other, o.Alpha)
 	return x, err
 }
 
@@ -3750,7 +3776,7 @@ type SubOptions struct {
 // Sub: input - alpha * other.
 func (x *Tensor) Sub(other any, options ...SubOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(266, x, other, o.Alpha)
+	r, err := run(267, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3763,7 +3789,7 @@ type Sub_Options struct {
 // Sub_: In-place version of `sub`.
 func (x *Tensor) Sub_(other any, options ...Sub_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(267, x, other, o.Alpha)
+	_, err := run(268, x, other, o.Alpha)
 	return x, err
 }
 
@@ -3776,31 +3802,31 @@ type RsubOptions struct {
 // Rsub: other - alpha * input.
 func (x *Tensor) Rsub(other any, options ...RsubOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(268, x, other, o.Alpha)
+	r, err := run(269, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
 // Mul: input * other.
 func (x *Tensor) Mul(other any) (*Tensor, error) {
-	r, err := run(269, x, other)
+	r, err := run(270, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Mul_: In-place version of `mul`.
 func (x *Tensor) Mul_(other any) (*Tensor, error) {
-	_, err := run(270, x, other)
+	_, err := run(271, x, other)
 	return x, err
 }
 
 // TrueDivide: input / other; integer tensors are divided as floating-point ones.
 func (x *Tensor) TrueDivide(other any) (*Tensor, error) {
-	r, err := run(271, x, other)
+	r, err := run(272, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // TrueDivide_: In-place version of `true_divide`.
 func (x *Tensor) TrueDivide_(other any) (*Tensor, error) {
-	_, err := run(272, x, other)
+	_, err := run(273, x, other)
 	return x, err
 }
 
@@ -3813,7 +3839,7 @@ type DivOptions struct {
 // Div: input / other. True division gives floating-point results for integers too.
 func (x *Tensor) Div(other any, options ...DivOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(273, x, other, o.RoundingMode)
+	r, err := run(274, x, other, o.RoundingMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3826,279 +3852,279 @@ type Div_Options struct {
 // Div_: In-place version of `div`.
 func (x *Tensor) Div_(other any, options ...Div_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(274, x, other, o.RoundingMode)
+	_, err := run(275, x, other, o.RoundingMode)
 	return x, err
 }
 
 // FloorDivide: Quotient rounded down: div with rounding_mode = 'floor'.
 func (x *Tensor) FloorDivide(other any) (*Tensor, error) {
-	r, err := run(275, x, other)
+	r, err := run(276, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // FloorDivide_: In-place version of `floor_divide`.
 func (x *Tensor) FloorDivide_(other any) (*Tensor, error) {
-	_, err := run(276, x, other)
+	_, err := run(277, x, other)
 	return x, err
 }
 
 // Remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
 func (x *Tensor) Remainder(other any) (*Tensor, error) {
-	r, err := run(277, x, other)
+	r, err := run(278, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Remainder_: In-place version of `remainder`.
 func (x *Tensor) Remainder_(other any) (*Tensor, error) {
-	_, err := run(278, x, other)
+	_, err := run(279, x, other)
 	return x, err
 }
 
 // Pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 func Pow(input any, exponent any) (*Tensor, error) {
-	r, err := run(279, input, exponent)
+	r, err := run(280, input, exponent)
 	return hold[Tensor](r, 0), err
 }
 
 // Pow_: In-place version of `pow`.
 func (x *Tensor) Pow_(exponent any) (*Tensor, error) {
-	_, err := run(280, x, exponent)
+	_, err := run(281, x, exponent)
 	return x, err
 }
 
 // Maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Maximum(other *Tensor) (*Tensor, error) {
-	r, err := run(281, x, other)
+	r, err := run(282, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Minimum(other *Tensor) (*Tensor, error) {
-	r, err := run(282, x, other)
+	r, err := run(283, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Eq: Where input == other.
 func (x *Tensor) Eq(other any) (*Tensor, error) {
-	r, err := run(283, x, other)
+	r, err := run(284, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Eq_: In-place version of `eq`.
 func (x *Tensor) Eq_(other any) (*Tensor, error) {
-	_, err := run(284, x, other)
+	_, err := run(285, x, other)
 	return x, err
 }
 
 // Ne: Where input != other.
 func (x *Tensor) Ne(other any) (*Tensor, error) {
-	r, err := run(285, x, other)
+	r, err := run(286, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ne_: In-place version of `ne`.
 func (x *Tensor) Ne_(other any) (*Tensor, error) {
-	_, err := run(286, x, other)
+	_, err := run(287, x, other)
 	return x, err
 }
 
 // Lt: Where input < other.
 func (x *Tensor) Lt(other any) (*Tensor, error) {
-	r, err := run(287, x, other)
+	r, err := run(288, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Lt_: In-place version of `lt`.
 func (x *Tensor) Lt_(other any) (*Tensor, error) {
-	_, err := run(288, x, other)
+	_, err := run(289, x, other)
 	return x, err
 }
 
 // Le: Where input <= other.
 func (x *Tensor) Le(other any) (*Tensor, error) {
-	r, err := run(289, x, other)
+	r, err := run(290, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Le_: In-place version of `le`.
 func (x *Tensor) Le_(other any) (*Tensor, error) {
-	_, err := run(290, x, other)
+	_, err := run(291, x, other)
 	return x, err
 }
 
 // Gt: Where input > other.
 func (x *Tensor) Gt(other any) (*Tensor, error) {
-	r, err := run(291, x, other)
+	r, err := run(292, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Gt_: In-place version of `gt`.
 func (x *Tensor) Gt_(other any) (*Tensor, error) {
-	_, err := run(292, x, other)
+	_, err := run(293, x, other)
 	return x, err
 }
 
 // Ge: Where input >= other.
 func (x *Tensor) Ge(other any) (*Tensor, error) {
-	r, err := run(293, x, other)
+	r, err := run(294, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ge_: In-place version of `ge`.
 func (x *Tensor) Ge_(other any) (*Tensor, error) {
-	_, err := run(294, x, other)
+	_, err := run(295, x, other)
 	return x, err
 }
 
 // Isnan: Where elements are NaN.
 func (x *Tensor) Isnan() (*Tensor, error) {
-	r, err := run(295, x)
+	r, err := run(296, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isinf: Where elements are infinite.
 func (x *Tensor) Isinf() (*Tensor, error) {
-	r, err := run(296, x)
+	r, err := run(297, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isfinite: Where elements are neither infinite nor NaN.
 func (x *Tensor) Isfinite() (*Tensor, error) {
-	r, err := run(297, x)
+	r, err := run(298, x)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalNot: Where elements are zero.
 func (x *Tensor) LogicalNot() (*Tensor, error) {
-	r, err := run(298, x)
+	r, err := run(299, x)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalNot_: In-place version of `logical_not`.
 func (x *Tensor) LogicalNot_() (*Tensor, error) {
-	_, err := run(299, x)
+	_, err := run(300, x)
 	return x, err
 }
 
 // LogicalAnd: Where both elements are nonzero.
 func (x *Tensor) LogicalAnd(other *Tensor) (*Tensor, error) {
-	r, err := run(300, x, other)
+	r, err := run(301, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalAnd_: In-place version of `logical_and`.
 func (x *Tensor) LogicalAnd_(other *Tensor) (*Tensor, error) {
-	_, err := run(301, x, other)
+	_, err := run(302, x, other)
 	return x, err
 }
 
 // LogicalOr: Where an element is nonzero.
 func (x *Tensor) LogicalOr(other *Tensor) (*Tensor, error) {
-	r, err := run(302, x, other)
+	r, err := run(303, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalOr_: In-place version of `logical_or`.
 func (x *Tensor) LogicalOr_(other *Tensor) (*Tensor, error) {
-	_, err := run(303, x, other)
+	_, err := run(304, x, other)
 	return x, err
 }
 
 // LogicalXor: Where exactly one element is nonzero.
 func (x *Tensor) LogicalXor(other *Tensor) (*Tensor, error) {
-	r, err := run(304, x, other)
+	r, err := run(305, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalXor_: In-place version of `logical_xor`.
 func (x *Tensor) LogicalXor_(other *Tensor) (*Tensor, error) {
-	_, err := run(305, x, other)
+	_, err := run(306, x, other)
 	return x, err
 }
 
 // BitwiseAnd: Bitwise and of integers; logical and of bools.
 func (x *Tensor) BitwiseAnd(other any) (*Tensor, error) {
-	r, err := run(306, x, other)
+	r, err := run(307, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseAnd_: In-place version of `bitwise_and`.
 func (x *Tensor) BitwiseAnd_(other any) (*Tensor, error) {
-	_, err := run(307, x, other)
+	_, err := run(308, x, other)
 	return x, err
 }
 
 // BitwiseOr: Bitwise or of integers; logical or of bools.
 func (x *Tensor) BitwiseOr(other any) (*Tensor, error) {
-	r, err := run(308, x, other)
+	r, err := run(309, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseOr_: In-place version of `bitwise_or`.
 func (x *Tensor) BitwiseOr_(other any) (*Tensor, error) {
-	_, err := run(309, x, other)
+	_, err := run(310, x, other)
 	return x, err
 }
 
 // BitwiseXor: Bitwise exclusive or of integers; logical exclusive or of bools.
 func (x *Tensor) BitwiseXor(other any) (*Tensor, error) {
-	r, err := run(310, x, other)
+	r, err := run(311, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseXor_: In-place version of `bitwise_xor`.
 func (x *Tensor) BitwiseXor_(other any) (*Tensor, error) {
-	_, err := run(311, x, other)
+	_, err := run(312, x, other)
 	return x, err
 }
 
 // BitwiseLeftShift: input * 2^other of integers; 0 where other is negative or not less than the
 // number of bits.
 func (x *Tensor) BitwiseLeftShift(other any) (*Tensor, error) {
-	r, err := run(312, x, other)
+	r, err := run(313, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseLeftShift_: In-place version of `bitwise_left_shift`.
 func (x *Tensor) BitwiseLeftShift_(other any) (*Tensor, error) {
-	_, err := run(313, x, other)
+	_, err := run(314, x, other)
 	return x, err
 }
 
 // BitwiseRightShift: input / 2^other of integers, rounded down; 0 or -1 where other is negative or
 // not less than the number of bits.
 func (x *Tensor) BitwiseRightShift(other any) (*Tensor, error) {
-	r, err := run(314, x, other)
+	r, err := run(315, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseRightShift_: In-place version of `bitwise_right_shift`.
 func (x *Tensor) BitwiseRightShift_(other any) (*Tensor, error) {
-	_, err := run(315, x, other)
+	_, err := run(316, x, other)
 	return x, err
 }
 
 // BitwiseNot: Bitwise complement of integers; logical not of bools.
 func (x *Tensor) BitwiseNot() (*Tensor, error) {
-	r, err := run(316, x)
+	r, err := run(317, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
 func Where(condition *Tensor, input any, other any) (*Tensor, error) {
-	r, err := run(317, condition, input, other)
+	r, err := run(318, condition, input, other)
 	return hold[Tensor](r, 0), err
 }
 
 // MaskedFill: The input with value where the mask holds. The result has the input's dtype.
 func (x *Tensor) MaskedFill(mask *Tensor, value any) (*Tensor, error) {
-	r, err := run(318, x, mask, value)
+	r, err := run(319, x, mask, value)
 	return hold[Tensor](r, 0), err
 }
 
 // MaskedFill_: In-place version of `masked_fill`.
 func (x *Tensor) MaskedFill_(mask *Tensor, value any) (*Tensor, error) {
-	_, err := run(319, x, mask, value)
+	_, err := run(320, x, mask, value)
 	return x, err
 }
 
@@ -4120,7 +4146,7 @@ type RandOptions struct {
 // Rand: Uniform numbers in [0, 1).
 func Rand(size []int, options ...RandOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(320, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(321, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4142,7 +4168,7 @@ type RandnOptions struct {
 // Randn: Normal numbers with mean 0 and variance 1.
 func Randn(size []int, options ...RandnOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(321, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(322, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4164,7 +4190,7 @@ type RandintOptions struct {
 // Randint: Uniform integers in [low, high).
 func Randint(low int, high int, size []int, options ...RandintOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(322, low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(323, low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4186,7 +4212,7 @@ type RandpermOptions struct {
 // Randperm: The integers from 0 to n - 1 in random order.
 func Randperm(n int, options ...RandpermOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(323, n, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(324, n, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4211,7 +4237,7 @@ type RandLikeOptions struct {
 // RandLike: Uniform numbers in [0, 1), in the input's shape.
 func RandLike(input *Tensor, options ...RandLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(324, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(325, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4236,7 +4262,7 @@ type RandnLikeOptions struct {
 // RandnLike: Normal numbers, in the input's shape.
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(325, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(326, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4261,7 +4287,7 @@ type RandintLikeOptions struct {
 // RandintLike: Uniform integers in [low, high), in the input's shape.
 func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(326, input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(327, input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4274,7 +4300,7 @@ type BernoulliOptions struct {
 // Bernoulli: 1 with the probability that the input says, else 0.
 func (x *Tensor) Bernoulli(options ...BernoulliOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(327, x, o.Generator)
+	r, err := run(328, x, o.Generator)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4293,7 +4319,7 @@ type Uniform_Options struct {
 // Uniform_: Fills the tensor with uniform numbers in [low, high).
 func (x *Tensor) Uniform_(options ...Uniform_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(328, x, o.Low, o.High, o.Generator)
+	_, err := run(329, x, o.Low, o.High, o.Generator)
 	return x, err
 }
 
@@ -4312,7 +4338,7 @@ type Normal_Options struct {
 // Normal_: Fills the tensor with normal numbers.
 func (x *Tensor) Normal_(options ...Normal_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(329, x, o.Mean, o.Std, o.Generator)
+	_, err := run(330, x, o.Mean, o.Std, o.Generator)
 	return x, err
 }
 
@@ -4328,7 +4354,7 @@ type Bernoulli_Options struct {
 // Bernoulli_: Fills the tensor with 1 with probability p, else 0.
 func (x *Tensor) Bernoulli_(options ...Bernoulli_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(330, x, o.P, o.Generator)
+	_, err := run(331, x, o.P, o.Generator)
 	return x, err
 }
 
@@ -4341,14 +4367,14 @@ type Random_Options struct {
 // Random_: Fills the tensor with uniform integers in [low, high).
 func (x *Tensor) Random_(low int, high int, options ...Random_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(331, x, low, high, o.Generator)
+	_, err := run(332, x, low, high, o.Generator)
 	return x, err
 }
 
 // ManualSeed: Seeds the default generators of all devices: the process's, or the context's own
 // after set_own_generators.
 func ManualSeed(seed int) error {
-	_, err := run(332, seed)
+	_, err := run(333, seed)
 	return err
 }
 
@@ -4362,7 +4388,7 @@ type DefaultGeneratorOptions struct {
 // the context's own after set_own_generators.
 func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
 	o := last(options)
-	r, err := run(333, o.Device)
+	r, err := run(334, o.Device)
 	return hold[Generator](r, 0), err
 }
 
@@ -4371,13 +4397,13 @@ func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
 // Without, all threads draw from the process's: what one of them gets depends on how many the
 // others took.
 func SetOwnGenerators(mode bool) error {
-	_, err := run(334, mode)
+	_, err := run(335, mode)
 	return err
 }
 
 // HasOwnGenerators: Whether this context has default generators of its own.
 func HasOwnGenerators() (bool, error) {
-	r, err := run(335)
+	r, err := run(336)
 	return as[bool](r, 0), err
 }
 
@@ -4390,38 +4416,38 @@ type GeneratorNewOptions struct {
 // GeneratorNew: A new generator, seeded with a fixed number.
 func GeneratorNew(options ...GeneratorNewOptions) (*Generator, error) {
 	o := last(options)
-	r, err := run(336, o.Device)
+	r, err := run(337, o.Device)
 	return hold[Generator](r, 0), err
 }
 
 // Device: The device that the generator's numbers are drawn on.
 func (x *Generator) Device() (Device, error) {
-	r, err := run(337, x)
+	r, err := run(338, x)
 	return as[Device](r, 0), err
 }
 
 // ManualSeed: Starts the generator's sequence for a seed.
 func (x *Generator) ManualSeed(seed int) error {
-	_, err := run(338, x, seed)
+	_, err := run(339, x, seed)
 	return err
 }
 
 // InitialSeed: The seed that was set last.
 func (x *Generator) InitialSeed() (int, error) {
-	r, err := run(339, x)
+	r, err := run(340, x)
 	return as[int](r, 0), err
 }
 
 // GetState: What set_state needs to draw the same numbers again. An int64 tensor [2]: seed and
 // offset.
 func (x *Generator) GetState() (*Tensor, error) {
-	r, err := run(340, x)
+	r, err := run(341, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetState: Continues where get_state was called.
 func (x *Generator) SetState(state *Tensor) error {
-	_, err := run(341, x, state)
+	_, err := run(342, x, state)
 	return err
 }
 
@@ -4440,7 +4466,7 @@ type SumOptions struct {
 // Sum: Sum of elements.
 func (x *Tensor) Sum(options ...SumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(342, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(343, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4459,7 +4485,7 @@ type MeanOptions struct {
 // Mean: Mean of elements.
 func (x *Tensor) Mean(options ...MeanOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(343, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(344, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4478,13 +4504,13 @@ type ProdOptions struct {
 // Prod: Product of elements.
 func (x *Tensor) Prod(options ...ProdOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(344, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(345, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
 // Max: Largest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Max() (*Tensor, error) {
-	r, err := run(345, x)
+	r, err := run(346, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4498,13 +4524,13 @@ type MaxDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(346, x, dim, o.Keepdim)
+	r, err := run(347, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
 // Min: Smallest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Min() (*Tensor, error) {
-	r, err := run(347, x)
+	r, err := run(348, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4518,7 +4544,7 @@ type MinDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(348, x, dim, o.Keepdim)
+	r, err := run(349, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
@@ -4534,7 +4560,7 @@ type AmaxOptions struct {
 // Amax: Largest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amax(options ...AmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(349, x, o.Dim, o.Keepdim)
+	r, err := run(350, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4550,7 +4576,7 @@ type AminOptions struct {
 // Amin: Smallest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amin(options ...AminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(350, x, o.Dim, o.Keepdim)
+	r, err := run(351, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4566,7 +4592,7 @@ type ArgmaxOptions struct {
 // Argmax: Position of the first largest element (int64).
 func (x *Tensor) Argmax(options ...ArgmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(351, x, o.Dim, o.Keepdim)
+	r, err := run(352, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4582,7 +4608,7 @@ type ArgminOptions struct {
 // Argmin: Position of the first smallest element (int64).
 func (x *Tensor) Argmin(options ...ArgminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(352, x, o.Dim, o.Keepdim)
+	r, err := run(353, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4602,7 +4628,7 @@ type VarOptions struct {
 // Var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 func (x *Tensor) Var(options ...VarOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(353, x, o.Dim, o.Correction, o.Keepdim)
+	r, err := run(354, x, o.Dim, o.Correction, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4622,7 +4648,7 @@ type StdOptions struct {
 // Std: Standard deviation: the square root of var.
 func (x *Tensor) Std(options ...StdOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(354, x, o.Dim, o.Correction, o.Keepdim)
+	r, err := run(355, x, o.Dim, o.Correction, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4645,7 +4671,7 @@ type NormOptions struct {
 // p = 0 the number of nonzero elements.
 func (x *Tensor) Norm(options ...NormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(355, x, o.P, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(356, x, o.P, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4661,7 +4687,7 @@ type AnyOptions struct {
 // Any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) Any(options ...AnyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(356, x, o.Dim, o.Keepdim)
+	r, err := run(357, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4677,7 +4703,7 @@ type AllOptions struct {
 // All: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) All(options ...AllOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(357, x, o.Dim, o.Keepdim)
+	r, err := run(358, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4690,7 +4716,7 @@ type LogsumexpOptions struct {
 // Logsumexp: log(sum(exp(input))), without overflow.
 func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(358, x, dim, o.Keepdim)
+	r, err := run(359, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4703,7 +4729,7 @@ type CumsumOptions struct {
 // Cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
 func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(359, x, dim, o.Dtype)
+	r, err := run(360, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4716,13 +4742,13 @@ type Cumsum_Options struct {
 // Cumsum_: In-place version of `cumsum`.
 func (x *Tensor) Cumsum_(dim int, options ...Cumsum_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(360, x, dim, o.Dtype)
+	_, err := run(361, x, dim, o.Dtype)
 	return x, err
 }
 
 // Equal: Whether both have the same shape and elements.
 func (x *Tensor) Equal(other *Tensor) (bool, error) {
-	r, err := run(361, x, other)
+	r, err := run(362, x, other)
 	return as[bool](r, 0), err
 }
 
@@ -4741,7 +4767,7 @@ type IscloseOptions struct {
 // Isclose: Where |input - other| <= atol + rtol * |other|.
 func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(362, x, other, o.Rtol, o.Atol, o.EqualNan)
+	r, err := run(363, x, other, o.Rtol, o.Atol, o.EqualNan)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4760,68 +4786,68 @@ type AllcloseOptions struct {
 // Allclose: Whether all elements are close.
 func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (bool, error) {
 	o := last(options)
-	r, err := run(363, x, other, o.Rtol, o.Atol, o.EqualNan)
+	r, err := run(364, x, other, o.Rtol, o.Atol, o.EqualNan)
 	return as[bool](r, 0), err
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (*Tensor, error) {
-	r, err := run(364, input)
+	r, err := run(365, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (int, error) {
-	r, err := run(365, x)
+	r, err := run(366, x)
 	return as[int](r, 0), err
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (int, error) {
-	r, err := run(366, x, dim)
+	r, err := run(367, x, dim)
 	return as[int](r, 0), err
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() ([]int, error) {
-	r, err := run(367, x)
+	r, err := run(368, x)
 	return as[[]int](r, 0), err
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() ([]int, error) {
-	r, err := run(368, x)
+	r, err := run(369, x)
 	return as[[]int](r, 0), err
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (int, error) {
-	r, err := run(369, x)
+	r, err := run(370, x)
 	return as[int](r, 0), err
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (int, error) {
-	r, err := run(370, x)
+	r, err := run(371, x)
 	return as[int](r, 0), err
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (int, error) {
-	r, err := run(371, x)
+	r, err := run(372, x)
 	return as[int](r, 0), err
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (Dtype, error) {
-	r, err := run(372, x)
+	r, err := run(373, x)
 	return Dtype(as[int](r, 0)), err
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (Device, error) {
-	r, err := run(373, x)
+	r, err := run(374, x)
 	return as[Device](r, 0), err
 }
 
@@ -4834,57 +4860,57 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (bool, error) {
 	o := last(options)
-	r, err := run(374, x, o.MemoryFormat)
+	r, err := run(375, x, o.MemoryFormat)
 	return as[bool](r, 0), err
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
 func (x *Tensor) DataPtr() (uintptr, error) {
-	r, err := run(375, x)
+	r, err := run(376, x)
 	return as[uintptr](r, 0), err
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (bool, error) {
-	r, err := run(376, x, other)
+	r, err := run(377, x, other)
 	return as[bool](r, 0), err
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (bool, error) {
-	r, err := run(377, x, other)
+	r, err := run(378, x, other)
 	return as[bool](r, 0), err
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (*Tensor, error) {
-	r, err := run(378, x)
+	r, err := run(379, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (int, error) {
-	r, err := run(379, x)
+	r, err := run(380, x)
 	return as[int](r, 0), err
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (any, error) {
-	r, err := run(380, x)
+	r, err := run(381, x)
 	return as[any](r, 0), err
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (string, error) {
-	r, err := run(381, x)
+	r, err := run(382, x)
 	return as[string](r, 0), err
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (bool, error) {
-	r, err := run(382, x)
+	r, err := run(383, x)
 	return as[bool](r, 0), err
 }
 
@@ -4897,19 +4923,19 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(383, x, o.RequiresGrad)
+	_, err := run(384, x, o.RequiresGrad)
 	return x, err
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (bool, error) {
-	r, err := run(384, x)
+	r, err := run(385, x)
 	return as[bool](r, 0), err
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (*Tensor, error) {
-	r, err := run(385, x)
+	r, err := run(386, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4922,131 +4948,131 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	_, err := run(386, x, o.Grad)
+	_, err := run(387, x, o.Grad)
 	return err
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	_, err := run(387, x)
+	_, err := run(388, x)
 	return err
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (string, error) {
-	r, err := run(388, x)
+	r, err := run(389, x)
 	return as[string](r, 0), err
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (*Tensor, error) {
-	r, err := run(389, x)
+	r, err := run(390, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	_, err := run(390, x, data)
+	_, err := run(391, x, data)
 	return err
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (string, error) {
-	r, err := run(391)
+	r, err := run(392)
 	return as[string](r, 0), err
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (int, error) {
-	r, err := run(392, x)
+	r, err := run(393, x)
 	return as[int](r, 0), err
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (*TensorList, error) {
-	r, err := run(393, tensors)
+	r, err := run(394, tensors)
 	return hold[TensorList](r, 0), err
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (int, error) {
-	r, err := run(394, x)
+	r, err := run(395, x)
 	return as[int](r, 0), err
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (*Tensor, error) {
-	r, err := run(395, x, index)
+	r, err := run(396, x, index)
 	return hold[Tensor](r, 0), err
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (bool, error) {
-	r, err := run(396)
+	r, err := run(397)
 	return as[bool](r, 0), err
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	_, err := run(397, mode)
+	_, err := run(398, mode)
 	return err
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (bool, error) {
-	r, err := run(398)
+	r, err := run(399)
 	return as[bool](r, 0), err
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	_, err := run(399, mode)
+	_, err := run(400, mode)
 	return err
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (Dtype, error) {
-	r, err := run(400)
+	r, err := run(401)
 	return Dtype(as[int](r, 0)), err
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	_, err := run(401, d)
+	_, err := run(402, d)
 	return err
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (Device, error) {
-	r, err := run(402)
+	r, err := run(403)
 	return as[Device](r, 0), err
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	_, err := run(403, device)
+	_, err := run(404, device)
 	return err
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (bool, error) {
-	r, err := run(404, device)
+	r, err := run(405, device)
 	return as[bool](r, 0), err
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (int, error) {
-	r, err := run(405)
+	r, err := run(406)
 	return as[int](r, 0), err
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	_, err := run(406, n)
+	_, err := run(407, n)
 	return err
 }
 
@@ -5060,26 +5086,26 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (int, int, int, error) {
 	o := last(options)
-	r, err := run(407, o.Device)
+	r, err := run(408, o.Device)
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), err
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	_, err := run(408, log)
+	_, err := run(409, log)
 	return err
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	_, err := run(409, hook)
+	_, err := run(410, hook)
 	return err
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	_, err := run(410)
+	_, err := run(411)
 	return err
 }
 
@@ -5092,7 +5118,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	_, err := run(411, o.Device)
+	_, err := run(412, o.Device)
 	return err
 }
 
@@ -5106,44 +5132,44 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	_, err := run(412, o.Device)
+	_, err := run(413, o.Device)
 	return err
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (*Tensor, error) {
-	r, err := run(413, x, size)
+	r, err := run(414, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (*Tensor, error) {
-	r, err := run(414, x)
+	r, err := run(415, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	_, err := run(415, x)
+	_, err := run(416, x)
 	return x, err
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (*Tensor, error) {
-	r, err := run(416, x, other)
+	r, err := run(417, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (*Tensor, error) {
-	r, err := run(417, x, shape)
+	r, err := run(418, x, shape)
 	return hold[Tensor](r, 0), err
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (*Tensor, error) {
-	r, err := run(418, x, other)
+	r, err := run(419, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5159,37 +5185,37 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(419, x, o.StartDim, o.EndDim)
+	r, err := run(420, x, o.StartDim, o.EndDim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (*Tensor, error) {
-	r, err := run(420, x, dim, sizes)
+	r, err := run(421, x, dim, sizes)
 	return hold[Tensor](r, 0), err
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (*Tensor, error) {
-	r, err := run(421, x, dim0, dim1)
+	r, err := run(422, x, dim0, dim1)
 	return hold[Tensor](r, 0), err
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (*Tensor, error) {
-	r, err := run(422, x, dims)
+	r, err := run(423, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (*Tensor, error) {
-	r, err := run(423, x, source, destination)
+	r, err := run(424, x, source, destination)
 	return hold[Tensor](r, 0), err
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (*Tensor, error) {
-	r, err := run(424, x)
+	r, err := run(425, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5202,43 +5228,43 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(425, x, o.Dim)
+	r, err := run(426, x, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (*Tensor, error) {
-	r, err := run(426, x, dim)
+	r, err := run(427, x, dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (*Tensor, error) {
-	r, err := run(427, x, size)
+	r, err := run(428, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (*Tensor, error) {
-	r, err := run(428, x, other)
+	r, err := run(429, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (*Tensor, error) {
-	r, err := run(429, x, size)
+	r, err := run(430, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (*Tensor, error) {
-	r, err := run(430, x, dim, index)
+	r, err := run(431, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (*Tensor, error) {
-	r, err := run(431, x, dim, start, length)
+	r, err := run(432, x, dim, start, length)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5260,7 +5286,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(432, x, o.Dim, o.Start, o.End, o.Step)
+	r, err := run(433, x, o.Dim, o.Start, o.End, o.Step)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5273,7 +5299,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(433, x, size, stride, o.StorageOffset)
+	r, err := run(434, x, size, stride, o.StorageOffset)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5292,7 +5318,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(434, x, o.Offset, o.Dim1, o.Dim2)
+	r, err := run(435, x, o.Offset, o.Dim1, o.Dim2)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5305,7 +5331,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(435, x, chunks, o.Dim)
+	r, err := run(436, x, chunks, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5318,7 +5344,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(436, x, splitSize, o.Dim)
+	r, err := run(437, x, splitSize, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5331,7 +5357,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(437, x, splitSizes, o.Dim)
+	r, err := run(438, x, splitSizes, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5344,7 +5370,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(438, x, o.Dim)
+	r, err := run(439, x, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -5357,7 +5383,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(439, tensors, o.Dim)
+	r, err := run(440, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5370,18 +5396,18 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(440, tensors, o.Dim)
+	r, err := run(441, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (*Tensor, error) {
-	r, err := run(441, x, repeats)
+	r, err := run(442, x, repeats)
 	return hold[Tensor](r, 0), err
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (*Tensor, error) {
-	r, err := run(442, x, dims)
+	r, err := run(443, x, dims)
 	return hold[Tensor](r, 0), err
 }

@@ -1365,6 +1365,12 @@ static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int6
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_conv2d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv2d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);

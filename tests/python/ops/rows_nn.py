@@ -121,6 +121,9 @@ for sizes, weight, arguments in (
         dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
     row("conv2d", lambda t, x, w, k=arguments: F(t).conv2d(x, w, **k), value(*sizes), value(*weight),
         dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
+for padding in ("same", "valid"):
+    row("conv2d_padding", lambda t, x, w, b, p=padding: F(t).conv2d(x, w, b, padding=p), value(1, 3, 4, 6),
+        value(2, 3, 3, 1), value(2), dtypes=NUMBERS, rtol={"float32": 1e-4})  # fmt: skip
 for sizes, arguments in (
     ((2, 3, 6, 6), {"kernel_size": 2}),
     ((2, 3, 7, 5), {"kernel_size": 3, "stride": 2, "padding": 1}),

@@ -2537,6 +2537,27 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return wrap(out)
 
 
+def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
+    """conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+
+    Args:
+        weight: [out_channels, channels / groups, height, width].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows: height, width.
+        padding: valid: no zeros around the input; same: as many as make the output as large
+            as the input, the odd one at the end.
+        dilation: Distance of two elements of a window: height, width.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        stride_c = int_list(stride, 2)
+        dilation_c = int_list(dilation, 2)
+        out = lib.py_conv2d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
 def interpolate(input, size=None, scale_factor=None, mode='nearest'):
     """Resizes images by repeating or leaving out elements. Channels-last in gives channels-
     last out.
@@ -7029,6 +7050,7 @@ NAMESPACES = {
         "linear": linear,
         "linear_activation": linear_activation,
         "conv2d": conv2d,
+        "conv2d_padding": conv2d_padding,
         "interpolate": interpolate,
         "max_pool2d": max_pool2d,
         "max_pool2d_with_indices": max_pool2d_with_indices,

@@ -4,7 +4,6 @@ the generated function in `_ops.py`."""
 from __future__ import annotations
 
 from . import _ops
-from ._runtime import int_list
 from ._tensor_type import TensorBase
 
 
@@ -71,30 +70,8 @@ def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None)
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """2-d convolution. padding is numbers, "valid" (none) or "same" (the output is as large)."""
-    if not isinstance(padding, str):
-        return _ops.conv2d(input, weight, bias, stride, padding, dilation, groups)
-    before, odd = _named_padding(padding, weight.shape[-2:], stride, dilation)
-    # Of an odd number of zeros, the one more is at the end. Here it is also at the start, so that
-    # the output begins with a row that "same" does not have.
-    both = [b + o for b, o in zip(before, odd, strict=True)]
-    out = _ops.conv2d(input, weight, bias, stride, both, dilation, groups)
-    for dim, extra in zip((-2, -1), odd, strict=True):
-        if extra:
-            out = _ops.narrow(out, dim, 1, out.shape[dim] - 1)
-    return _ops.clone(out) if any(odd) else out
-
-
-def _named_padding(name: str, kernel_size, stride, dilation) -> tuple[list, list]:
-    """How many zeros a named padding puts on both sides, and whether (1) one more at the end."""
-    if name == "valid":
-        return [0, 0], [0, 0]
-    if name != "same":
-        raise RuntimeError(f"Invalid padding string: '{name}'")
-    if any(s != 1 for s in int_list(stride, 2)):
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
-    steps = (*int_list(dilation, 2),) * 2
-    total = [d * (k - 1) for k, d in zip(kernel_size, steps, strict=False)]
-    return [t // 2 for t in total], [t % 2 for t in total]
+    function = _ops.conv2d_padding if isinstance(padding, str) else _ops.conv2d
+    return function(input, weight, bias, stride, padding, dilation, groups)
 
 
 def _numpy_names(dim, keepdim, axis, keepdims):

@@ -15,6 +15,7 @@ from .._ops import binary_cross_entropy_with_logits as binary_cross_entropy_with
 from .._ops import linear as linear
 from .._ops import linear_activation as linear_activation
 from .._ops import conv2d as conv2d
+from .._ops import conv2d_padding as conv2d_padding
 from .._ops import max_pool2d_with_indices as max_pool2d_with_indices
 from .._ops import avg_pool2d as avg_pool2d
 from .._ops import batch_norm as batch_norm

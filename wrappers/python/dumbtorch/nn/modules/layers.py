@@ -6,6 +6,7 @@ import math
 from ... import _ops
 from ..._runtime import int_list
 from ...autograd.grad_mode import no_grad
+from .. import functional
 from ..parameter import Parameter
 from .module import Module
 
@@ -65,7 +66,7 @@ class Conv2d(Module):
         out_channels: Channels of the output.
         kernel_size: Height and width of the window.
         stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width.
+        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
         dilation: Step between the window's points: height, width.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
@@ -77,6 +78,13 @@ class Conv2d(Module):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
         super().__init__()
         kernel_size = tuple(int_list(kernel_size, 2))
+        stride = tuple(int_list(stride, 2))
+        if isinstance(padding, str):
+            if padding not in ('valid', 'same'):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
+        else:
+            padding = tuple(int_list(padding, 2))
+        dilation = tuple(int_list(dilation, 2))
         if not (groups > 0):
             raise ValueError("groups must be a positive integer")
         if not ((in_channels % groups) == 0):
@@ -85,6 +93,8 @@ class Conv2d(Module):
             raise ValueError("out_channels must be divisible by groups")
         if not (padding_mode == "zeros"):
             raise ValueError("padding_mode must be 'zeros'")
+        if not ((padding != "same") or (stride == (1, 1))):
+            raise ValueError("padding='same' is not supported for strided convolutions")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.kernel_size = kernel_size
@@ -111,10 +121,19 @@ class Conv2d(Module):
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return _ops.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        return functional.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self):
-        return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0, 0):
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1, 1):
+            parts.append(f"dilation={self.dilation}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append(f"bias=False")
+        return ", ".join(parts)
 
 
 class MaxPool2d(Module):
@@ -126,19 +145,22 @@ class MaxPool2d(Module):
         stride: Step of the window; absent means its size.
         padding: Rows and columns added on each side: height, width.
         dilation: Step between the window's points: height, width.
+        return_indices: Give back (maxima, where they are) instead.
         ceil_mode: Whether windows may hang over the end.
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
         super().__init__()
+        stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
         self.stride = stride
         self.padding = padding
         self.dilation = dilation
+        self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
     def forward(self, input):
-        return _ops.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
 
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
@@ -159,6 +181,7 @@ class AvgPool2d(Module):
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         super().__init__()
+        stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
         self.stride = stride
         self.padding = padding
@@ -182,19 +205,34 @@ class Upsample(Module):
         scale_factor: Factors of the spatial sizes instead; one number stands for all of
             them.
         mode: Which element of the input stands for one of the output.
+        align_corners: Must be absent: it belongs to other modes.
+        recompute_scale_factor: Whether the factors are worked out again from the sizes that
+            they give.
     """
 
-    def __init__(self, size=None, scale_factor=None, mode='nearest'):
+    def __init__(self, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None):
         super().__init__()
+        if isinstance(scale_factor, tuple):
+            scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)
         self.size = size
         self.scale_factor = scale_factor
         self.mode = mode
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return _ops.interpolate(input, self.size, self.scale_factor, self.mode)
+        return functional.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
 
     def extra_repr(self):
-        return f"size={self.size}, scale_factor={self.scale_factor}, mode={self.mode!r}"
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode={self.mode!r}")
+        return ", ".join(parts)
 
 
 class BatchNorm1d(Module):
@@ -397,12 +435,19 @@ class Embedding(Module):
         norm_type: The p of that norm.
         scale_grad_by_freq: Divide each row's gradient by how often it was looked up.
         sparse: Must be false: there are no sparse gradients.
+        _weight: The rows, instead of random ones.
+        _freeze: Whether the rows are not trained.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
     """
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False, device=None, dtype=None):
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
         super().__init__()
+        if not ((padding_idx is None) or ((padding_idx >= (-num_embeddings)) and (padding_idx < num_embeddings))):
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        if not ((_weight is None) or (_ops.tensor_shape(_weight) == (num_embeddings, embedding_dim))):
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        padding_idx = None if (padding_idx is None) else (padding_idx % num_embeddings)
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = padding_idx
@@ -410,8 +455,8 @@ class Embedding(Module):
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
-        self.register_parameter("weight", Parameter(_ops.empty((num_embeddings, embedding_dim), dtype=dtype, device=device)))
-        self.reset_parameters()
+        self.register_parameter("weight", Parameter(_ops.empty((num_embeddings, embedding_dim), dtype=dtype, device=device) if _weight is None else _weight, requires_grad=not _freeze))
+        if _weight is None: self.reset_parameters()
 
     def reset_parameters(self):
         """Draws initial values."""
@@ -427,7 +472,34 @@ class Embedding(Module):
         return _ops.embedding(input, weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self):
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        if self.padding_idx is not None:
+            parts.append(f"padding_idx={self.padding_idx}")
+        if self.max_norm is not None:
+            parts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            parts.append(f"norm_type={self.norm_type}")
+        if self.scale_grad_by_freq:
+            parts.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
+        return ", ".join(parts)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+        """An Embedding over given rows.
+
+        Args:
+            embeddings: The rows: [num_embeddings, embedding_dim].
+            freeze: Whether they are not trained.
+            padding_idx: A row that is 0 at the start and gets no gradient; absent for none.
+            max_norm: Rows that are looked up are first scaled down to this norm; absent for no
+                limit.
+            norm_type: The p of that norm.
+            scale_grad_by_freq: Divide each row's gradient by how often it was looked up.
+            sparse: Must be false: there are no sparse gradients.
+        """
+        if not (_ops.tensor_dim(embeddings) == 2):
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        return cls(_ops.tensor_size(embeddings, 0), _ops.tensor_size(embeddings, 1), padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
 
 class Flatten(Module):
