@@ -1,4 +1,4 @@
-"""A row for each optimizer, for the tests of all languages."""
+"""A row for each optimizer and each schedule, for the tests of all languages."""
 
 # Every setting, away from its default: each is tried alone and all together.
 SETTINGS = {
@@ -46,4 +46,10 @@ SETTINGS = {
     },
     "ASGD": {"lambd": 0.1, "alpha": 0.5, "t0": 4.0, "weight_decay": 0.1, "maximize": True},
     "Rprop": {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.05), "maximize": True},
+}
+
+# Settings in the order of the row.
+SCHEDULES = {
+    "StepLR": (3, 0.5),
+    "CosineAnnealingLR": (4, 0.01),
 }

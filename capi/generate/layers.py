@@ -72,8 +72,8 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
         forward_activated=row.get("forward_activated", ""),
         activation=_activation(row["forward"], activations),
         let=row.get("let", {}),
-        checks=_checks(row.get("check", [])),
-        input_checks=_checks(row.get("check_input", [])),
+        checks=checks(row.get("check", [])),
+        input_checks=checks(row.get("check_input", [])),
         each_training_step=row.get("each_training_step", ""),
         extra_repr=_extra_repr(row.get("extra_repr", [])),
         python=_python(names, all_args, row.get("python", {}), document),
@@ -89,7 +89,7 @@ def _refuse_keys(row: dict, known: set[str]) -> None:
         raise SchemaError(f"unknown key '{sorted(unknown)[0]}'")
 
 
-def _checks(rows: list[list[str]]) -> tuple[Check, ...]:
+def checks(rows: list[list[str]]) -> tuple[Check, ...]:
     """A message may begin with the error that it belongs to: "AssertionError: ..."."""
     checks = []
     for condition, message in rows:
@@ -119,7 +119,7 @@ def _python(names, args: tuple[Argument, ...], row: dict, document) -> PythonLay
     docs = {a.name: a.doc for a in args}
     return PythonLayer(
         args=args,
-        checks=_checks(row.get("check", [])),
+        checks=checks(row.get("check", [])),
         tuples=tuple(row.get("tuples", ())),
         words=row.get("words", {}),
         set=row.get("set", {}),
@@ -135,7 +135,7 @@ def _python(names, args: tuple[Argument, ...], row: dict, document) -> PythonLay
                     r.get("args", {}),
                     docs,
                 ),
-                checks=_checks(r.get("check", [])),
+                checks=checks(r.get("check", [])),
                 make=r["make"],
             )
             for name, r in row.get("constructors", {}).items()

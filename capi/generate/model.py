@@ -7,7 +7,7 @@ and complete, so a language module never looks at TOML.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import expr
 from .expr import SchemaError as SchemaError
@@ -352,6 +352,27 @@ class Optimizer:
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """A class of torch.optim.lr_scheduler."""
+
+    name: str  # "StepLR": the constructor is dt_optim_step_lr
+    doc: str
+    args: tuple[Argument, ...]  # settings: i64 and f64
+    checks: tuple[Check, ...]
+    lr: str  # the rate of `epoch`, from `lr`, that of the epoch before, and `initial_lr`
+    since: int = 1
+
+    @property
+    def snake(self) -> str:
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
+
+    @property
+    def core_args(self) -> tuple[Argument, ...]:
+        """PyTorch's T_max is t_max outside of Python."""
+        return tuple(replace(a, name=a.name.lower()) for a in self.args)
+
+
+@dataclass(frozen=True)
 class CallOperand:
     """An operand of a kernel call."""
 
@@ -435,6 +456,7 @@ class Schema:
     functions: dict[str, Function] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
     optimizers: dict[str, Optimizer] = field(default_factory=dict)
+    schedules: dict[str, Schedule] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     kernels: dict[str, Kernel] = field(default_factory=dict)
     c_functions: dict[str, CFunction] = field(default_factory=dict)

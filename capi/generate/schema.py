@@ -7,7 +7,7 @@ import pathlib
 import re
 import tomllib
 
-from . import dtypes, formula, layers, optimizers, signature
+from . import dtypes, formula, layers, optimizers, schedules, signature
 from .model import (
     Argument,
     Call,
@@ -39,6 +39,7 @@ _TABLES = {
     "c",
     "layer",
     "optimizer",
+    "schedule",
     "call",
     "kernel",
     "library",
@@ -359,6 +360,13 @@ def _parse_optimizer(schema, names, stem, file, name, row) -> None:
         _add(schema.kernels, o.snake, optimizers.kernel_of(o))
 
 
+def _parse_schedule(schema, names, stem, file, name, row) -> None:
+    s = schedules.parse_schedule(names, file, name, row, _document)
+    _add(schema.schedules, name, s)
+    constructor = schedules.constructor_of(s)
+    _add(schema.functions, constructor.name, constructor)
+
+
 def _parse_layer(schema, names, stem, file, name, row) -> None:
     layer, options, constructor = layers.parse_layer(
         names, schema.enums["activation"], stem, file, name, row, _document
@@ -381,5 +389,6 @@ _PARSERS = (
     ("c", _parse_c),
     ("layer", _parse_layer),
     ("optimizer", _parse_optimizer),
+    ("schedule", _parse_schedule),
     ("fn", _parse_function),
 )

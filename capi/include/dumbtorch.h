@@ -1227,6 +1227,22 @@ DT_MUST_CHECK DT_API dt_status dt_optim_rprop(
     dt_tensor *const *params, int64_t params_n, const dt_rprop_options *opts,
     dt_optimizer **out) DT_NOEXCEPT;
 
+/** Multiplies the learning rate by gamma every step_size epochs.
+ * @param optimizer Whose learning rates change.
+ * @param step_size How many epochs a rate lasts.
+ * @param gamma What it is multiplied by then. PyTorch's default: 0.1.
+ * @throws ValueError: step_size must be positive. */
+DT_MUST_CHECK DT_API dt_status dt_optim_step_lr(
+    dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Lowers the learning rate along half a cosine (arXiv 1608.03983).
+ * @param optimizer Whose learning rates change.
+ * @param t_max Epochs from the first rate to the lowest.
+ * @param eta_min The lowest rate. PyTorch's default: 0.0.
+ * @throws ValueError: T_max must be positive. */
+DT_MUST_CHECK DT_API dt_status dt_optim_cosine_annealing_lr(
+    dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) DT_NOEXCEPT;
+
 /* ---- autograd */
 
 /** Adds gradients with respect to the leaves to their .grad. If it fails, some of them may have been
@@ -2642,22 +2658,6 @@ DT_MUST_CHECK DT_API dt_status dt_optimizer_state_dict(
 DT_MUST_CHECK DT_API dt_status dt_optimizer_load_state_dict(
     dt_optimizer *self, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
     int64_t tensors_n) DT_NOEXCEPT;
-
-/** Multiplies the learning rate by gamma every step_size epochs.
- * @param optimizer Whose learning rates change.
- * @param step_size How many epochs a rate lasts.
- * @param gamma What it is multiplied by then. PyTorch's default: 0.1.
- * @throws ValueError: step_size is not positive. */
-DT_MUST_CHECK DT_API dt_status dt_optim_step_lr(
-    dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
-
-/** Lowers the learning rate along half a cosine (arXiv 1608.03983).
- * @param optimizer Whose learning rates change.
- * @param t_max Epochs from the first rate to the lowest.
- * @param eta_min The lowest rate. PyTorch's default: 0.0.
- * @throws ValueError: t_max is not positive. */
-DT_MUST_CHECK DT_API dt_status dt_optim_cosine_annealing_lr(
-    dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) DT_NOEXCEPT;
 
 /** Moves on to the next epoch's learning rates.
  * @param self The schedule. */

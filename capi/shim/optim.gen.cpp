@@ -7,6 +7,7 @@
 #include "core/optim/lr_scheduler.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/optimizers.gen.h"
+#include "core/optim/schedules.gen.h"
 #include "core/optim/steps.h"
 
 using namespace dt;
@@ -144,6 +145,30 @@ dt_status dt_optim_rprop(
   });
 }
 
+dt_status dt_optim_step_lr(
+    dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) noexcept {
+  clear_all(out);
+  return guard("optim_step_lr", [&] {
+    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
+    const auto step_size_ = step_size;
+    const auto gamma_ = gamma;
+    need(out, "out");
+    put(out, make_step_lr(optimizer_, step_size_, gamma_));
+  });
+}
+
+dt_status dt_optim_cosine_annealing_lr(
+    dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) noexcept {
+  clear_all(out);
+  return guard("optim_cosine_annealing_lr", [&] {
+    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
+    const auto t_max_ = t_max;
+    const auto eta_min_ = eta_min;
+    need(out, "out");
+    put(out, make_cosine_annealing_lr(optimizer_, t_max_, eta_min_));
+  });
+}
+
 dt_status dt_optimizer_step(dt_optimizer *self) noexcept {
   return guard("optimizer_step", [&] {
     const Pin<dt_optimizer> self_pin(self, "self"); auto& self_ = *self_pin;
@@ -223,30 +248,6 @@ dt_status dt_optimizer_load_state_dict(
     const auto names_ = strings(names, names_n, "names");
     const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
     self_->load_state_dict(names_, tensors_);
-  });
-}
-
-dt_status dt_optim_step_lr(
-    dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) noexcept {
-  clear_all(out);
-  return guard("optim_step_lr", [&] {
-    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
-    const auto step_size_ = step_size;
-    const auto gamma_ = gamma;
-    need(out, "out");
-    put(out, make_step_lr(optimizer_, step_size_, gamma_));
-  });
-}
-
-dt_status dt_optim_cosine_annealing_lr(
-    dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) noexcept {
-  clear_all(out);
-  return guard("optim_cosine_annealing_lr", [&] {
-    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
-    const auto t_max_ = t_max;
-    const auto eta_min_ = eta_min;
-    need(out, "out");
-    put(out, make_cosine_annealing_lr(optimizer_, t_max_, eta_min_));
   });
 }
 

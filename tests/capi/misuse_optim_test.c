@@ -139,6 +139,22 @@ static void test_optim_rprop(void) {
   EXPECT(TYPE_ERROR, "optim_rprop", dt_optim_rprop(good.tensors, 2, NULL, NULL));
 }
 
+static void test_optim_step_lr(void) {
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_step_lr", dt_optim_step_lr(good.optimizer, 1, 1, NULL));
+}
+
+static void test_optim_cosine_annealing_lr(void) {
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(good.optimizer, 1, 1, NULL));
+}
+
 static void test_optimizer_step(void) {
   EXPECT(HANDLE, "optimizer_step", dt_optimizer_step((dt_optimizer *)bad.released));
   EXPECT(HANDLE, "optimizer_step", dt_optimizer_step((dt_optimizer *)bad.garbage));
@@ -216,22 +232,6 @@ static void test_optimizer_load_state_dict(void) {
   EXPECT(HANDLE, "optimizer_load_state_dict", dt_optimizer_load_state_dict(good.optimizer, good.strs, 1, bad.null_tensors, 2));
 }
 
-static void test_optim_step_lr(void) {
-  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "optim_step_lr", dt_optim_step_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "optim_step_lr", dt_optim_step_lr(good.optimizer, 1, 1, NULL));
-}
-
-static void test_optim_cosine_annealing_lr(void) {
-  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr(good.optimizer, 1, 1, NULL));
-}
-
 static void test_lr_scheduler_step(void) {
   EXPECT(HANDLE, "lr_scheduler_step", dt_lr_scheduler_step((dt_lr_scheduler *)bad.released));
   EXPECT(HANDLE, "lr_scheduler_step", dt_lr_scheduler_step((dt_lr_scheduler *)bad.garbage));
@@ -307,6 +307,8 @@ int main(void) {
   test_optim_radam();
   test_optim_asgd();
   test_optim_rprop();
+  test_optim_step_lr();
+  test_optim_cosine_annealing_lr();
   test_optimizer_step();
   test_optimizer_zero_grad();
   test_optimizer_add_param_group();
@@ -315,8 +317,6 @@ int main(void) {
   test_optimizer_set();
   test_optimizer_state_dict();
   test_optimizer_load_state_dict();
-  test_optim_step_lr();
-  test_optim_cosine_annealing_lr();
   test_lr_scheduler_step();
   test_lr_scheduler_last_epoch();
   test_lr_scheduler_get_last_lr();

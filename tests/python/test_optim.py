@@ -2,11 +2,12 @@
 
 import copy
 import os
+import re
 
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops
-from optimizer_rows import SETTINGS
+from optimizer_rows import SCHEDULES, SETTINGS
 
 NAN = float("nan")
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
@@ -242,58 +243,56 @@ def test_repr(both):
     assert ours.splitlines()[:2] == theirs.splitlines()[:2] and "    lr: 0.1" in ours
 
 
-SCHEDULES = {
-    "StepLR": lambda s, o: s.StepLR(o, step_size=3, gamma=0.5),
-    "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, T_max=4, eta_min=0.01),
-    "LambdaLR": lambda s, o: s.LambdaLR(o, lambda epoch: 1 / (epoch + 1)),
-}
+def schedule(t, name, optimizer):
+    kind, settings = getattr(t.optim.lr_scheduler, name), SCHEDULES.get(name)
+    return kind(optimizer, *(settings or [lambda epoch: 1 / (epoch + 1)]))
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("name", [*SCHEDULES, "LambdaLR"])
 def test_schedules(name, both):
     def run(t):
         ps = parameters(t)
         opt = t.optim.SGD([{"params": ps[:2]}, {"params": ps[2:], "lr": 0.2}], lr=0.1)
-        schedule = SCHEDULES[name](t.optim.lr_scheduler, opt)
-        rates = [schedule.get_last_lr()]
-        for _ in range(10):
+        rates = schedule(t, name, opt)
+        seen = [rates.get_last_lr()]
+        for epoch in range(20):
             train(t, opt, ps, 1)
-            schedule.step()
-            rates.append(schedule.get_last_lr())
-        return rates
+            rates.step()
+            seen.append(rates.get_last_lr())
+            if epoch == 12:  # as another schedule would
+                opt.param_groups[0]["lr"] *= 3
+        return seen
 
     ours, theirs = both(run)
     for a, b in zip(ours, theirs, strict=True):
         assert a == pytest.approx(b, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "name, arguments", [("optim_step_lr", (3, 0.5)), ("optim_cosine_annealing_lr", (4, 0.01))]
-)
-def test_schedules_of_the_core(name, arguments, both):
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_of_the_core(name, both):
     """Those of C, C++ and Lua give the same rates as Python's and PyTorch's."""
     weight = dt.ones(1, requires_grad=True)
     optimizer = _ops.optim_sgd([weight], lr=0.1)
     for group in range(1, 20):  # more than the first buffer has room for
         optimizer.add_param_group([dt.ones(1, requires_grad=True)])
         optimizer.set("lr", 0.1 * (group + 1), group)
-    schedule = getattr(_ops, name)(optimizer, *arguments)
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    core = getattr(_ops, f"optim_{snake}")(optimizer, *SCHEDULES[name])
 
     def run(t):
         groups = [
             {"params": [t.ones(1, requires_grad=True)], "lr": 0.1 * (g + 1)} for g in range(20)
         ]
-        kind = {"optim_step_lr": "StepLR", "optim_cosine_annealing_lr": "CosineAnnealingLR"}[name]
-        return getattr(t.optim.lr_scheduler, kind)(t.optim.SGD(groups), *arguments)
+        return schedule(t, name, t.optim.SGD(groups))
 
     ours, theirs = both(run)
-    for _ in range(10):
-        rates = list(schedule.get_last_lr())
+    for _ in range(20):
+        rates = list(core.get_last_lr())
         for other in (ours, theirs):
             assert rates == pytest.approx(other.get_last_lr(), rel=1e-12)
             other.optimizer.step()
             other.step()
-        schedule.step()
+        core.step()
 
 
 def test_schedule_state():

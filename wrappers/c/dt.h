@@ -1316,6 +1316,48 @@ static inline dt_optimizer *T_do_optim_rprop(
   T_OPTIONS_(optim_rprop, \
     T_do_optim_rprop(params, &T_optim_rprop_o), __VA_ARGS__)
 
+/** T_optim_step_lr(optimizer: optimizer, step_size: i64, .gamma: f64 = 0.1)
+ * Multiplies the learning rate by gamma every step_size epochs. */
+typedef struct {
+  double gamma;
+} T_optim_step_lr_options;
+static inline T_optim_step_lr_options T_optim_step_lr_defaults(void) {
+  T_optim_step_lr_options options = {0.1};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_step_lr(
+    dt_optimizer *optimizer, int64_t step_size, const T_optim_step_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_step_lr(optimizer, step_size, options->gamma, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_step_lr(...) T_optim_step_lr_with_(__VA_ARGS__, )
+#define T_optim_step_lr_with_(optimizer, step_size, ...) \
+  T_OPTIONS_(optim_step_lr, \
+    T_do_optim_step_lr(optimizer, step_size, &T_optim_step_lr_o), __VA_ARGS__)
+
+/** T_optim_cosine_annealing_lr(optimizer: optimizer, t_max: i64, .eta_min: f64 = 0.0)
+ * Lowers the learning rate along half a cosine (arXiv 1608.03983). */
+typedef struct {
+  double eta_min;
+} T_optim_cosine_annealing_lr_options;
+static inline T_optim_cosine_annealing_lr_options T_optim_cosine_annealing_lr_defaults(void) {
+  T_optim_cosine_annealing_lr_options options = {0.0};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_cosine_annealing_lr(
+    dt_optimizer *optimizer, int64_t t_max, const T_optim_cosine_annealing_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_cosine_annealing_lr(optimizer, t_max, options->eta_min, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_cosine_annealing_lr(...) T_optim_cosine_annealing_lr_with_(__VA_ARGS__, )
+#define T_optim_cosine_annealing_lr_with_(optimizer, t_max, ...) \
+  T_OPTIONS_(optim_cosine_annealing_lr, \
+    T_do_optim_cosine_annealing_lr(optimizer, t_max, &T_optim_cosine_annealing_lr_o), __VA_ARGS__)
+
 /** T_backward(input: tensor, .gradient: tensor? = absent, .retain_graph: bool? = absent,
  *     .create_graph: bool = false, .inputs: tensor[]? = absent)
  * Adds gradients with respect to the leaves to their .grad. If it fails, some of them may have
@@ -4219,48 +4261,6 @@ static inline dt_status T_optimizer_load_state_dict(
   T_check(dt_optimizer_load_state_dict(self, names.p, names.n, tensors.p, tensors.n));
   return T_status();
 }
-
-/** T_optim_step_lr(optimizer: optimizer, step_size: i64, .gamma: f64 = 0.1)
- * Multiplies the learning rate by gamma every step_size epochs. */
-typedef struct {
-  double gamma;
-} T_optim_step_lr_options;
-static inline T_optim_step_lr_options T_optim_step_lr_defaults(void) {
-  T_optim_step_lr_options options = {0.1};
-  return options;
-}
-static inline dt_lr_scheduler *T_do_optim_step_lr(
-    dt_optimizer *optimizer, int64_t step_size, const T_optim_step_lr_options *options) {
-  dt_lr_scheduler *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_optim_step_lr(optimizer, step_size, options->gamma, &result));
-  return T_own_lr_scheduler_(result);
-}
-#define T_optim_step_lr(...) T_optim_step_lr_with_(__VA_ARGS__, )
-#define T_optim_step_lr_with_(optimizer, step_size, ...) \
-  T_OPTIONS_(optim_step_lr, \
-    T_do_optim_step_lr(optimizer, step_size, &T_optim_step_lr_o), __VA_ARGS__)
-
-/** T_optim_cosine_annealing_lr(optimizer: optimizer, t_max: i64, .eta_min: f64 = 0.0)
- * Lowers the learning rate along half a cosine (arXiv 1608.03983). */
-typedef struct {
-  double eta_min;
-} T_optim_cosine_annealing_lr_options;
-static inline T_optim_cosine_annealing_lr_options T_optim_cosine_annealing_lr_defaults(void) {
-  T_optim_cosine_annealing_lr_options options = {0.0};
-  return options;
-}
-static inline dt_lr_scheduler *T_do_optim_cosine_annealing_lr(
-    dt_optimizer *optimizer, int64_t t_max, const T_optim_cosine_annealing_lr_options *options) {
-  dt_lr_scheduler *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_optim_cosine_annealing_lr(optimizer, t_max, options->eta_min, &result));
-  return T_own_lr_scheduler_(result);
-}
-#define T_optim_cosine_annealing_lr(...) T_optim_cosine_annealing_lr_with_(__VA_ARGS__, )
-#define T_optim_cosine_annealing_lr_with_(optimizer, t_max, ...) \
-  T_OPTIONS_(optim_cosine_annealing_lr, \
-    T_do_optim_cosine_annealing_lr(optimizer, t_max, &T_optim_cosine_annealing_lr_o), __VA_ARGS__)
 
 /** T_lr_scheduler_step(self: lr_scheduler)
  * Moves on to the next epoch's learning rates. */

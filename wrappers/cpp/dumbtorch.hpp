@@ -3766,6 +3766,25 @@ inline Optimizer Rprop(const TensorRefs& params, const RpropOptions& opts = {}) 
 
 }  // namespace optim
 
+namespace optim::lr_scheduler {
+
+// Multiplies the learning rate by gamma every step_size epochs.
+inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double gamma = 0.1) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_step_lr(optimizer.handle(), step_size, gamma, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Lowers the learning rate along half a cosine (arXiv 1608.03983).
+inline LrScheduler CosineAnnealingLR(
+    const Optimizer& optimizer, int64_t t_max, double eta_min = 0.0) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_cosine_annealing_lr(optimizer.handle(), t_max, eta_min, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+}  // namespace optim::lr_scheduler
+
 namespace autograd {
 
 // backward from several tensors at once.
@@ -5364,25 +5383,6 @@ inline Tensor gelu(const Tensor& input, Approximate approximate = Approximate::k
 }
 
 }  // namespace functional
-
-namespace optim::lr_scheduler {
-
-// Multiplies the learning rate by gamma every step_size epochs.
-inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double gamma = 0.1) {
-  dt_lr_scheduler* out = nullptr;
-  detail::check(dt_optim_step_lr(optimizer.handle(), step_size, gamma, &out));
-  return dumbtorch::LrScheduler(out);
-}
-
-// Lowers the learning rate along half a cosine (arXiv 1608.03983).
-inline LrScheduler CosineAnnealingLR(
-    const Optimizer& optimizer, int64_t t_max, double eta_min = 0.0) {
-  dt_lr_scheduler* out = nullptr;
-  detail::check(dt_optim_cosine_annealing_lr(optimizer.handle(), t_max, eta_min, &out));
-  return dumbtorch::LrScheduler(out);
-}
-
-}  // namespace optim::lr_scheduler
 
 namespace nn::utils {
 

@@ -1307,6 +1307,32 @@ func OptimRprop(params []*Tensor, options ...OptimRpropOptions) (*Optimizer, err
 	return hold[Optimizer](r, 0), err
 }
 
+// OptimStepLrOptions are the optional arguments.
+type OptimStepLrOptions struct {
+	// What it is multiplied by then.
+	Gamma *float64
+}
+
+// OptimStepLr: Multiplies the learning rate by gamma every step_size epochs.
+func OptimStepLr(optimizer *Optimizer, stepSize int, options ...OptimStepLrOptions) (*LrScheduler, error) {
+	o := last(options)
+	r, err := run(40, optimizer, stepSize, o.Gamma)
+	return hold[LrScheduler](r, 0), err
+}
+
+// OptimCosineAnnealingLrOptions are the optional arguments.
+type OptimCosineAnnealingLrOptions struct {
+	// The lowest rate.
+	EtaMin float64
+}
+
+// OptimCosineAnnealingLr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
+func OptimCosineAnnealingLr(optimizer *Optimizer, tMax int, options ...OptimCosineAnnealingLrOptions) (*LrScheduler, error) {
+	o := last(options)
+	r, err := run(41, optimizer, tMax, o.EtaMin)
+	return hold[LrScheduler](r, 0), err
+}
+
 // TensorBackwardOptions are the optional arguments.
 type TensorBackwardOptions struct {
 	// The gradient of this tensor; absent means 1, for a tensor of one element.
@@ -1326,7 +1352,7 @@ type TensorBackwardOptions struct {
 // have been added.
 func (x *Tensor) Backward(options ...TensorBackwardOptions) error {
 	o := last(options)
-	_, err := run(40, x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs)
+	_, err := run(42, x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs)
 	return err
 }
 
@@ -1348,7 +1374,7 @@ type AutogradBackwardOptions struct {
 // AutogradBackward: backward from several tensors at once.
 func AutogradBackward(tensors []*Tensor, options ...AutogradBackwardOptions) error {
 	o := last(options)
-	_, err := run(41, tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs)
+	_, err := run(43, tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs)
 	return err
 }
 
@@ -1371,19 +1397,19 @@ type AutogradGradOptions struct {
 // alone.
 func AutogradGrad(outputs []*Tensor, inputs []*Tensor, options ...AutogradGradOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(42, outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused)
+	r, err := run(44, outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused)
 	return as[[]*Tensor](r, 0), err
 }
 
 // RegisterHook: Has backward call a function with the tensor's gradient.
 func (x *Tensor) RegisterHook(hook TensorHook) (*Hook, error) {
-	r, err := run(43, x, hook)
+	r, err := run(45, x, hook)
 	return hold[Hook](r, 0), err
 }
 
 // Remove: Takes a hook off; a second time does nothing.
 func (x *Hook) Remove() error {
-	_, err := run(44, x)
+	_, err := run(46, x)
 	return err
 }
 
@@ -1398,7 +1424,7 @@ type CustomFunctionOptions struct {
 // The outputs as part of the graph.
 func CustomFunction(name string, inputs []*Tensor, outputs []*Tensor, saved []*Tensor, backward CustomBackward, options ...CustomFunctionOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(45, name, inputs, outputs, saved, backward, o.Dirty)
+	r, err := run(47, name, inputs, outputs, saved, backward, o.Dirty)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -1420,7 +1446,7 @@ type EmptyOptions struct {
 // Empty: A tensor with arbitrary contents.
 func Empty(size []int, options ...EmptyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(46, size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(48, size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1439,7 +1465,7 @@ type ZerosOptions struct {
 // Zeros: A tensor filled with 0.
 func Zeros(size []int, options ...ZerosOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(47, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(49, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1458,7 +1484,7 @@ type OnesOptions struct {
 // Ones: A tensor filled with 1.
 func Ones(size []int, options ...OnesOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(48, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(50, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1477,7 +1503,7 @@ type FullOptions struct {
 // Full: A tensor filled with one number.
 func Full(size []int, fillValue any, options ...FullOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(49, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(51, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1499,7 +1525,7 @@ type ArangeOptions struct {
 // Arange: The values start, start + step, ... before end, 1-d.
 func Arange(start any, end any, options ...ArangeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(50, start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(52, start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1518,7 +1544,7 @@ type LinspaceOptions struct {
 // Linspace: Evenly spaced values from start to end, both included, 1-d.
 func Linspace(start any, end any, steps int, options ...LinspaceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(51, start, end, steps, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(53, start, end, steps, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1540,7 +1566,7 @@ type EyeOptions struct {
 // Eye: A matrix with ones on the diagonal and zeros elsewhere.
 func Eye(n int, options ...EyeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(52, n, o.M, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(54, n, o.M, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1559,7 +1585,7 @@ type ScalarTensorOptions struct {
 // ScalarTensor: A 0-d tensor with one number.
 func ScalarTensor(s any, options ...ScalarTensorOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(53, s, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(55, s, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1581,7 +1607,7 @@ type EmptyLikeOptions struct {
 // EmptyLike: A tensor of the input's shape with arbitrary contents.
 func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(54, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(56, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1603,7 +1629,7 @@ type ZerosLikeOptions struct {
 // ZerosLike: A tensor of the input's shape filled with 0.
 func ZerosLike(input *Tensor, options ...ZerosLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(55, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(57, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1625,7 +1651,7 @@ type OnesLikeOptions struct {
 // OnesLike: A tensor of the input's shape filled with 1.
 func OnesLike(input *Tensor, options ...OnesLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(56, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(58, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1647,7 +1673,7 @@ type FullLikeOptions struct {
 // FullLike: A tensor of the input's shape filled with one number.
 func FullLike(input *Tensor, fillValue any, options ...FullLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(57, input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(59, input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1666,7 +1692,7 @@ type NewEmptyOptions struct {
 // NewEmpty: A tensor with arbitrary contents, of this tensor's dtype and device.
 func (x *Tensor) NewEmpty(size []int, options ...NewEmptyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(58, x, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(60, x, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1685,7 +1711,7 @@ type NewZerosOptions struct {
 // NewZeros: A tensor filled with 0, of this tensor's dtype and device.
 func (x *Tensor) NewZeros(size []int, options ...NewZerosOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(59, x, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(61, x, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1704,7 +1730,7 @@ type NewOnesOptions struct {
 // NewOnes: A tensor filled with 1, of this tensor's dtype and device.
 func (x *Tensor) NewOnes(size []int, options ...NewOnesOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(60, x, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(62, x, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1723,7 +1749,7 @@ type NewFullOptions struct {
 // NewFull: A tensor filled with one number, of this tensor's dtype and device.
 func (x *Tensor) NewFull(size []int, fillValue any, options ...NewFullOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(61, x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(63, x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1745,7 +1771,7 @@ type FromNumbersOptions struct {
 // FromNumbers: A tensor with the given numbers.
 func FromNumbers(data []float64, options ...FromNumbersOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(62, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(64, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1761,7 +1787,7 @@ type FromBoolsOptions struct {
 // FromBools: A bool tensor with the given truth values.
 func FromBools(data []bool, options ...FromBoolsOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(63, data, o.Size, o.Device)
+	r, err := run(65, data, o.Size, o.Device)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1783,21 +1809,21 @@ type FromIntsOptions struct {
 // FromInts: Tensor of the given integers. torch.tensor of other languages.
 func FromInts(data []int, options ...FromIntsOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(64, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(66, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
 // ToInts: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
 // major, rounded towards zero.
 func ToInts(input *Tensor) ([]int, error) {
-	r, err := run(65, input)
+	r, err := run(67, input)
 	return as[[]int](r, 0), err
 }
 
 // ToNumbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements,
 // row-major.
 func ToNumbers(input *Tensor) ([]float64, error) {
-	r, err := run(66, input)
+	r, err := run(68, input)
 	return as[[]float64](r, 0), err
 }
 
@@ -1810,7 +1836,7 @@ type CloneOptions struct {
 // Clone: A differentiable copy.
 func (x *Tensor) Clone(options ...CloneOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(67, x, o.MemoryFormat)
+	r, err := run(69, x, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1835,7 +1861,7 @@ type ToOptions struct {
 // To: The tensor with another dtype or device; itself if nothing changes and copy is false.
 func (x *Tensor) To(options ...ToOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(68, x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat)
+	r, err := run(70, x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1848,7 +1874,7 @@ type CpuOptions struct {
 // Cpu: The tensor on the CPU; itself if it is there.
 func (x *Tensor) Cpu(options ...CpuOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(69, x, o.MemoryFormat)
+	r, err := run(71, x, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1867,7 +1893,7 @@ type CudaOptions struct {
 // Cuda: The tensor on a CUDA device; itself if it is there.
 func (x *Tensor) Cuda(options ...CudaOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(70, x, o.Device, o.NonBlocking, o.MemoryFormat)
+	r, err := run(72, x, o.Device, o.NonBlocking, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1880,7 +1906,7 @@ type ContiguousOptions struct {
 // Contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
 func (x *Tensor) Contiguous(options ...ContiguousOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(71, x, o.MemoryFormat)
+	r, err := run(73, x, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1893,31 +1919,31 @@ type Copy_Options struct {
 // Copy_: Copies src into the tensor.
 func (x *Tensor) Copy_(src *Tensor, options ...Copy_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(72, x, src, o.NonBlocking)
+	_, err := run(74, x, src, o.NonBlocking)
 	return x, err
 }
 
 // Fill_: Fills the tensor with one number.
 func (x *Tensor) Fill_(value any) (*Tensor, error) {
-	_, err := run(73, x, value)
+	_, err := run(75, x, value)
 	return x, err
 }
 
 // Zero_: Fills the tensor with 0.
 func (x *Tensor) Zero_() (*Tensor, error) {
-	_, err := run(74, x)
+	_, err := run(76, x)
 	return x, err
 }
 
 // DatasetNew: A dataset whose item i is row i of each tensor.
 func DatasetNew(tensors []*Tensor) (*Dataset, error) {
-	r, err := run(75, tensors)
+	r, err := run(77, tensors)
 	return hold[Dataset](r, 0), err
 }
 
 // Len: How many items there are.
 func (x *Dataset) Len() (int, error) {
-	r, err := run(76, x)
+	r, err := run(78, x)
 	return as[int](r, 0), err
 }
 
@@ -1945,32 +1971,32 @@ type DataLoaderNewOptions struct {
 // DataLoaderNew: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
 func DataLoaderNew(dataset *Dataset, options ...DataLoaderNewOptions) (*DataLoader, error) {
 	o := last(options)
-	r, err := run(77, dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator)
+	r, err := run(79, dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator)
 	return hold[DataLoader](r, 0), err
 }
 
 // Len: How many batches an epoch has.
 func (x *DataLoader) Len() (int, error) {
-	r, err := run(78, x)
+	r, err := run(80, x)
 	return as[int](r, 0), err
 }
 
 // Start: Begins a new epoch, in a new order if the loader shuffles.
 func (x *DataLoader) Start() error {
-	_, err := run(79, x)
+	_, err := run(81, x)
 	return err
 }
 
 // Next: The next batch. Begins an epoch if none has begun. One tensor per field of the dataset; an
 // empty list after the last batch.
 func (x *DataLoader) Next() ([]*Tensor, error) {
-	r, err := run(80, x)
+	r, err := run(82, x)
 	return as[[]*Tensor](r, 0), err
 }
 
 // ReadIdx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 func ReadIdx(path string) (*Tensor, error) {
-	r, err := run(81, path)
+	r, err := run(83, path)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1984,14 +2010,14 @@ type SaveSafetensorsOptions struct {
 // SaveSafetensors: Writes tensors in the safetensors format.
 func SaveSafetensors(path string, names []string, tensors []*Tensor, options ...SaveSafetensorsOptions) error {
 	o := last(options)
-	_, err := run(82, path, names, tensors, o.Progress)
+	_, err := run(84, path, names, tensors, o.Progress)
 	return err
 }
 
 // LoadSafetensorsBytes: Reads all tensors from memory in the safetensors format: weights that are
 // part of a program, or came over a network.
 func LoadSafetensorsBytes(data []byte) ([]string, []*Tensor, error) {
-	r, err := run(83, data)
+	r, err := run(85, data)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
@@ -2009,70 +2035,70 @@ type LoadSafetensorsOptions struct {
 // `only`.
 func LoadSafetensors(path string, options ...LoadSafetensorsOptions) ([]string, []*Tensor, error) {
 	o := last(options)
-	r, err := run(84, path, o.Only, o.Progress)
+	r, err := run(86, path, o.Only, o.Progress)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // SafetensorsNames: The names of the tensors in a safetensors file.
 func SafetensorsNames(path string) ([]string, error) {
-	r, err := run(85, path)
+	r, err := run(87, path)
 	return as[[]string](r, 0), err
 }
 
 // CudaDeviceCount: How many CUDA devices there are.
 func CudaDeviceCount() (int, error) {
-	r, err := run(86)
+	r, err := run(88)
 	return as[int](r, 0), err
 }
 
 // CudaReason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
 func CudaReason() (string, error) {
-	r, err := run(87)
+	r, err := run(89)
 	return as[string](r, 0), err
 }
 
 // CudaCurrentDevice: Which CUDA device is meant where none is numbered, in this context.
 func CudaCurrentDevice() (int, error) {
-	r, err := run(88)
+	r, err := run(90)
 	return as[int](r, 0), err
 }
 
 // CudaSetDevice: Sets the CUDA device that is meant where none is numbered, in this context.
 func CudaSetDevice(index int) error {
-	_, err := run(89, index)
+	_, err := run(91, index)
 	return err
 }
 
 // DeviceFromText: The device that a text names. The device; one without a number has the index -1,
 // which stands for CUDA's current one.
 func DeviceFromText(text string) (Device, error) {
-	r, err := run(90, text)
+	r, err := run(92, text)
 	return as[Device](r, 0), err
 }
 
 // DeviceName: The maker's name of a device: "NVIDIA H200".
 func DeviceName(device Device) (string, error) {
-	r, err := run(91, device)
+	r, err := run(93, device)
 	return as[string](r, 0), err
 }
 
 // DeviceCapability: The compute capability of a CUDA device.
 func DeviceCapability(device Device) (int, int, error) {
-	r, err := run(92, device)
+	r, err := run(94, device)
 	return as[int](r, 0), as[int](r, 1), err
 }
 
 // GetDeviceProperties: What a CUDA device is. Its maker's name, its compute capability, how many
 // multiprocessors it has, and the bytes of its memory.
 func GetDeviceProperties(device Device) (string, int, int, int, int, error) {
-	r, err := run(93, device)
+	r, err := run(95, device)
 	return as[string](r, 0), as[int](r, 1), as[int](r, 2), as[int](r, 3), as[int](r, 4), err
 }
 
 // DeviceMemory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
 // sees them, and the most that tensors used and that the allocator held since the last reset.
 func DeviceMemory(device Device) (int, int, int, int, error) {
-	r, err := run(94, device)
+	r, err := run(96, device)
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), as[int](r, 3), err
 }
 
@@ -2086,32 +2112,32 @@ type ResetPeakMemoryStatsOptions struct {
 // and device_memory.
 func ResetPeakMemoryStats(options ...ResetPeakMemoryStatsOptions) error {
 	o := last(options)
-	_, err := run(95, o.Device)
+	_, err := run(97, o.Device)
 	return err
 }
 
 // SetTf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
 // process.
 func SetTf32(matmul bool, convolution bool) error {
-	_, err := run(96, matmul, convolution)
+	_, err := run(98, matmul, convolution)
 	return err
 }
 
 // GetTf32: What set_tf32 set.
 func GetTf32() (bool, bool, error) {
-	r, err := run(97)
+	r, err := run(99)
 	return as[bool](r, 0), as[bool](r, 1), err
 }
 
 // PinMemory: A copy in page-locked memory, from and to which GPUs copy without a detour.
 func (x *Tensor) PinMemory() (*Tensor, error) {
-	r, err := run(98, x)
+	r, err := run(100, x)
 	return hold[Tensor](r, 0), err
 }
 
 // IsPinned: Whether the tensor lies in memory that pin_memory allocated.
 func (x *Tensor) IsPinned() (bool, error) {
-	r, err := run(99, x)
+	r, err := run(101, x)
 	return as[bool](r, 0), err
 }
 
@@ -2127,13 +2153,13 @@ type StreamNewOptions struct {
 // StreamNew: A new stream. Work goes to it after set_stream.
 func StreamNew(options ...StreamNewOptions) (*Stream, error) {
 	o := last(options)
-	r, err := run(100, o.Device, o.Priority)
+	r, err := run(102, o.Device, o.Priority)
 	return hold[Stream](r, 0), err
 }
 
 // StreamExternal: A stream that another library made, to order work with it.
 func StreamExternal(device Device, native int) (*Stream, error) {
-	r, err := run(101, device, native)
+	r, err := run(103, device, native)
 	return hold[Stream](r, 0), err
 }
 
@@ -2146,7 +2172,7 @@ type CurrentStreamOptions struct {
 // CurrentStream: The stream that this context's work on a device goes to.
 func CurrentStream(options ...CurrentStreamOptions) (*Stream, error) {
 	o := last(options)
-	r, err := run(102, o.Device)
+	r, err := run(104, o.Device)
 	return hold[Stream](r, 0), err
 }
 
@@ -2159,45 +2185,45 @@ type DefaultStreamOptions struct {
 // DefaultStream: The device's main stream, which work goes to until set_stream says otherwise.
 func DefaultStream(options ...DefaultStreamOptions) (*Stream, error) {
 	o := last(options)
-	r, err := run(103, o.Device)
+	r, err := run(105, o.Device)
 	return hold[Stream](r, 0), err
 }
 
 // Device: The device that the stream belongs to.
 func (x *Stream) Device() (Device, error) {
-	r, err := run(104, x)
+	r, err := run(106, x)
 	return as[Device](r, 0), err
 }
 
 // Native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a main
 // stream and on the CPU.
 func (x *Stream) Native() (int, error) {
-	r, err := run(105, x)
+	r, err := run(107, x)
 	return as[int](r, 0), err
 }
 
 // SetStream: Sends what this context does on a device to a stream from now on.
 func SetStream(device Device, stream *Stream) error {
-	_, err := run(106, device, stream)
+	_, err := run(108, device, stream)
 	return err
 }
 
 // Synchronize: Waits until everything in the stream is done.
 func (x *Stream) Synchronize() error {
-	_, err := run(107, x)
+	_, err := run(109, x)
 	return err
 }
 
 // Query: Whether everything in the stream is done.
 func (x *Stream) Query() (bool, error) {
-	r, err := run(108, x)
+	r, err := run(110, x)
 	return as[bool](r, 0), err
 }
 
 // RecordStream: Says that a stream uses the tensor's memory, so that it is not given away before
 // the stream is done with it.
 func (x *Tensor) RecordStream(stream *Stream) error {
-	_, err := run(109, x, stream)
+	_, err := run(111, x, stream)
 	return err
 }
 
@@ -2213,13 +2239,13 @@ type EventNewOptions struct {
 // EventNew: A new event.
 func EventNew(options ...EventNewOptions) (*Event, error) {
 	o := last(options)
-	r, err := run(110, o.Device, o.Timing)
+	r, err := run(112, o.Device, o.Timing)
 	return hold[Event](r, 0), err
 }
 
 // Device: The device that the event belongs to.
 func (x *Event) Device() (Device, error) {
-	r, err := run(111, x)
+	r, err := run(113, x)
 	return as[Device](r, 0), err
 }
 
@@ -2232,7 +2258,7 @@ type EventRecordOptions struct {
 // Record: Puts the mark at the end of a stream.
 func (x *Event) Record(options ...EventRecordOptions) error {
 	o := last(options)
-	_, err := run(112, x, o.Stream)
+	_, err := run(114, x, o.Stream)
 	return err
 }
 
@@ -2245,25 +2271,25 @@ type EventWaitOptions struct {
 // Wait: The device's current stream goes on when the mark has been reached.
 func (x *Event) Wait(options ...EventWaitOptions) error {
 	o := last(options)
-	_, err := run(113, x, o.Device)
+	_, err := run(115, x, o.Device)
 	return err
 }
 
 // Synchronize: Waits until the mark has been reached.
 func (x *Event) Synchronize() error {
-	_, err := run(114, x)
+	_, err := run(116, x)
 	return err
 }
 
 // Query: Whether the mark has been reached.
 func (x *Event) Query() (bool, error) {
-	r, err := run(115, x)
+	r, err := run(117, x)
 	return as[bool](r, 0), err
 }
 
 // ElapsedTime: The time between two marks that have been reached. Milliseconds.
 func (x *Event) ElapsedTime(end *Event) (float64, error) {
-	r, err := run(116, x, end)
+	r, err := run(118, x, end)
 	return as[float64](r, 0), err
 }
 
@@ -2276,7 +2302,7 @@ type GraphNewOptions struct {
 // GraphNew: An empty graph for a CUDA device.
 func GraphNew(options ...GraphNewOptions) (*Graph, error) {
 	o := last(options)
-	r, err := run(117, o.Device)
+	r, err := run(119, o.Device)
 	return hold[Graph](r, 0), err
 }
 
@@ -2284,39 +2310,39 @@ func GraphNew(options ...GraphNewOptions) (*Graph, error) {
 // a tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
 // must have run before.
 func (x *Graph) Begin() error {
-	_, err := run(118, x)
+	_, err := run(120, x)
 	return err
 }
 
 // End: Ends the recording. Tensors made meanwhile get their values with each replay.
 func (x *Graph) End() error {
-	_, err := run(119, x)
+	_, err := run(121, x)
 	return err
 }
 
 // Abandon: Ends the recording and throws it away; without one, does nothing.
 func (x *Graph) Abandon() error {
-	_, err := run(120, x)
+	_, err := run(122, x)
 	return err
 }
 
 // Replay: Runs the recorded work on the current stream, on what its tensors hold now. Random
 // numbers go on where the generator is.
 func (x *Graph) Replay() error {
-	_, err := run(121, x)
+	_, err := run(123, x)
 	return err
 }
 
 // IsCapturing: Whether this thread is capturing a graph.
 func IsCapturing() (bool, error) {
-	r, err := run(122)
+	r, err := run(124)
 	return as[bool](r, 0), err
 }
 
 // Index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
 // nonzero positions.
 func (x *Tensor) Index(indices []*Tensor) (*Tensor, error) {
-	r, err := run(123, x, indices)
+	r, err := run(125, x, indices)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2329,7 +2355,7 @@ type IndexPutOptions struct {
 // IndexPut: A copy of the input with input[indices] = values.
 func (x *Tensor) IndexPut(indices []*Tensor, values *Tensor, options ...IndexPutOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(124, x, indices, values, o.Accumulate)
+	r, err := run(126, x, indices, values, o.Accumulate)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2342,13 +2368,13 @@ type IndexPut_Options struct {
 // IndexPut_: Writes values at indices, in place.
 func (x *Tensor) IndexPut_(indices []*Tensor, values *Tensor, options ...IndexPut_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(125, x, indices, values, o.Accumulate)
+	_, err := run(127, x, indices, values, o.Accumulate)
 	return x, err
 }
 
 // IndexSelect: The slices along a dimension that the index names.
 func (x *Tensor) IndexSelect(dim int, index *Tensor) (*Tensor, error) {
-	r, err := run(126, x, dim, index)
+	r, err := run(128, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2361,7 +2387,7 @@ type IndexAddOptions struct {
 // IndexAdd: A copy of the input with alpha * source added to the slices that the index names.
 func (x *Tensor) IndexAdd(dim int, index *Tensor, source *Tensor, options ...IndexAddOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(127, x, dim, index, source, o.Alpha)
+	r, err := run(129, x, dim, index, source, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2374,7 +2400,7 @@ type IndexAdd_Options struct {
 // IndexAdd_: In-place version of `index_add`.
 func (x *Tensor) IndexAdd_(dim int, index *Tensor, source *Tensor, options ...IndexAdd_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(128, x, dim, index, source, o.Alpha)
+	_, err := run(130, x, dim, index, source, o.Alpha)
 	return x, err
 }
 
@@ -2387,44 +2413,44 @@ type GatherOptions struct {
 // Gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 func (x *Tensor) Gather(dim int, index *Tensor, options ...GatherOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(129, x, dim, index, o.SparseGrad)
+	r, err := run(131, x, dim, index, o.SparseGrad)
 	return hold[Tensor](r, 0), err
 }
 
 // Scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
 // on.
 func (x *Tensor) Scatter(dim int, index *Tensor, src any) (*Tensor, error) {
-	r, err := run(130, x, dim, index, src)
+	r, err := run(132, x, dim, index, src)
 	return hold[Tensor](r, 0), err
 }
 
 // Scatter_: In-place version of `scatter`.
 func (x *Tensor) Scatter_(dim int, index *Tensor, src any) (*Tensor, error) {
-	_, err := run(131, x, dim, index, src)
+	_, err := run(133, x, dim, index, src)
 	return x, err
 }
 
 // ScatterAdd: scatter that adds; repeated indices add up.
 func (x *Tensor) ScatterAdd(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	r, err := run(132, x, dim, index, src)
+	r, err := run(134, x, dim, index, src)
 	return hold[Tensor](r, 0), err
 }
 
 // ScatterAdd_: In-place version of `scatter_add`.
 func (x *Tensor) ScatterAdd_(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	_, err := run(133, x, dim, index, src)
+	_, err := run(135, x, dim, index, src)
 	return x, err
 }
 
 // MaskedSelect: The elements where the mask holds, 1-d.
 func (x *Tensor) MaskedSelect(mask *Tensor) (*Tensor, error) {
-	r, err := run(134, x, mask)
+	r, err := run(136, x, mask)
 	return hold[Tensor](r, 0), err
 }
 
 // Nonzero: The positions of nonzero elements: int64 [count, dimensions].
 func (x *Tensor) Nonzero() (*Tensor, error) {
-	r, err := run(135, x)
+	r, err := run(137, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2437,7 +2463,7 @@ type OneHotOptions struct {
 // OneHot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
 func OneHot(input *Tensor, options ...OneHotOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(136, input, o.NumClasses)
+	r, err := run(138, input, o.NumClasses)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2450,7 +2476,7 @@ type TrilOptions struct {
 // Tril: The lower triangle of matrices; other elements become 0.
 func (x *Tensor) Tril(options ...TrilOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(137, x, o.Diagonal)
+	r, err := run(139, x, o.Diagonal)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2463,7 +2489,7 @@ type Tril_Options struct {
 // Tril_: In-place version of `tril`.
 func (x *Tensor) Tril_(options ...Tril_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(138, x, o.Diagonal)
+	_, err := run(140, x, o.Diagonal)
 	return x, err
 }
 
@@ -2476,7 +2502,7 @@ type TriuOptions struct {
 // Triu: The upper triangle of matrices; other elements become 0.
 func (x *Tensor) Triu(options ...TriuOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(139, x, o.Diagonal)
+	r, err := run(141, x, o.Diagonal)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2489,7 +2515,7 @@ type Triu_Options struct {
 // Triu_: In-place version of `triu`.
 func (x *Tensor) Triu_(options ...Triu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(140, x, o.Diagonal)
+	_, err := run(142, x, o.Diagonal)
 	return x, err
 }
 
@@ -2502,7 +2528,7 @@ type AtOptions struct {
 // At: input[index] of Python. A view, unless there are tensors.
 func At(input *Tensor, index string, options ...AtOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(141, input, index, o.Tensors)
+	r, err := run(143, input, index, o.Tensors)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2515,37 +2541,37 @@ type SetAtOptions struct {
 // SetAt: input[index] = value of Python.
 func SetAt(input *Tensor, index string, value any, options ...SetAtOptions) (*Tensor, error) {
 	o := last(options)
-	_, err := run(142, input, index, value, o.Tensors)
+	_, err := run(144, input, index, value, o.Tensors)
 	return input, err
 }
 
 // Matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 func (x *Tensor) Matmul(other *Tensor) (*Tensor, error) {
-	r, err := run(143, x, other)
+	r, err := run(145, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Mm: Product of two matrices: [n, k] and [k, m] make [n, m].
 func (x *Tensor) Mm(mat2 *Tensor) (*Tensor, error) {
-	r, err := run(144, x, mat2)
+	r, err := run(146, x, mat2)
 	return hold[Tensor](r, 0), err
 }
 
 // Bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 func (x *Tensor) Bmm(mat2 *Tensor) (*Tensor, error) {
-	r, err := run(145, x, mat2)
+	r, err := run(147, x, mat2)
 	return hold[Tensor](r, 0), err
 }
 
 // Mv: Product of a matrix [n, k] and a vector [k]: [n].
 func (x *Tensor) Mv(vec *Tensor) (*Tensor, error) {
-	r, err := run(146, x, vec)
+	r, err := run(148, x, vec)
 	return hold[Tensor](r, 0), err
 }
 
 // Dot: Inner product of two vectors, 0-d.
 func (x *Tensor) Dot(tensor *Tensor) (*Tensor, error) {
-	r, err := run(147, x, tensor)
+	r, err := run(149, x, tensor)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2561,7 +2587,7 @@ type AddmmOptions struct {
 // Addmm: beta * input + alpha * (mat1 @ mat2).
 func (x *Tensor) Addmm(mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(148, x, mat1, mat2, o.Beta, o.Alpha)
+	r, err := run(150, x, mat1, mat2, o.Beta, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2577,7 +2603,7 @@ type Addmm_Options struct {
 // Addmm_: In-place version of `addmm`.
 func (x *Tensor) Addmm_(mat1 *Tensor, mat2 *Tensor, options ...Addmm_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(149, x, mat1, mat2, o.Beta, o.Alpha)
+	_, err := run(151, x, mat1, mat2, o.Beta, o.Alpha)
 	return x, err
 }
 
@@ -2593,7 +2619,7 @@ type MseLossOptions struct {
 // MseLoss: (input - target) squared.
 func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(150, input, target, o.Reduction, o.Weight)
+	r, err := run(152, input, target, o.Reduction, o.Weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2609,7 +2635,7 @@ type L1LossOptions struct {
 // L1Loss: |input - target|.
 func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(151, input, target, o.Reduction, o.Weight)
+	r, err := run(153, input, target, o.Reduction, o.Weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2628,7 +2654,7 @@ type NllLossOptions struct {
 // NllLoss: Negative log-likelihood: -weight[target] * input[target].
 func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(152, input, target, o.Weight, o.IgnoreIndex, o.Reduction)
+	r, err := run(154, input, target, o.Weight, o.IgnoreIndex, o.Reduction)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2650,7 +2676,7 @@ type CrossEntropyOptions struct {
 // CrossEntropy: Negative log-likelihood of log_softmax(input) over dimension 1.
 func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(153, input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
+	r, err := run(155, input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2667,7 +2693,7 @@ type BinaryCrossEntropyOptions struct {
 // bounded by -100.
 func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(154, input, target, o.Weight, o.Reduction)
+	r, err := run(156, input, target, o.Weight, o.Reduction)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2686,7 +2712,7 @@ type BinaryCrossEntropyWithLogitsOptions struct {
 // BinaryCrossEntropyWithLogits: binary_cross_entropy of sigmoid(input), without overflow.
 func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(155, input, target, o.Weight, o.Reduction, o.PosWeight)
+	r, err := run(157, input, target, o.Weight, o.Reduction, o.PosWeight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2699,13 +2725,13 @@ type ModuleForwardOptions struct {
 // Forward: Applies the module.
 func (x *Module) Forward(input *Tensor, options ...ModuleForwardOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(156, x, input, o.Target)
+	r, err := run(158, x, input, o.Target)
 	return hold[Tensor](r, 0), err
 }
 
 // Kind: The module's class: Linear.
 func (x *Module) Kind() (string, error) {
-	r, err := run(157, x)
+	r, err := run(159, x)
 	return as[string](r, 0), err
 }
 
@@ -2718,40 +2744,40 @@ type ModuleTrainOptions struct {
 // Train: Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
 func (x *Module) Train(options ...ModuleTrainOptions) error {
 	o := last(options)
-	_, err := run(158, x, o.Mode)
+	_, err := run(160, x, o.Mode)
 	return err
 }
 
 // IsTraining: Whether the module is in training mode.
 func (x *Module) IsTraining() (bool, error) {
-	r, err := run(159, x)
+	r, err := run(161, x)
 	return as[bool](r, 0), err
 }
 
 // Parameters: The parameters of the module and of all below it; one that has several names (tied
 // weights) is listed once.
 func (x *Module) Parameters() ([]*Tensor, error) {
-	r, err := run(160, x)
+	r, err := run(162, x)
 	return as[[]*Tensor](r, 0), err
 }
 
 // NamedParameters: The parameters with their names: 0.weight. One that has several is listed once,
 // under the first.
 func (x *Module) NamedParameters() ([]string, []*Tensor, error) {
-	r, err := run(161, x)
+	r, err := run(163, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // NamedBuffers: The buffers with their names: state that is not trained.
 func (x *Module) NamedBuffers() ([]string, []*Tensor, error) {
-	r, err := run(162, x)
+	r, err := run(164, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // StateDict: Parameters and buffers under PyTorch's state-dict names. The tensors are the module's
 // own, not copies.
 func (x *Module) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(163, x)
+	r, err := run(165, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
@@ -2764,13 +2790,13 @@ type ModuleLoadStateDictOptions struct {
 // LoadStateDict: Sets parameters and buffers.
 func (x *Module) LoadStateDict(names []string, tensors []*Tensor, options ...ModuleLoadStateDictOptions) error {
 	o := last(options)
-	_, err := run(164, x, names, tensors, o.Strict)
+	_, err := run(166, x, names, tensors, o.Strict)
 	return err
 }
 
 // Save: Writes parameters and buffers under their state-dict names.
 func (x *Module) Save(path string) error {
-	_, err := run(165, x, path)
+	_, err := run(167, x, path)
 	return err
 }
 
@@ -2783,7 +2809,7 @@ type ModuleLoadOptions struct {
 // Load: Sets parameters and buffers from a file.
 func (x *Module) Load(path string, options ...ModuleLoadOptions) error {
 	o := last(options)
-	_, err := run(166, x, path, o.Strict)
+	_, err := run(168, x, path, o.Strict)
 	return err
 }
 
@@ -2800,13 +2826,13 @@ type ModuleToOptions struct {
 // working. No other thread may use them meanwhile.
 func (x *Module) To(options ...ModuleToOptions) error {
 	o := last(options)
-	_, err := run(167, x, o.Device, o.Dtype)
+	_, err := run(169, x, o.Device, o.Dtype)
 	return err
 }
 
 // Cpu: Moves parameters and buffers to the CPU, as module_to does.
 func (x *Module) Cpu() error {
-	_, err := run(168, x)
+	_, err := run(170, x)
 	return err
 }
 
@@ -2819,7 +2845,7 @@ type ModuleCudaOptions struct {
 // Cuda: Moves parameters and buffers to a CUDA device, as module_to does.
 func (x *Module) Cuda(options ...ModuleCudaOptions) error {
 	o := last(options)
-	_, err := run(169, x, o.Device)
+	_, err := run(171, x, o.Device)
 	return err
 }
 
@@ -2832,7 +2858,7 @@ type ModuleZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Module) ZeroGrad(options ...ModuleZeroGradOptions) error {
 	o := last(options)
-	_, err := run(170, x, o.SetToNone)
+	_, err := run(172, x, o.SetToNone)
 	return err
 }
 
@@ -2845,56 +2871,56 @@ type ModuleRequiresGrad_Options struct {
 // RequiresGrad_: Freezes or unfreezes all parameters.
 func (x *Module) RequiresGrad_(options ...ModuleRequiresGrad_Options) error {
 	o := last(options)
-	_, err := run(171, x, o.RequiresGrad)
+	_, err := run(173, x, o.RequiresGrad)
 	return err
 }
 
 // ChildrenLen: How many direct children there are.
 func (x *Module) ChildrenLen() (int, error) {
-	r, err := run(172, x)
+	r, err := run(174, x)
 	return as[int](r, 0), err
 }
 
 // Child: A direct child.
 func (x *Module) Child(index int) (*Module, error) {
-	r, err := run(173, x, index)
+	r, err := run(175, x, index)
 	return hold[Module](r, 0), err
 }
 
 // ModuleNew: An empty container for state and children. It has no forward: the program applies the
 // children itself.
 func ModuleNew(kind string) (*Module, error) {
-	r, err := run(174, kind)
+	r, err := run(176, kind)
 	return hold[Module](r, 0), err
 }
 
 // RegisterParameter: Adds a parameter.
 func (x *Module) RegisterParameter(name string, param *Tensor) error {
-	_, err := run(175, x, name, param)
+	_, err := run(177, x, name, param)
 	return err
 }
 
 // RegisterBuffer: Adds a buffer.
 func (x *Module) RegisterBuffer(name string, buffer *Tensor) error {
-	_, err := run(176, x, name, buffer)
+	_, err := run(178, x, name, buffer)
 	return err
 }
 
 // RegisterModule: Adds a child.
 func (x *Module) RegisterModule(name string, child *Module) error {
-	_, err := run(177, x, name, child)
+	_, err := run(179, x, name, child)
 	return err
 }
 
 // NnSequential: A module that runs its children one after another. It begins empty.
 func NnSequential() (*Module, error) {
-	r, err := run(178)
+	r, err := run(180)
 	return hold[Module](r, 0), err
 }
 
 // Append: Adds a child to a Sequential, under the next number.
 func (x *Module) Append(child *Module) error {
-	_, err := run(179, x, child)
+	_, err := run(181, x, child)
 	return err
 }
 
@@ -2907,7 +2933,7 @@ type LinearOptions struct {
 // Linear: input @ weight.T + bias: [..., out_features].
 func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(180, input, weight, o.Bias)
+	r, err := run(182, input, weight, o.Bias)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2916,7 +2942,7 @@ func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, e
 // nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such
 // function; its numbers are those of the two in turn.
 func LinearActivation(input *Tensor, weight *Tensor, bias *Tensor, activation Activation) (*Tensor, error) {
-	r, err := run(181, input, weight, bias, activation)
+	r, err := run(183, input, weight, bias, activation)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2943,7 +2969,7 @@ type Conv2dOptions struct {
 // - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
 func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(182, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	r, err := run(184, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2969,7 +2995,7 @@ type Conv2dPaddingOptions struct {
 // Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
 func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(183, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	r, err := run(185, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2990,7 +3016,7 @@ type InterpolateOptions struct {
 // channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(184, input, o.Size, o.ScaleFactor, o.Mode)
+	r, err := run(186, input, o.Size, o.ScaleFactor, o.Mode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3013,7 +3039,7 @@ type MaxPool2dOptions struct {
 // (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(185, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	r, err := run(187, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3037,7 +3063,7 @@ type MaxPool2dWithIndicesOptions struct {
 // (int64).
 func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(186, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	r, err := run(188, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
@@ -3063,7 +3089,7 @@ type AvgPool2dOptions struct {
 // 1, rounded down, or up in ceil_mode.
 func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(187, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
+	r, err := run(189, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3090,7 +3116,7 @@ type BatchNormOptions struct {
 // running_var is corrected.
 func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(188, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
+	r, err := run(190, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3110,7 +3136,7 @@ type LayerNormOptions struct {
 // over the last dimensions (arXiv 1607.06450).
 func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(189, input, normalizedShape, o.Weight, o.Bias, o.Eps)
+	r, err := run(191, input, normalizedShape, o.Weight, o.Bias, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3123,7 +3149,7 @@ type SoftmaxOptions struct {
 // Softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
 func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(190, x, dim, o.Dtype)
+	r, err := run(192, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3136,7 +3162,7 @@ type LogSoftmaxOptions struct {
 // LogSoftmax: log(softmax(input)), without overflow.
 func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(191, x, dim, o.Dtype)
+	r, err := run(193, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3152,7 +3178,7 @@ type DropoutOptions struct {
 // Dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
 func Dropout(input *Tensor, options ...DropoutOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(192, input, o.P, o.Training)
+	r, err := run(194, input, o.P, o.Training)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3168,7 +3194,7 @@ type Dropout_Options struct {
 // Dropout_: In-place version of `dropout`.
 func Dropout_(input *Tensor, options ...Dropout_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(193, input, o.P, o.Training)
+	_, err := run(195, input, o.P, o.Training)
 	return input, err
 }
 
@@ -3193,14 +3219,14 @@ type EmbeddingOptions struct {
 // Embedding: Rows of a table: weight[input], of shape [input..., size].
 func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(194, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
+	r, err := run(196, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
 	return hold[Tensor](r, 0), err
 }
 
 // Step: Updates every parameter that has a gradient. After an error earlier groups are updated,
 // later ones are not.
 func (x *Optimizer) Step() error {
-	_, err := run(195, x)
+	_, err := run(197, x)
 	return err
 }
 
@@ -3213,20 +3239,20 @@ type OptimizerZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Optimizer) ZeroGrad(options ...OptimizerZeroGradOptions) error {
 	o := last(options)
-	_, err := run(196, x, o.SetToNone)
+	_, err := run(198, x, o.SetToNone)
 	return err
 }
 
 // AddParamGroup: Adds a group of parameters. It takes the first group's settings; optimizer_set
 // changes them.
 func (x *Optimizer) AddParamGroup(params []*Tensor) error {
-	_, err := run(197, x, params)
+	_, err := run(199, x, params)
 	return err
 }
 
 // GroupCount: How many parameter groups there are.
 func (x *Optimizer) GroupCount() (int, error) {
-	r, err := run(198, x)
+	r, err := run(200, x)
 	return as[int](r, 0), err
 }
 
@@ -3239,7 +3265,7 @@ type OptimizerGetOptions struct {
 // Get: A setting of a parameter group.
 func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (float64, error) {
 	o := last(options)
-	r, err := run(199, x, name, o.Group)
+	r, err := run(201, x, name, o.Group)
 	return as[float64](r, 0), err
 }
 
@@ -3252,48 +3278,22 @@ type OptimizerSetOptions struct {
 // Set: Changes a setting of a parameter group.
 func (x *Optimizer) Set(name string, value float64, options ...OptimizerSetOptions) error {
 	o := last(options)
-	_, err := run(200, x, name, value, o.Group)
+	_, err := run(202, x, name, value, o.Group)
 	return err
 }
 
 // StateDict: The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through
 // all groups.
 func (x *Optimizer) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(201, x)
+	r, err := run(203, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // LoadStateDict: Replaces the state. Values are converted to the dtype and device of their
 // parameter; a parameter that is not named starts anew.
 func (x *Optimizer) LoadStateDict(names []string, tensors []*Tensor) error {
-	_, err := run(202, x, names, tensors)
+	_, err := run(204, x, names, tensors)
 	return err
-}
-
-// OptimStepLrOptions are the optional arguments.
-type OptimStepLrOptions struct {
-	// What it is multiplied by then.
-	Gamma *float64
-}
-
-// OptimStepLr: Multiplies the learning rate by gamma every step_size epochs.
-func OptimStepLr(optimizer *Optimizer, stepSize int, options ...OptimStepLrOptions) (*LrScheduler, error) {
-	o := last(options)
-	r, err := run(203, optimizer, stepSize, o.Gamma)
-	return hold[LrScheduler](r, 0), err
-}
-
-// OptimCosineAnnealingLrOptions are the optional arguments.
-type OptimCosineAnnealingLrOptions struct {
-	// The lowest rate.
-	EtaMin float64
-}
-
-// OptimCosineAnnealingLr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
-func OptimCosineAnnealingLr(optimizer *Optimizer, tMax int, options ...OptimCosineAnnealingLrOptions) (*LrScheduler, error) {
-	o := last(options)
-	r, err := run(204, optimizer, tMax, o.EtaMin)
-	return hold[LrScheduler](r, 0), err
 }
 
 // Step: Moves on to the next epoch's learning rates.

@@ -547,6 +547,18 @@ static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
@@ -1479,18 +1491,6 @@ static int32_t py_optimizer_state_dict(int64_t self, int64_t *out) {
 
 static int32_t py_optimizer_load_state_dict(int64_t self, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n) {
   return dt_optimizer_load_state_dict((dt_optimizer *)(intptr_t)self, names, names_n, (dt_tensor *const *)tensors, tensors_n);
-}
-
-static int64_t py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
-  dt_lr_scheduler *out = NULL;
-  (void)!dt_optim_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, double eta_min) {
-  dt_lr_scheduler *out = NULL;
-  (void)!dt_optim_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
-  return (int64_t)(intptr_t)out;
 }
 
 static int32_t py_lr_scheduler_step(int64_t self) {

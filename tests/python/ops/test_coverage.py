@@ -4,6 +4,8 @@ in place has a row with `inplace`."""
 import sys
 from pathlib import Path
 
+import layer_rows
+import optimizer_rows
 import pytest
 from rows import ROWS
 
@@ -74,3 +76,9 @@ def test_reasons_are_up_to_date():
 
 def test_rows_belong_to_functions():
     assert {r.op for r in ROWS} - {f.name for f in FUNCTIONS} == set()
+
+
+def test_layers_optimizers_and_schedules_have_rows():
+    assert {row[0] for row in layer_rows.LAYERS} == set(SCHEMA.layers)
+    assert set(optimizer_rows.SETTINGS) == set(SCHEMA.optimizers)
+    assert set(optimizer_rows.SCHEDULES) == set(SCHEMA.schedules)

@@ -883,6 +883,36 @@ def optim_rprop(params, *, lr=0.01, etaminus=0.5, etaplus=1.2, step_size_min=1e-
     return Optimizer.own(out)
 
 
+def optim_step_lr(optimizer, step_size, gamma=0.1):
+    """Multiplies the learning rate by gamma every step_size epochs.
+
+    Args:
+        optimizer: Whose learning rates change.
+        step_size: How many epochs a rate lasts.
+        gamma: What it is multiplied by then.
+    """
+    try:
+        out = lib.py_optim_step_lr(optimizer._h, step_size, gamma)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "StepLR", "optimizer:handle step_size:i64 gamma:f64", optimizer, step_size, gamma) from None
+    return LrScheduler.own(out)
+
+
+def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
+    """Lowers the learning rate along half a cosine (arXiv 1608.03983).
+
+    Args:
+        optimizer: Whose learning rates change.
+        t_max: Epochs from the first rate to the lowest.
+        eta_min: The lowest rate.
+    """
+    try:
+        out = lib.py_optim_cosine_annealing_lr(optimizer._h, t_max, eta_min)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min) from None
+    return LrScheduler.own(out)
+
+
 def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Adds gradients with respect to the leaves to their .grad. If it fails, some of them may
     have been added.
@@ -2767,36 +2797,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     except BAD_ARGUMENTS as error:
         raise complain(error, "embedding", "input:tensor weight:tensor padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool", input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse) from None
     return wrap(out)
-
-
-def optim_step_lr(optimizer, step_size, gamma=0.1):
-    """Multiplies the learning rate by gamma every step_size epochs.
-
-    Args:
-        optimizer: Whose learning rates change.
-        step_size: How many epochs a rate lasts.
-        gamma: What it is multiplied by then.
-    """
-    try:
-        out = lib.py_optim_step_lr(optimizer._h, step_size, gamma)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "StepLR", "optimizer:handle step_size:i64 gamma:f64", optimizer, step_size, gamma) from None
-    return LrScheduler.own(out)
-
-
-def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
-    """Lowers the learning rate along half a cosine (arXiv 1608.03983).
-
-    Args:
-        optimizer: Whose learning rates change.
-        t_max: Epochs from the first rate to the lowest.
-        eta_min: The lowest rate.
-    """
-    try:
-        out = lib.py_optim_cosine_annealing_lr(optimizer._h, t_max, eta_min)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min) from None
-    return LrScheduler.own(out)
 
 
 def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
