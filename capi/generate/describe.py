@@ -94,6 +94,24 @@ def _value(a: Argument) -> dict:
     return {"name": a.name, "kind": a.kind.key, **named}
 
 
+# What the parameters of an argument hold, by the first word of its kind; i64, f64, bool: a number.
+_FORMS = {
+    "tensor": "object", "handle": "object", "str": "text", "path": "text", "bytes": "bytes", "enum": "enum",
+    "operand": "operand", "scalar": "scalar", "device": "device", "options": "options", "callback": "callback",
+}  # fmt: skip
+
+
+def _form(a: Argument, parameters: list[dict]) -> dict:
+    """How to pass an argument, and what is pointed to. A number may be pointed to, so that it can be absent."""
+    form, c = _FORMS.get(a.kind.base, "number"), parameters[0]["c"]
+    if a.kind.list:
+        entry = form if form in ("object", "text") else _ffi(c[len("const ") : -2])
+        return {"form": "list", "entry": entry}
+    if form == "number" and c.endswith("*") and a.kind.base != "pointer":
+        return {"form": "pointed", "entry": _ffi(c[len("const ") : -2])}
+    return {"form": form}
+
+
 def _default(a: Argument) -> dict:
     """None is JSON's null; JSON has no infinity."""
     if not a.has_default:
@@ -106,7 +124,7 @@ def _argument(i: Input) -> dict:
     if i.is_struct:
         c = f"const {cabi.type_name(a.kind)} *"
         parameters = [{"name": a.name, "c": c, "ffi": "pointer"}]
-        return {**_value(a), "default": None, "doc": a.doc, "parameters": parameters}
+        return {**_value(a), "form": "options", "default": None, "doc": a.doc, "parameters": parameters}
     slot = i.slots[0]
     facts = {
         "count": a.kind.count or "",
@@ -115,7 +133,9 @@ def _argument(i: Input) -> dict:
         "kept": slot.kept,
         "doc": a.doc,
     }
-    return {**_value(a), **_default(a), **_without_empty(facts), "parameters": _parameters(slot)}
+    parameters = _parameters(slot)
+    facts |= _form(a, parameters)
+    return {**_value(a), **_default(a), **_without_empty(facts), "parameters": parameters}
 
 
 def _result(r: Result) -> dict:
@@ -123,15 +143,21 @@ def _result(r: Result) -> dict:
     which is what ffi speaks of: but for a buffer and its capacity."""
     handle = {"handle": r.handle} if r.handle else {}
     parameters = _parameters(r)
-    for p in parameters[-1:] if r.form == "numbers" else parameters:
+    is_buffer = r.form == "numbers"
+    for p in parameters[-1:] if is_buffer else parameters:
         p["ffi"] = _ffi(p["c"][:-1].rstrip())
-    return {**_value(r.argument), "form": r.form, **handle, "parameters": parameters}
+    entry = {"entry": _ffi(parameters[0]["c"][:-1].rstrip())} if is_buffer else {}
+    form = r.argument.kind.base if r.argument.kind.base in ("scalar", "device") else r.form
+    return {**_value(r.argument), "form": form, **entry, **handle, "parameters": parameters}
 
 
 def _callback(h: Hook) -> dict:
-    arguments = [{**_value(s.argument), "doc": s.argument.doc} for s in h.inputs]
-    for entry, slot in zip(arguments, h.inputs, strict=True):
-        entry["parameters"] = _parameters(slot)
+    arguments = []
+    for slot in h.inputs:
+        a, parameters = slot.argument, _parameters(slot)
+        arguments.append(
+            {**_value(a), **_form(a, parameters), "doc": a.doc, "parameters": parameters}
+        )
     return {
         "name": h.name,
         "since": h.callback.since,
@@ -164,6 +190,7 @@ def _field(o: Options, a: Argument) -> dict:
         {"name": p.name, "c": p.type, "ffi": _ffi(p.type), "offset": offsets[p.name]}
         for p in cabi.field(a, o)
     ]
+    facts |= _form(a, members)
     return {**_value(a), **_default(a), **_without_empty(facts), "parameters": members}
 
 

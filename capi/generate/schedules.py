@@ -1,4 +1,4 @@
-"""Rows of learning rate schedules: what they say, the core's constructors and Python's classes. The grammar is in docs/schema.md."""
+"""Rows of learning rate schedules, the core's constructors and Python's classes. The grammar is in docs/schema.md."""
 
 from __future__ import annotations
 

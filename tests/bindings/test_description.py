@@ -205,7 +205,7 @@ def test_files_and_progress(dt, tmp_path):
 def test_log(dt):
     heard = []
     dt.set_log(lambda level, message: heard.append((level, message)))
-    dt.c.dt_hook_release(dt.ones([1]).address)
+    dt.c.dt_hook_release(dt.ones([1]))
     dt.set_log(None)
     ((level, message),) = heard
     assert level == dt.enums["log_level"]["warning"] and "hook_release" in message
