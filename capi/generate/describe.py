@@ -124,7 +124,13 @@ def _argument(i: Input) -> dict:
     if i.is_struct:
         c = f"const {cabi.type_name(a.kind)} *"
         parameters = [{"name": a.name, "c": c, "ffi": "pointer"}]
-        return {**_value(a), "form": "options", "default": None, "doc": a.doc, "parameters": parameters}
+        return {
+            **_value(a),
+            "form": "options",
+            "default": None,
+            "doc": a.doc,
+            "parameters": parameters,
+        }
     slot = i.slots[0]
     facts = {
         "count": a.kind.count or "",

@@ -108,6 +108,19 @@ def _check(o: Optimizer) -> None:
     _check_names(_statements(o.numbers, conditions=True), known)
     known |= {"param", "grad"} | {s.name for s in o.states}
     _check_names(_statements(o.update, conditions=True), known)
+    for s in o.states:
+        if s.when and s.number:
+            raise SchemaError(f"state.{s.name}: a number is kept whatever the settings are")
+        if s.when:
+            _check_present(s, _statements(o.update, conditions=True))
+
+
+def _check_present(s: State, lines: list) -> None:
+    """What only some settings need is mentioned where these are asked for."""
+    for line in lines:
+        asked = isinstance(line, ast.If) and ast.dump(line.test) == ast.dump(expr.parse(s.when))
+        if not asked and s.name in _names(ast.unparse(line)):
+            raise SchemaError(f"'{ast.unparse(line)}': {s.name} is there only under `if {s.when}:`")
 
 
 def _check_names(lines: list, known: set[str]) -> None:

@@ -64,12 +64,14 @@ void check_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
   DT_CHECK(weight.ndim() == 1 && weight.numel() == classes, kRuntimeError,
            "weight tensor should be defined either for all ", classes,
            " classes or no classes but got weight tensor of shape: ", weight.sizes());
-  DT_CHECK(weight.dtype() == input.dtype(), kRuntimeError, "expected scalar type ",
-           type_word(input.dtype()), " but found ", type_word(weight.dtype()));
 }
 
-// Of the losses of class targets. Those of probabilities are plain ops, and have such a gradient.
-void check_is_constant(const Tensor& weight, const Tensor& input) {
+// Of the losses of class targets. Those of probabilities are plain ops, which promote the weight
+// and have a gradient of it.
+void check_class_weight(const Tensor& input, const Tensor& weight) {
+  DT_CHECK(!weight.defined() || weight.dtype() == input.dtype(), kRuntimeError,
+           "expected scalar type ", type_word(input.dtype()), " but found ",
+           type_word(weight.dtype()));
   check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
 }
 
@@ -223,7 +225,7 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   const Tensor t = class_targets(target);
   check_floating(input, "nll_loss_out_frame");
   check_weight(input, weight, input.size(1));
-  check_is_constant(weight, input);
+  check_class_weight(input, weight);
   const ClassLoss loss{weight, ignore_index, 0};
   return reduce_class_losses(picked_losses(constant_slope(input), t, loss), t, loss, reduction);
 }
@@ -242,7 +244,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
   const ClassLoss loss{weight.defined() ? contiguous(weight) : weight, ignore_index,
                        label_smoothing};
   if (has_probabilities) return cross_entropy_of_probabilities(input, target, loss, reduction);
-  check_is_constant(weight, input);
+  check_class_weight(input, weight);
   if (input.ndim() == 1) {
     const Tensor y =
         cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction);

@@ -59,10 +59,14 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
                  std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq,
                  bool sparse) {
   DT_CHECK(weight.ndim() == 2, kRuntimeError, "'weight' must be 2-D");
-  DT_CHECK(is_index(input.dtype()), kRuntimeError,
-           "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-           "Long, Int; but got torch.",
-           type_word(input.dtype()), "Tensor instead (while checking arguments for embedding)");
+  const char* argument = max_norm ? "#2" : "#1";
+  const char* step = max_norm ? "embedding_renorm_" : "embedding";
+  DT_CHECK(is_index(input.dtype()), kRuntimeError, "Expected tensor for argument ", argument,
+           " 'indices' to have one of the following scalar types: Long, Int; but got torch.",
+           type_word(input.dtype()), "Tensor instead (while checking arguments for ", step, ")");
+  DT_CHECK(!max_norm || is_floating(weight.dtype()), kRuntimeError,
+           "norm(): input dtype should be either floating point or complex. Got ",
+           type_word(weight.dtype()), " instead.");
   DT_CHECK(!sparse, kNotImplemented, "sparse must be false: there are no sparse gradients");
   const EmbeddingOptions options{checked_padding(padding_idx, weight.size(0)), scale_grad_by_freq};
   const Tensor rows = reshape(to_dtype(input, kIndexDType), {input.numel()});

@@ -23,10 +23,11 @@ Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
   const DType common = common_dtype(row, inputs, numbers);
-  if (is_narrow(common)) {
+  if (is_narrow(common) || row.bool_inputs) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
-    if (narrow_operands(row, inputs, common, 0, narrow))
-      return pointwise(row, {narrow, row.inputs}, numbers);
+    const bool changed = is_narrow(common) ? narrow_operands(row, inputs, common, 0, narrow)
+                                           : meet_in_logic(row, inputs, narrow);
+    if (changed) return pointwise(row, {narrow, row.inputs}, numbers);
   }
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? kMaskDType : common;

@@ -112,6 +112,19 @@ bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType 
   return any;
 }
 
+bool meet_in_logic(const PointwiseRow& row, Span<const Operand> inputs, Operand* out) {
+  if (row.inputs < 2 || row.bool_inputs != (1 << row.inputs) - 1) return false;
+  const DType common = result_type(inputs);
+  bool any = false;
+  for (int i = 0; i < row.inputs; ++i) {
+    const Operand& x = out[i] = inputs[i];
+    if (x.is_number() || x.tensor().ndim() > 0 || fits_into(x, common)) continue;
+    out[i] = narrowed(x, common);
+    any = true;
+  }
+  return any;
+}
+
 Dims common_sizes(Span<const Operand> inputs) {
   const Tensor* first = nullptr;
   Dims sizes;

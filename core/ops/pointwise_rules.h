@@ -15,6 +15,10 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, Pointwis
 bool narrow_operands(const PointwiseRow& row, Span<const Operand> inputs, DType common, int first,
                      Operand* out);
 
+// The truth values of logic are those of the dtype in which the operands meet, where a 0-d tensor
+// may wrap around, or be rounded, to 0. Fills `out`; tells whether an operand had to be changed.
+bool meet_in_logic(const PointwiseRow& row, Span<const Operand> inputs, Operand* out);
+
 // What the operands broadcast to, and where the result lies.
 Dims common_sizes(Span<const Operand> inputs);
 Device common_device(Span<const Operand> inputs);

@@ -254,3 +254,99 @@ def test_parameters_of_norms_may_be_float32(name, layer, torch):
         torch.testing.assert_close(
             torch.tensor(ours.tolist()), theirs.float(), rtol=8 * eps, atol=8 * eps
         )
+
+
+# What a list may hold that has a dtype of its own, and what it meets.
+ENTRIES = {
+    "0-d": lambda t, name: t.tensor(1).to(getattr(t, name)),
+    "numpy": lambda t, name: np.dtype(name).type(1),
+}
+
+
+@pytest.mark.parametrize("kind, name", itertools.product(ENTRIES, DTYPES))
+def test_lists_keep_the_dtypes_of_their_entries(kind, name, torch, same, both):
+    if (kind, name) == ("numpy", "bfloat16"):
+        pytest.skip("NumPy has none")
+
+    def run(t):
+        one = ENTRIES[kind](t, name)
+        others = (
+            [2, 2.5] if (kind, name) != ("numpy", "bool") else [2.5]
+        )  # PyTorch refuses that one
+        lists = [[one, one], [[one], [one]], *([one, other] for other in others)]
+        lists.append([t.tensor(0.5, dtype=t.float64), one])
+        return [t.tensor(entries) for entries in lists]
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("name, other", itertools.product(["float32", "int64", "int8"], DTYPES))
+def test_a_tensor_and_an_array_meet_as_in_numpy(name, other, torch, same, both):
+    if other == "bfloat16":
+        pytest.skip("NumPy has none")
+
+    def run(t):
+        x = t.tensor([3, 2]).to(getattr(t, name))
+        arrays = [np.array([1, 2]).astype(other), np.array(1).astype(other)]
+        return [y for a in arrays for y in (x + a, x / a, x * a, x == a)]
+
+    same(*both(run))
+
+
+def test_arrays_have_no_gradient():
+    x = dt.ones(2, requires_grad=True)
+    y = np.array([2.0, 3.0]) * x
+    y.sum().backward()
+    assert y.dtype is dt.float64 and x.grad.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("function", ["logical_and", "logical_or", "logical_xor"])
+@pytest.mark.parametrize(
+    "name, number",
+    [("int8", 256), ("uint8", 65536), ("int16", 65536), ("int32", 2**32), ("float16", 1e-10)],
+)
+def test_a_0d_tensor_wraps_before_its_truth_is_asked(function, name, number, same, both):
+    def run(t):
+        x = t.tensor([1, 0]).to(getattr(t, name))
+        wide = t.tensor(number, dtype=t.float64 if isinstance(number, float) else t.int64)
+        call = getattr(t, function)
+        return call(x, wide), call(wide, x), call(wide, wide), call(x, wide[None])
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("name, weight", [("float16", "float32"), ("float32", "float64")])
+def test_weights_of_probabilities_are_promoted(name, weight, torch, same, both):
+    def run(t):
+        x = t.tensor([[1.0, 2.0, 3.0], [0.0, 1.0, 0.5]]).to(getattr(t, name)).requires_grad_()
+        target = t.tensor([[0.25, 0.25, 0.5], [1.0, 0.0, 0.0]])
+        weights = t.tensor([1.0, 2.0, 3.0], dtype=getattr(t, weight))
+        loss = t.nn.functional.cross_entropy(x, target, weights)
+        loss.backward()
+        return loss, x.grad
+
+    same(*both(run), rtol=2e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["int8", "int64", "uint8"])
+def test_integers_that_are_refused(name, both):
+    """By the same error, and by the same sentence behind the function's name."""
+
+    def run(t):
+        kind, lookup = getattr(t, name), t.nn.functional.embedding
+        calls = [
+            lambda: t.ones(3, dtype=kind).uniform_(),
+            lambda: lookup(t.tensor([0, 1]), t.ones(3, 2, dtype=kind), max_norm=1.0),
+            lambda: lookup(t.tensor([0, 1], dtype=t.int8), t.ones(3, 2), max_norm=1.0),
+            lambda: lookup(t.tensor([0, 1], dtype=t.int8), t.ones(3, 2)),
+        ]
+        sentences = []
+        for call in calls:
+            with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+                call()
+            message = str(caught.value).removeprefix("uniform_: ").removeprefix("embedding: ")
+            sentences.append((caught.type, message))
+        return sentences
+
+    ours, theirs = both(run)
+    assert ours == theirs

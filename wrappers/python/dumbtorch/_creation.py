@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import array
-import sys
 import warnings
 
-from . import _ops
+from . import _numpy, _ops
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, wrap
 from ._tensor_type import TensorBase, adopt, from_capsule
-from ._types import BY_TYPESTR, DTYPE, bfloat16, bool_, float32, float64, int64
+from ._types import DTYPE, bool_, float32, float64, int64
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor with a copy of data: a number, nested lists, a NumPy array or a tensor."""
     if isinstance(data, TensorBase):
         out = _ops.clone(_ops.detach(data))
-    elif _is_array(data):
+    elif _numpy.is_array(data):
         out = _ops.clone(_share(data))
         device = device or _ops.get_default_device()
     else:
@@ -33,7 +32,9 @@ def as_tensor(data, dtype=None, device=None):
     """data as a tensor, without a copy where that is possible."""
     if isinstance(data, TensorBase):
         return _ops.to(data, device, dtype)
-    if _is_array(data) and hasattr(data, "__setitem__"):  # NumPy's scalars have no memory to share
+    if _numpy.is_array(data) and hasattr(
+        data, "__setitem__"
+    ):  # NumPy's scalars have no memory to share
         _warn_if_read_only(data.flags.writeable, "NumPy array")
         return _ops.to(_share(data), device, dtype)
     return tensor(data, dtype=dtype, device=device)
@@ -41,9 +42,19 @@ def as_tensor(data, dtype=None, device=None):
 
 def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=False):
     """as_tensor that also takes DLPack objects and can be made to copy, or not to."""
-    if not isinstance(data, TensorBase) and not _is_array(data) and hasattr(data, "__dlpack__"):
+    if (
+        not isinstance(data, TensorBase)
+        and not _numpy.is_array(data)
+        and hasattr(data, "__dlpack__")
+    ):
         data = from_dlpack(data)
-    shared = data if isinstance(data, TensorBase) else from_numpy(data) if _is_array(data) else None
+    shared = (
+        data
+        if isinstance(data, TensorBase)
+        else from_numpy(data)
+        if _numpy.is_array(data)
+        else None
+    )
     if copy is False and shared is None:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
     out = as_tensor(data if shared is None else shared, dtype, device)
@@ -57,7 +68,7 @@ def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 def from_numpy(a):
     """A tensor that shares the memory of a NumPy array."""
-    if not _is_array(a):
+    if not _numpy.is_array(a):
         raise TypeError(f"expected np.ndarray (got {type(a).__name__})")
     _warn_if_read_only(a.flags.writeable, "NumPy array")
     return _share(a)
@@ -74,10 +85,8 @@ def _warn_if_read_only(writable: bool, what: str) -> None:
 
 
 def _share(a):
-    interface = a.__array_interface__
-    # The name is what ml_dtypes gives the elements that NumPy does not know.
-    kind = bfloat16 if a.dtype.name == "bfloat16" else BY_TYPESTR.get(interface["typestr"])
-    if kind is None:
+    kind = _numpy.dtype_of(a)
+    if kind is None or not a.dtype.isnative:
         known = ", ".join(d.name for d in DTYPE.objects.values())
         raise TypeError(
             f"can't convert np.ndarray of type {a.dtype}. The only supported types are: {known}."
@@ -100,7 +109,7 @@ def _share(a):
     steps = [s // a.itemsize for s in strides]
     return wrap(
         lib.py_from_blob(
-            interface["data"][0],
+            a.__array_interface__["data"][0],
             extent if a.size else 0,
             shape,
             len(shape),
@@ -201,23 +210,21 @@ def _span(length: int, itemsize: int, count: int, offset: int) -> slice:
     return slice(offset, length)
 
 
-def _is_array(x) -> bool:
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(x, (numpy.ndarray, numpy.generic))
-
-
 # ---- nested lists
 
 _CODES = {bool_: "B", int64: "q", float32: "f", float64: "d"}
+_PLAIN = {bool, int, float}
 
 
 def _from_values(data, dtype):
     """A tensor of the dtype that the kinds of the numbers give; `dtype` says which float."""
-    shape = _shape(data)
-    flat = data if len(shape) == 1 else _flatten(data, shape)
-    if not set(map(type, flat)) <= {bool, int, float}:
+    shape, kinds = _shape(data), set()
+    flat = _flatten(data, shape, kinds)
+    own = None
+    if not kinds <= _PLAIN:
         flat = [v.item() if hasattr(v, "item") else v for v in flat]
-    kind = _kind(flat, dtype)
+        own = _promoted(kinds) if dtype is None else None
+    kind = _kind(flat, own or dtype)
     if dtype is not None and kind is not dtype:
         _check_fits(flat, dtype)
     wide = kind if kind in _CODES else float32
@@ -227,7 +234,17 @@ def _from_values(data, dtype):
         raise ValueError("Overflow when unpacking long long") from None
     size = packed.itemsize * len(packed)
     out = wrap(lib.py_from_data(ffi.from_buffer(packed), size, shape, len(shape), wide.number))
-    return out if wide is kind else _ops.to(out, dtype=kind)
+    return out if wide is (own or kind) else _ops.to(out, dtype=own or kind)
+
+
+def _promoted(kinds: set):
+    """The dtype in which Python's numbers and what has a dtype of its own meet; None if one of them is
+    neither."""
+    plain = {bool: bool_, int: int64, float: _ops.get_default_dtype()}
+    dtypes = [plain.get(kind, kind) for kind in kinds]
+    if any(isinstance(d, type) for d in dtypes):
+        return None
+    return _ops.cat([_ops.empty([1], dtype=d, device="cpu") for d in dtypes]).dtype
 
 
 def _check_fits(flat, dtype) -> None:
@@ -263,15 +280,27 @@ def _rank(data) -> int:
     return 0 if isinstance(data, (str, bytes, dict)) else getattr(data, "ndim", 1)
 
 
-def _flatten(data, shape: list[int], dim: int = 0) -> list:
+def _flatten(data, shape: list[int], kinds: set, dim: int = 0) -> list:
+    """The numbers in row-major order. `kinds` collects their types, or the dtypes of their own."""
     if not shape:
-        return [data]
+        data, shape = [data], [1]
     if not hasattr(data, "__len__") or len(data) != shape[dim]:
         got = len(data) if hasattr(data, "__len__") else "not a sequence"
         raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {got})")
-    if dim == len(shape) - 1:
-        return data.tolist() if hasattr(data, "tolist") else list(data)
-    return [v for row in data for v in _flatten(row, shape, dim + 1)]
+    if dim < len(shape) - 1:
+        return [v for row in data for v in _flatten(row, shape, kinds, dim + 1)]
+    if hasattr(data, "tolist"):
+        kinds.add(_kind_of(data))
+        return data.tolist()
+    types = set(map(type, data))
+    kinds |= types if types <= _PLAIN else set(map(_kind_of, data))
+    return data if isinstance(data, list) else list(data)
+
+
+def _kind_of(x):
+    if isinstance(x, TensorBase):
+        return x.dtype
+    return (_numpy.dtype_of(x) if _numpy.is_array(x) else None) or type(x)
 
 
 def _kind(flat, dtype):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from copy import deepcopy
 
-from . import _indexing, _ops, _overloads
+from . import _indexing, _numpy, _ops, _overloads
 from ._native import lib
 from ._runtime import check, fail, number_like, wrap
 from ._tensor_type import Callback, TensorBase, adopt, install, own, to_capsule
 from ._types import (
-    BY_TYPESTR,
     DTYPE,
     Size,
     bfloat16,
@@ -316,8 +314,9 @@ class Tensor(TensorBase):
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
                 "copy the tensor to host memory first."
             )
-        array = numpy.asarray(_ArrayView(self))
-        return array if self.dtype is not bfloat16 else array.view(_numpy_bfloat16())
+        kind = _numpy.dtype_for(self.dtype)
+        array = numpy.asarray(_ArrayView(self, kind))
+        return array if array.dtype == kind else array.view(kind)
 
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()
@@ -386,24 +385,16 @@ class GradFn:
 class _ArrayView:
     """What NumPy needs to look at a tensor's memory; it keeps the tensor alive."""
 
-    def __init__(self, tensor: Tensor):
+    def __init__(self, tensor: Tensor, kind):
         self.tensor = tensor
         bytes_per_item = tensor.element_size()
         self.__array_interface__ = {
             "version": 3,
             "shape": tuple(tensor.shape),
             "strides": tuple(n * bytes_per_item for n in tensor.stride()),
-            "typestr": tensor.dtype.typestr,
+            "typestr": kind.str,
             "data": (tensor.data_ptr(), False),
         }
-
-
-def _numpy_bfloat16():
-    try:
-        from ml_dtypes import bfloat16
-    except ImportError:
-        raise TypeError("Got unsupported ScalarType BFloat16") from None
-    return bfloat16
 
 
 def _only_element(x: Tensor):
@@ -505,10 +496,9 @@ _SWAPPED = {"add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub}
 def _operate(name: str, a, b):
     """An operator whose operands are not both tensors or Python numbers in the usual order."""
     if isinstance(a, TensorBase):
-        number = _plain_number(b)
-        function = _FUNCTIONS.get(name)
-        if number is not None and function is not None:
-            return function(a, number)
+        other, function = _plain(b), _FUNCTIONS.get(name)
+        if other is not None and function is not None:
+            return function(*_meet(name, a, other))
         if name in _INPLACE:
             # Python takes NotImplemented from += for the result: it thinks that Tensor is a list.
             kind = type(b).__name__
@@ -516,30 +506,35 @@ def _operate(name: str, a, b):
                 f"unsupported operand type(s) for {_INPLACE[name]}: 'Tensor' and '{kind}'"
             )
         return NotImplemented
-    number = _plain_number(a)
-    if number is None:
+    other = _plain(a)
+    if other is None:
         return NotImplemented
+    if isinstance(other, TensorBase):
+        return _FUNCTIONS[name](*_meet(name, other, b)) if name in _FUNCTIONS else NotImplemented
     if name in _REFLECTED:
-        return _REFLECTED[name](number, b)
-    return _SWAPPED[name](b, number) if name in _SWAPPED else NotImplemented
+        return _REFLECTED[name](other, b)
+    return _SWAPPED[name](b, other) if name in _SWAPPED else NotImplemented
 
 
-def _plain_number(x):
+def _plain(x):
     """Python's number for one of NumPy's; a tensor for a NumPy array; None for anything else."""
     if isinstance(x, (_bool, _int, _float)):
         return x
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(x, numpy.generic):
+    if not _numpy.is_array(x):
+        return None
+    if _numpy.is_number(x):
         return x.item()
-    if (
-        numpy is not None
-        and isinstance(x, numpy.ndarray)
-        and x.dtype.newbyteorder("<").str in BY_TYPESTR
-    ):
-        from ._creation import as_tensor
+    from ._creation import as_tensor
 
-        return as_tensor(x)
-    return None
+    return as_tensor(x) if _numpy.dtype_of(x) else None
+
+
+def _meet(name: str, a, b) -> tuple:
+    """The operands, in NumPy's common dtype if one of them was an array and none is written."""
+    if not isinstance(b, TensorBase) or name in _INPLACE:
+        return a, b
+    kind = _numpy.meeting_dtype(name, a.dtype, b.dtype)
+    return _ops.to(a, dtype=kind), _ops.to(b, dtype=kind)
 
 
 install(Tensor, Size, fail, _operate)

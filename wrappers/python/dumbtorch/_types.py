@@ -69,14 +69,6 @@ class dtype:
     def is_signed(self) -> bool:
         return self.category != "bool" and not self.name.startswith("u")
 
-    @property
-    def typestr(self) -> str:
-        """NumPy's __array_interface__ code, little-endian; that of bfloat16 is plain bytes'."""
-        if self is bfloat16:
-            return "<V2"
-        kind = {"floating": "f", "integer": "i" if self.is_signed else "u", "bool": "b"}
-        return f"{'|' if self.itemsize == 1 else '<'}{kind[self.category]}{self.itemsize}"
-
 
 class memory_format:
     """The order of a tensor's dimensions in memory."""
@@ -111,8 +103,6 @@ channels_last = MEMORY_FORMAT.named("channels_last")
 
 # Python's own types stand for dtypes too, as in torch.zeros(3, dtype=float).
 DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
-
-BY_TYPESTR = {d.typestr: d for d in DTYPE.objects.values() if d is not bfloat16}
 
 
 class device:

@@ -1,0 +1,56 @@
+"""What the generator refuses in a row, with a sentence, instead of printing code that is wrong."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "capi"))
+from generate import optimizers  # noqa: E402
+from generate.model import Schema, SchemaError  # noqa: E402
+
+OPTIMIZER = {
+    "sig": "(lr = 0.001, momentum = 0.0, nesterov = false)",
+    "args": {"lr": "Rate.", "momentum": "Share.", "nesterov": "Whether."},
+    "check": [],
+    "state": {"velocity": {"when": "momentum != 0"}},
+    "update": "if momentum != 0:\n    velocity = velocity + grad\n    grad = velocity\nparam = param - lr * grad",
+    "doc": "One for the tests.",
+}
+
+
+def refused(**changes) -> str:
+    """What is said of the row with these changes; nothing if it is taken."""
+    try:
+        optimizers.parse_optimizer(Schema(), {}, "Sgd", OPTIMIZER | changes)
+    except SchemaError as error:
+        return str(error)
+    return ""
+
+
+def test_an_optimizer_is_taken():
+    assert refused() == ""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "param = param - lr * velocity",
+        "velocity = grad",
+        "if nesterov: param = param - lr * velocity",
+        "if momentum > 0: grad = velocity",
+        "if momentum != 0: grad = velocity\nparam = velocity",
+        "param = velocity if momentum != 0 else grad",
+    ],
+)
+def test_state_outside_of_its_condition(update):
+    assert "velocity is there only under `if momentum != 0:`" in refused(update=update)
+
+
+def test_a_number_with_a_condition():
+    state = {"velocity": {"when": "momentum != 0", "number": "0"}}
+    assert "a number is kept whatever the settings are" in refused(state=state)
+
+
+def test_an_unknown_name():
+    assert "nothing is called speed" in refused(update="param = param - speed")
