@@ -14,13 +14,9 @@ const dtt_function* dtgo_function(int64_t i);
 dt_status dtgo_call(const dtt_function* function, const dtt_cell* args, dtt_cell* results,
                     char** message);
 void dtgo_release(int64_t class_, uint64_t handle);
-uint64_t dtgo_alias(uint64_t tensor);
 
-/* Results that are read and released. */
+/* Of handles that hold text. */
 const char* dtgo_text(uint64_t bytes, int64_t* length);
 const char* dtgo_string(uint64_t list, int64_t i);
-uint64_t dtgo_tensor(uint64_t list, int64_t i);
-int64_t dtgo_length(const dtt_item* item, uint64_t list);
-void dtgo_done(const dtt_item* item, uint64_t handle);
 
 #endif

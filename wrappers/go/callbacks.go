@@ -47,17 +47,10 @@ func dtgoRun(k *C.dtt_callback, user C.uintptr_t, args, results *C.dtt_cell) (st
 func lend(item *C.dtt_item, at cells, place unsafe.Pointer) any {
 	switch {
 	case item.is_list != 0:
-		tensors := make([]*Tensor, at[1])
-		for i, address := range unsafe.Slice(*(**C.uint64_t)(place), at[1]) {
-			if address != 0 {
-				tensors[i] = holdTensor(C.dtgo_alias(address))
-			}
-		}
-		return tensors
-	case item.kind == C.DTT_TENSOR && at[0] != 0:
-		return holdTensor(C.dtgo_alias(C.uint64_t(at[0])))
+		addresses := unsafe.Slice(*(**uint64)(place), at[1])
+		return each(len(addresses), func(i int) *Tensor { return alias(addresses[i]) })
 	case item.kind == C.DTT_TENSOR:
-		return (*Tensor)(nil)
+		return alias(at[0])
 	case item.kind == C.DTT_STR:
 		return C.GoString(*(**C.char)(place))
 	}

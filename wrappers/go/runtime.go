@@ -27,10 +27,15 @@ func (e *Error) Error() string { return e.Message }
 
 // Must gives back the value of a call, and panics if it failed: Must(x.Sum()).
 func Must[T any](value T, err error) T {
+	Check(err)
+	return value
+}
+
+// Check panics if a call failed that gives no value back: Check(loss.Backward()).
+func Check(err error) {
 	if err != nil {
 		panic(err)
 	}
-	return value
 }
 
 // P points to a number, for a field whose default is not 0: P(false), P(0.9).
@@ -47,14 +52,8 @@ type Device struct {
 func NoGrad(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before, err := IsGradEnabled()
-	if err != nil {
-		return err
-	}
-	if err = SetGradEnabled(false); err != nil {
-		return err
-	}
-	defer SetGradEnabled(before)
+	defer SetGradEnabled(Must(IsGradEnabled()))
+	Check(SetGradEnabled(false))
 	return f()
 }
 
@@ -126,8 +125,12 @@ func relievePressure() {
 	C.dtt_has_collected(&pressure.seen)
 }
 
-func holdTensor(address C.uint64_t) *Tensor {
-	return hold[Tensor]([]any{handle(address)}, 0)
+// alias makes an object of a lent handle.
+func alias(address uint64) *Tensor {
+	if address == 0 {
+		return nil
+	}
+	return Must(TensorAlias(&Tensor{address}))
 }
 
 func release(class int, address *uint64) {
@@ -220,17 +223,11 @@ func (c *call) give(item *C.dtt_item, at cells, value any) {
 	case float64:
 		giveNumber(item, at, C.DT_SCALAR_KIND_FLOAT, math.Float64bits(v))
 	case *bool:
-		if v != nil {
-			c.give(item, at, *v)
-		}
+		givePointed(c, item, at, v)
 	case *int:
-		if v != nil {
-			c.give(item, at, *v)
-		}
+		givePointed(c, item, at, v)
 	case *float64:
-		if v != nil {
-			c.give(item, at, *v)
-		}
+		givePointed(c, item, at, v)
 	case object:
 		if address := v.held(); address != 0 {
 			at[0] = address
@@ -269,6 +266,12 @@ func (c *call) give(item *C.dtt_item, at cells, value any) {
 	case nil:
 	default:
 		panic(fmt.Sprintf("%s: a %T cannot be passed", C.GoString(item.name), value))
+	}
+}
+
+func givePointed[T any](c *call, item *C.dtt_item, at cells, value *T) {
+	if value != nil {
+		c.give(item, at, *value)
 	}
 }
 
@@ -322,25 +325,22 @@ func take(item *C.dtt_item, at cells, numbers unsafe.Pointer) any {
 	case isNumbers(item):
 		return append([]float64{}, unsafe.Slice((*float64)(numbers), at[2])...)
 	case item.is_list != 0 && item.kind == C.DTT_TENSOR:
-		defer C.dtgo_done(item, C.uint64_t(at[0]))
-		tensors := make([]*Tensor, C.dtgo_length(item, C.uint64_t(at[0])))
-		for i := range tensors {
-			tensors[i] = holdTensor(C.dtgo_tensor(C.uint64_t(at[0]), C.int64_t(i)))
-		}
-		return tensors
+		list := &TensorList{at[0]}
+		defer list.Release()
+		return each(Must(list.Len()), func(i int) *Tensor { return Must(list.Get(i)) })
 	case item.is_list != 0:
-		defer C.dtgo_done(item, C.uint64_t(at[0]))
-		texts := make([]string, C.dtgo_length(item, C.uint64_t(at[0])))
-		for i := range texts {
-			texts[i] = C.GoString(C.dtgo_string(C.uint64_t(at[0]), C.int64_t(i)))
-		}
-		return texts
+		list := &StringList{at[0]}
+		defer list.Release()
+		return each(Must(list.Len()), func(i int) string {
+			return C.GoString(C.dtgo_string(C.uint64_t(list.address), C.int64_t(i)))
+		})
 	}
 	switch item.kind {
 	case C.DTT_STR:
-		defer C.dtgo_done(item, C.uint64_t(at[0]))
+		bytes := &Bytes{at[0]}
+		defer bytes.Release()
 		var n C.int64_t
-		data := C.dtgo_text(C.uint64_t(at[0]), &n)
+		data := C.dtgo_text(C.uint64_t(bytes.address), &n)
 		return C.GoStringN(data, C.int(n))
 	case C.DTT_TENSOR, C.DTT_HANDLE:
 		return handle(at[0])
@@ -356,4 +356,12 @@ func take(item *C.dtt_item, at cells, numbers unsafe.Pointer) any {
 		return map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: at.float(2)}[at[0]]
 	}
 	return int(at[0])
+}
+
+func each[T any](n int, get func(i int) T) []T {
+	values := make([]T, n)
+	for i := range values {
+		values[i] = get(i)
+	}
+	return values
 }

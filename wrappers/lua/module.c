@@ -162,13 +162,17 @@ typedef struct place {
 } place;
 
 static int refuse(const place* at, int slot) {
-  static const char* const one[] = {"tensor",   "a tensor or a number",
-                                    "a number", "an integer",
-                                    "a number", "true or false",
-                                    "a string", "a string",
-                                    "a string", "a string"};
-  static const char* const many[] = {"tensors", "",         "numbers", "integers",
-                                     "numbers", "booleans", "strings"};
+  static const char* const one[] = {
+      [DTT_TENSOR] = "tensor",   [DTT_OPERAND] = "a tensor or a number",
+      [DTT_SCALAR] = "a number", [DTT_I64] = "an integer",
+      [DTT_F64] = "a number",    [DTT_BOOL] = "true or false",
+      [DTT_STR] = "a string",    [DTT_BYTES] = "a string",
+      [DTT_ENUM] = "a string",   [DTT_DEVICE] = "a string",
+  };
+  static const char* const many[] = {
+      [DTT_TENSOR] = "tensors", [DTT_I64] = "integers", [DTT_F64] = "numbers",
+      [DTT_BOOL] = "booleans",  [DTT_STR] = "strings",
+  };
   const dtt_item* item = at->item;
   const char* expected = item->kind == DTT_HANDLE     ? ((const dtt_handle*)item->of)->name
                          : item->kind == DTT_CALLBACK ? "a function"

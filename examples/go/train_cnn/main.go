@@ -6,7 +6,6 @@ package main
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"strconv"
 
@@ -26,37 +25,19 @@ func main() {
 	if len(os.Args) > 3 {
 		device = os.Args[3]
 	}
-	if err := train(folder, steps, device); err != nil {
-		log.Fatal(err)
-	}
+	train(folder, steps, dt.Must(dt.DeviceFromText(device)))
 }
 
-func read(path string, device dt.Device, dtype dt.Dtype) (*dt.Tensor, error) {
-	x, err := dt.ReadIdx(path)
-	if err != nil {
-		return nil, err
-	}
-	return x.To(dt.ToOptions{Device: device, Dtype: dtype})
+func read(path string, device dt.Device, dtype dt.Dtype) *dt.Tensor {
+	return dt.Must(dt.Must(dt.ReadIdx(path)).To(dt.ToOptions{Device: device, Dtype: dtype}))
 }
 
-func train(folder string, steps int, where string) error {
-	device, err := dt.DeviceFromText(where)
-	if err != nil {
-		return err
-	}
-	images, err := read(folder+"/train-images-idx3-ubyte.gz", device, dt.Float32)
-	if err != nil {
-		return err
-	}
-	labels, err := read(folder+"/train-labels-idx1-ubyte.gz", device, dt.Int64)
-	if err != nil {
-		return err
-	}
+func train(folder string, steps int, device dt.Device) {
+	images := read(folder+"/train-images-idx3-ubyte.gz", device, dt.Float32)
+	labels := read(folder+"/train-labels-idx1-ubyte.gz", device, dt.Int64)
 	images = dt.Must(dt.Must(images.Div(255)).Unsqueeze(1))
 
-	if err := dt.ManualSeed(0); err != nil {
-		return err
-	}
+	dt.Check(dt.ManualSeed(0))
 	three, two := []int{3}, []int{2}
 	same := dt.NnConv2dOptions{Padding: []int{1}, Device: device}
 	on := dt.NnLinearOptions{Device: device}
@@ -71,22 +52,12 @@ func train(folder string, steps int, where string) error {
 	for step := 0; step < steps; step++ {
 		first := step * batch % (n - batch)
 		x, target := dt.Must(images.Narrow(0, first, batch)), dt.Must(labels.Narrow(0, first, batch))
-		if err := optimizer.ZeroGrad(); err != nil {
-			return err
-		}
-		loss, err := dt.CrossEntropy(dt.Must(model.Forward(x)), target)
-		if err != nil {
-			return err
-		}
-		if err := loss.Backward(); err != nil {
-			return err
-		}
-		if err := optimizer.Step(); err != nil {
-			return err
-		}
+		dt.Check(optimizer.ZeroGrad())
+		loss := dt.Must(dt.CrossEntropy(dt.Must(model.Forward(x)), target))
+		dt.Check(loss.Backward())
+		dt.Check(optimizer.Step())
 		if step%10 == 0 || step == steps-1 {
 			fmt.Printf("step %d loss %.4f\n", step, dt.Must(loss.Item()))
 		}
 	}
-	return nil
 }

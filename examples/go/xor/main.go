@@ -3,21 +3,12 @@ package main
 
 import (
 	"fmt"
-	"log"
 
 	dt "dumbtorch"
 )
 
 func main() {
-	if err := train(); err != nil {
-		log.Fatal(err)
-	}
-}
-
-func train() error {
-	if err := dt.ManualSeed(0); err != nil {
-		return err
-	}
+	dt.Check(dt.ManualSeed(0))
 	x := table(2, 0, 0, 0, 1, 1, 0, 1, 1)
 	y := table(1, 0, 1, 1, 0)
 
@@ -26,31 +17,22 @@ func train() error {
 	parameters := dt.Must(model.Parameters())
 	optimizer := dt.Must(dt.OptimSgd(parameters, dt.OptimSgdOptions{Lr: dt.P(0.1)}))
 	for epoch := 1; epoch <= 5000; epoch++ {
-		if err := optimizer.ZeroGrad(); err != nil {
-			return err
-		}
-		loss, err := dt.MseLoss(dt.Must(model.Forward(x)), y)
-		if err != nil {
-			return err
-		}
-		if err := loss.Backward(); err != nil {
-			return err
-		}
-		if err := optimizer.Step(); err != nil {
-			return err
-		}
+		dt.Check(optimizer.ZeroGrad())
+		loss := dt.Must(dt.MseLoss(dt.Must(model.Forward(x)), y))
+		dt.Check(loss.Backward())
+		dt.Check(optimizer.Step())
 		if epoch%1000 == 0 {
 			fmt.Printf("epoch %d loss %.6f\n", epoch, dt.Must(loss.Item()))
 		}
 	}
 
-	return dt.NoGrad(func() error {
+	dt.Check(dt.NoGrad(func() error {
 		points, answers := dt.Must(dt.ToNumbers(x)), dt.Must(dt.ToNumbers(dt.Must(model.Forward(x))))
 		for i, answer := range answers {
 			fmt.Printf("%.0f xor %.0f = %.3f\n", points[2*i], points[2*i+1], answer)
 		}
 		return nil
-	})
+	}))
 }
 
 // table makes a tensor of four rows.
