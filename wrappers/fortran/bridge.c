@@ -5,58 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wrappers/table/frame.h"
 #include "wrappers/table/functions.gen.c"
 
 /* ---- calls */
 
-typedef struct room {
-  struct room* next;
-  int64_t data[];
-} room;
-
-typedef struct frame {
-  const dtt_function* function;
-  room* lent;     /* memory that goes with the call: lists, text */
-  int64_t status; /* of the first argument that was refused */
-  dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS];
-} frame;
+typedef dtt_frame frame;
 
 void dtf_begin(frame* f, int32_t i) {
-  const dtt_function* function = dtt_functions[i];
-  memset(f, 0, sizeof *f);
-  f->function = function;
-  if (function->n_cells) memcpy(f->args, function->initial, function->n_cells * sizeof *f->args);
-}
-
-/* Zeros, one byte more than asked for: text ends with it, and an empty list has an address. */
-static void* lend(frame* f, int64_t bytes) {
-  room* r = calloc(1, sizeof *r + (size_t)bytes + 1);
-  if (!r) abort();
-  r->next = f->lent;
-  f->lent = r;
-  return r->data;
+  dtt_begin(f, dtt_functions[i]);
 }
 
 void dtf_end(frame* f) {
-  while (f->lent) {
-    room* next = f->lent->next;
-    free(f->lent);
-    f->lent = next;
-  }
+  dtt_end(f);
 }
 
-/* A list of numbers is asked for twice: the first call says how many there are. */
 dt_status dtf_run(frame* f) {
-  const dtt_item* item = f->function->results;
-  dt_status status = (dt_status)f->status;
-  if (!status) status = f->function->call(f->args, f->results);
-  if (!status && item && item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64)) {
-    f->results[0].p = lend(f, f->results[2].i * 8);
-    f->results[1] = f->results[2];
-    status = f->function->call(f->args, f->results);
-  }
-  if (status) memset(f->results, 0, sizeof f->results);
-  return status;
+  return dtt_call(f);
 }
 
 /* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor
@@ -77,28 +42,15 @@ void dtf_give_handle(frame* f, int32_t i, void* handle) {
   if (item->kind == DTT_OPERAND) f->args[item->cell + 1].i = 0;
 }
 
-/* `kind` is a dt_scalar_kind; a real number has the bits of a double. */
 void dtf_give_number(frame* f, int32_t i, int32_t kind, int64_t bits) {
   const dtt_item* item = f->function->args + i;
-  dtt_cell* at = f->args + item->cell;
-  switch ((dtt_kind)item->kind) {
-    case DTT_OPERAND:
-      (at++)->p = NULL; /* fall through */
-    case DTT_SCALAR:
-      at[0].i = kind, at[1].i = bits, at[2].i = bits;
-      return;
-    case DTT_I64:
-      if (kind != DT_SCALAR_KIND_INT) dtf_refuse(f, i, "an integer");
-      /* fall through */
-    default:
-      if (item->is_optional && item->kind != DTT_ENUM) (at++)->i = 1;
-      at->i = bits;
-  }
+  if (item->kind == DTT_I64 && kind != DT_SCALAR_KIND_INT) dtf_refuse(f, i, "an integer");
+  dtt_give_number(item, f->args + item->cell, kind, bits);
 }
 
 /* The name of a file, as all text but bytes, ends before the blanks, as it does in open(). */
 static char* text_of(frame* f, const char* text, int64_t length) {
-  char* copy = lend(f, length);
+  char* copy = dtt_lend(f, length);
   memcpy(copy, text, (size_t)length);
   while (length > 0 && copy[length - 1] == ' ') copy[--length] = 0;
   return copy;
@@ -112,7 +64,7 @@ void dtf_give_text(frame* f, int32_t i, const char* text, int64_t length) {
   switch ((dtt_kind)item->kind) {
     case DTT_BYTES:
       at[1].i = length;
-      at[0].p = memcpy(lend(f, length), text, (size_t)length);
+      at[0].p = memcpy(dtt_lend(f, length), text, (size_t)length);
       return;
     case DTT_DEVICE:
       if (!f->status) f->status = dt_device_from_text(text_of(f, text, length), &type, &index);
@@ -131,7 +83,7 @@ void* dtf_give_list(frame* f, int32_t i, int64_t n, int32_t integers) {
   const dtt_item* item = f->function->args + i;
   dtt_cell* at = f->args + item->cell;
   if ((item->kind == DTT_I64) != integers) dtf_refuse(f, i, "a list of integers");
-  at[0].p = lend(f, 8 * n);
+  at[0].p = dtt_lend(f, 8 * n);
   at[1].i = n;
   return at[0].p;
 }
@@ -226,7 +178,7 @@ void dtf_done(const frame* f, int32_t result, int32_t cell) {
 
 static const char* device_text(frame* f, const dtt_cell* at) {
   const dtt_value* v = dtt_device_types.values;
-  char* text = lend(f, 32);
+  char* text = dtt_lend(f, 32);
   while (v->name && v->number != at[0].i) v++;
   if (v->name) strcpy(text, v->name);
   if (at[0].i == DT_DEVICE_TYPE_CUDA && at[1].i >= 0)

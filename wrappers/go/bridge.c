@@ -1,19 +1,16 @@
 #include "bridge.h"
 
-#include <string.h>
-
 #include "wrappers/table/functions.gen.c"
 #include "_cgo_export.h"
 
 #define HANDLE(kind, number) ((dt_##kind*)(uintptr_t)(number))
 
-const dtt_function* dtgo_function(int64_t i) {
-  return dtt_functions[i];
+void dtgo_begin(dtt_frame* f, int64_t function) {
+  dtt_begin(f, dtt_functions[function]);
 }
 
-dt_status dtgo_call(const dtt_function* function, const dtt_cell* args, dtt_cell* results,
-                    char** message) {
-  const dt_status status = function->call(args, results);
+dt_status dtgo_call(dtt_frame* f, char** message) {
+  const dt_status status = dtt_call(f);
   if (status) *message = strdup(dt_error_message());
   return status;
 }

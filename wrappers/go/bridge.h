@@ -3,16 +3,13 @@
 #ifndef DUMBTORCH_GO_BRIDGE_H
 #define DUMBTORCH_GO_BRIDGE_H
 
-#include <stdlib.h>
+#include "wrappers/table/frame.h"
 
-#include "wrappers/table/table.h"
-
-/* In the order of the plan. */
-const dtt_function* dtgo_function(int64_t i);
+/* Functions are in the order of the plan. */
+void dtgo_begin(dtt_frame* f, int64_t function);
 /* The error's text belongs to the thread, and a goroutine may go on on another one: `message` gets
  * a copy, to be freed. */
-dt_status dtgo_call(const dtt_function* function, const dtt_cell* args, dtt_cell* results,
-                    char** message);
+dt_status dtgo_call(dtt_frame* f, char** message);
 void dtgo_release(int64_t class_, uint64_t handle);
 
 /* Of handles that hold text. */

@@ -158,62 +158,32 @@ type cells []uint64
 
 func (c cells) float(i int) float64 { return math.Float64frombits(c[i]) }
 
-type call struct {
-	args, results [C.DTT_MAX_CELLS]uint64
-	lent          []unsafe.Pointer // C memory of lists and text
-}
+// words are the cells of one argument or result: at most a tensor, and a number's three.
+func words(cell *C.dtt_cell) cells { return unsafe.Slice((*uint64)(unsafe.Pointer(cell)), 4) }
 
 func run(index int, args ...any) ([]any, error) {
-	c := new(call)
-	defer c.free()
-	f := C.dtgo_function(C.int64_t(index))
-	copy(c.args[:], unsafe.Slice((*uint64)(unsafe.Pointer(f.initial)), f.n_cells))
-	for i, item := range unsafe.Slice(f.args, f.n_args) {
-		c.give(&item, c.args[item.cell:], args[i])
+	f := new(C.dtt_frame)
+	C.dtgo_begin(f, C.int64_t(index))
+	defer C.dtt_end(f)
+	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
+		give(f, &item, words(&f.args[item.cell]), args[i])
 	}
-	err := c.invoke(f)
-	var numbers unsafe.Pointer
-	if err == nil && f.n_results > 0 && isNumbers(f.results) { // that call said how many there are
-		numbers = c.room(8 * int(c.results[2]))
-		c.results[0], c.results[1] = uint64(uintptr(numbers)), c.results[2]
-		err = c.invoke(f)
-	}
+	var message *C.char
+	status := C.dtgo_call(f, &message)
 	runtime.KeepAlive(args)
-	if err != nil {
-		return nil, err
+	if status != 0 {
+		defer C.free(unsafe.Pointer(message))
+		return nil, &Error{Status(status), C.GoString(message)}
 	}
-	values := make([]any, f.n_results)
-	for i, item := range unsafe.Slice(f.results, f.n_results) {
-		values[i] = take(&item, c.results[item.cell:], numbers)
+	values := make([]any, f.function.n_results)
+	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
+		values[i] = take(&item, words(&f.results[item.cell]))
 	}
 	return values, nil
 }
 
-func (c *call) invoke(f *C.dtt_function) error {
-	var message *C.char
-	status := C.dtgo_call(f, (*C.dtt_cell)(unsafe.Pointer(&c.args)),
-		(*C.dtt_cell)(unsafe.Pointer(&c.results)), &message)
-	if status == 0 {
-		return nil
-	}
-	defer C.free(unsafe.Pointer(message))
-	return &Error{Status(status), C.GoString(message)}
-}
-
-func (c *call) room(bytes int) unsafe.Pointer {
-	address := C.calloc(1, C.size_t(bytes+1))
-	c.lent = append(c.lent, address)
-	return address
-}
-
-func (c *call) free() {
-	for _, address := range c.lent {
-		C.free(address)
-	}
-}
-
 // give writes a value into its cells. What is not given leaves them as they are, at the default.
-func (c *call) give(item *C.dtt_item, at cells, value any) {
+func give(f *C.dtt_frame, item *C.dtt_item, at cells, value any) {
 	required := item.is_required != 0
 	switch v := value.(type) {
 	case bool:
@@ -223,11 +193,11 @@ func (c *call) give(item *C.dtt_item, at cells, value any) {
 	case float64:
 		giveNumber(item, at, C.DT_SCALAR_KIND_FLOAT, math.Float64bits(v))
 	case *bool:
-		givePointed(c, item, at, v)
+		givePointed(f, item, at, v)
 	case *int:
-		givePointed(c, item, at, v)
+		givePointed(f, item, at, v)
 	case *float64:
-		givePointed(c, item, at, v)
+		givePointed(f, item, at, v)
 	case object:
 		if address := v.held(); address != 0 {
 			at[0] = address
@@ -249,44 +219,34 @@ func (c *call) give(item *C.dtt_item, at cells, value any) {
 		}
 	case string:
 		if required || v != "" {
-			at[0] = c.text(v)
+			at[0] = text(f, v)
 		}
 	case []byte:
-		giveList(c, at, required, v, func(b byte) byte { return b })
+		giveList(f, at, required, v, func(b byte) byte { return b })
 	case []bool:
-		giveList(c, at, required, v, bit)
+		giveList(f, at, required, v, bit)
 	case []int:
-		giveList(c, at, required, v, func(i int) int { return i })
+		giveList(f, at, required, v, func(i int) int { return i })
 	case []float64:
-		giveList(c, at, required, v, func(f float64) float64 { return f })
+		giveList(f, at, required, v, func(f float64) float64 { return f })
 	case []string:
-		giveList(c, at, required, v, c.text)
+		giveList(f, at, required, v, func(s string) uint64 { return text(f, s) })
 	case []*Tensor:
-		giveList(c, at, required, v, (*Tensor).held)
+		giveList(f, at, required, v, (*Tensor).held)
 	case nil:
 	default:
 		panic(fmt.Sprintf("%s: a %T cannot be passed", C.GoString(item.name), value))
 	}
 }
 
-func givePointed[T any](c *call, item *C.dtt_item, at cells, value *T) {
+func givePointed[T any](f *C.dtt_frame, item *C.dtt_item, at cells, value *T) {
 	if value != nil {
-		c.give(item, at, *value)
+		give(f, item, at, *value)
 	}
 }
 
-func giveNumber(item *C.dtt_item, at cells, kind, bits uint64) {
-	switch {
-	case item.kind == C.DTT_OPERAND:
-		at[0], at = 0, at[1:]
-		fallthrough
-	case item.kind == C.DTT_SCALAR:
-		at[0], at[1], at[2] = kind, bits, bits
-	case item.is_optional != 0:
-		at[0], at[1] = 1, bits
-	default:
-		at[0] = bits
-	}
+func giveNumber(item *C.dtt_item, at cells, kind C.int32_t, bits uint64) {
+	C.dtt_give_number(item, (*C.dtt_cell)(unsafe.Pointer(&at[0])), kind, C.int64_t(bits))
 }
 
 func bit(v bool) int32 {
@@ -296,34 +256,30 @@ func bit(v bool) int32 {
 	return 0
 }
 
-func (c *call) text(v string) uint64 {
-	address := c.room(len(v))
+func text(f *C.dtt_frame, v string) uint64 {
+	address := C.dtt_lend(f, C.int64_t(len(v)))
 	copy(unsafe.Slice((*byte)(address), len(v)), v)
 	return uint64(uintptr(address))
 }
 
-func giveList[T, E any](c *call, at cells, required bool, values []T, element func(T) E) {
+func giveList[T, E any](f *C.dtt_frame, at cells, required bool, values []T, element func(T) E) {
 	if values == nil && !required {
 		return
 	}
-	address := c.room(len(values) * int(unsafe.Sizeof(*new(E))))
+	address := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(E)))))
 	for i, room := 0, unsafe.Slice((*E)(address), len(values)); i < len(values); i++ {
 		room[i] = element(values[i])
 	}
 	at[0], at[1] = uint64(uintptr(address)), uint64(len(values))
 }
 
-func isNumbers(item *C.dtt_item) bool {
-	return item.is_list != 0 && (item.kind == C.DTT_I64 || item.kind == C.DTT_F64)
-}
-
 // take reads a result; handles that are only carriers are released.
-func take(item *C.dtt_item, at cells, numbers unsafe.Pointer) any {
+func take(item *C.dtt_item, at cells) any {
 	switch {
-	case isNumbers(item) && item.kind == C.DTT_I64:
-		return append([]int{}, unsafe.Slice((*int)(numbers), at[2])...)
-	case isNumbers(item):
-		return append([]float64{}, unsafe.Slice((*float64)(numbers), at[2])...)
+	case item.is_list != 0 && item.kind == C.DTT_I64:
+		return numbers[int](at)
+	case item.is_list != 0 && item.kind == C.DTT_F64:
+		return numbers[float64](at)
 	case item.is_list != 0 && item.kind == C.DTT_TENSOR:
 		list := &TensorList{at[0]}
 		defer list.Release()
@@ -356,6 +312,11 @@ func take(item *C.dtt_item, at cells, numbers unsafe.Pointer) any {
 		return map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: at.float(2)}[at[0]]
 	}
 	return int(at[0])
+}
+
+// numbers are copied: their memory goes with the call.
+func numbers[T int | float64](at cells) []T {
+	return append([]T{}, unsafe.Slice(*(**T)(unsafe.Pointer(&at[0])), at[2])...)
 }
 
 func each[T any](n int, get func(i int) T) []T {

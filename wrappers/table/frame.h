@@ -1,0 +1,75 @@
+/* One call of a function of the table, for languages whose wrappers are printed (Go, Fortran): its
+ * cells, and the memory that is lent to it. */
+#ifndef DUMBTORCH_FRAME_H
+#define DUMBTORCH_FRAME_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wrappers/table/table.h"
+
+typedef struct dtt_room {
+  struct dtt_room* next;
+  int64_t data[];
+} dtt_room;
+
+typedef struct dtt_frame {
+  const dtt_function* function;
+  dtt_room* lent;
+  int64_t status; /* of the first argument that the language refused */
+  dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS];
+} dtt_frame;
+
+static inline void dtt_begin(dtt_frame* f, const dtt_function* function) {
+  memset(f, 0, sizeof *f);
+  f->function = function;
+  if (function->n_cells) memcpy(f->args, function->initial, function->n_cells * sizeof *f->args);
+}
+
+/* Zeros, one byte more than asked for: text ends with it, and an empty list has an address. */
+static inline void* dtt_lend(dtt_frame* f, int64_t bytes) {
+  dtt_room* room = (dtt_room*)calloc(1, sizeof *room + (size_t)bytes + 1);
+  if (!room) abort();
+  room->next = f->lent;
+  f->lent = room;
+  return room->data;
+}
+
+static inline void dtt_end(dtt_frame* f) {
+  while (f->lent) {
+    dtt_room* next = f->lent->next;
+    free(f->lent);
+    f->lent = next;
+  }
+}
+
+/* `kind` is a dt_scalar_kind; a real number has the bits of a double. */
+static inline void dtt_give_number(const dtt_item* item, dtt_cell* at, int32_t kind, int64_t bits) {
+  if (item->kind == DTT_OPERAND) (at++)->p = NULL;
+  if (item->kind == DTT_OPERAND || item->kind == DTT_SCALAR) {
+    at[0].i = kind, at[1].i = bits, at[2].i = bits;
+    return;
+  }
+  if (item->is_optional && item->kind != DTT_ENUM) (at++)->i = 1;
+  at->i = bits;
+}
+
+static inline int dtt_is_numbers(const dtt_item* item) {
+  return item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64);
+}
+
+/* A list of numbers is asked for twice: the first call says how many there are. */
+static inline dt_status dtt_call(dtt_frame* f) {
+  const dtt_item* item = f->function->results;
+  dt_status status = (dt_status)f->status;
+  if (!status) status = f->function->call(f->args, f->results);
+  if (!status && item && dtt_is_numbers(item)) {
+    f->results[0].p = dtt_lend(f, f->results[2].i * 8);
+    f->results[1] = f->results[2];
+    status = f->function->call(f->args, f->results);
+  }
+  if (status) memset(f->results, 0, sizeof f->results);
+  return status;
+}
+
+#endif
