@@ -1,9 +1,9 @@
 #include "core/ops/pointwise.h"
 
 #include "core/autograd/inplace.h"
-#include "core/ops/pointwise_call.h"
-#include "core/ops/pointwise_node.h"
-#include "core/ops/pointwise_rules.h"
+#include "core/ops/pointwise/call.h"
+#include "core/ops/pointwise/node.h"
+#include "core/ops/pointwise/rules.h"
 #include "core/ops/promotion.h"
 #include "core/tensor/layout.h"
 

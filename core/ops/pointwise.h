@@ -1,7 +1,7 @@
 // Elementwise ops. Each is a row of the schema; the generator writes a PointwiseRow and two
 // one-line functions for it (pointwise.gen.cpp). Everything else is done for all of them, a file a
-// job: promotion (promotion.h), what a row takes (pointwise_rules.h), the kernel call
-// (pointwise_call.h), the gradient (pointwise_node.h); here they are put together.
+// job: promotion (promotion.h), what a row takes (pointwise/rules.h), the kernel call
+// (pointwise/call.h), the gradient (pointwise/node.h); here they are put together.
 #pragma once
 
 #include "core/runtime/kernel_table.h"

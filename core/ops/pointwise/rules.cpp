@@ -1,4 +1,4 @@
-#include "core/ops/pointwise_rules.h"
+#include "core/ops/pointwise/rules.h"
 
 #include <cmath>
 

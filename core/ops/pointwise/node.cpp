@@ -1,7 +1,7 @@
-#include "core/ops/pointwise_node.h"
+#include "core/ops/pointwise/node.h"
 
 #include "core/ops/creation.gen.h"
-#include "core/ops/pointwise_call.h"
+#include "core/ops/pointwise/call.h"
 #include "core/tensor/layout.h"
 
 namespace dt {

@@ -2,7 +2,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/loss.gen.h"
-#include "core/ops/loss.h"
+#include "core/ops/loss/reduce_losses.h"
 
 #include "core/autograd/fused.h"
 #include "core/ops/checks.h"

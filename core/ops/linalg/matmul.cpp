@@ -8,7 +8,7 @@
 #include "core/ops/linalg.gen.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/pointwise_node.h"
+#include "core/ops/pointwise/node.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"

@@ -1,5 +1,5 @@
 // Losses of single elements: squared, absolute and binary cross-entropy.
-#include "core/ops/loss.h"
+#include "core/ops/loss/reduce_losses.h"
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"

@@ -1,4 +1,4 @@
-#include "core/ops/pointwise_call.h"
+#include "core/ops/pointwise/call.h"
 
 #include "core/runtime/backend.h"
 #include "core/runtime/iteration_space.h"

@@ -5,7 +5,7 @@
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
-#include "core/ops/window.h"
+#include "core/ops/nn/window.h"
 
 #include "core/autograd/record.h"
 #include "core/runtime/backend.h"

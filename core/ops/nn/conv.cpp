@@ -6,7 +6,7 @@
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
-#include "core/ops/window.h"
+#include "core/ops/nn/window.h"
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
