@@ -82,9 +82,21 @@ def _functions() -> dict[str, str]:
     return {name: path for path in paths for name in _definitions(path)}
 
 
+@functools.cache
+def _reachable(path: str) -> dict[str, list[str]]:
+    """The definitions of a file, and of the families' files whose headers it includes."""
+    found = dict(_definitions(path))
+    for header in re.findall(r'#include "(core/ops/\w+/\w+)\.h"', (ROOT / path).read_text()):
+        for file in (f"{header}.h", f"{header}.cpp"):
+            if file != path and (ROOT / file).exists():
+                for name, texts in _definitions(file).items():
+                    found[name] = found.get(name, []) + texts
+    return found
+
+
 def _closure(path: str, name: str) -> list[str]:
-    """A function, and all that it calls in its own file."""
-    definitions, reached, waiting = _definitions(path), {name}, [name]
+    """A function, and all that it calls in its own file and in those of its family."""
+    definitions, reached, waiting = _reachable(path), {name}, [name]
     while waiting:
         for text in definitions[waiting.pop()]:
             new = set(re.findall(r"\w+", text)) & set(definitions) - reached

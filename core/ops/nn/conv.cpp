@@ -6,6 +6,7 @@
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
+#include "core/ops/nn/checks.h"
 #include "core/ops/nn/window.h"
 
 #include "core/autograd/record.h"
@@ -173,68 +174,11 @@ Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_size
                 });
 }
 
-// ---- checks
-
-void check_geometry(const Window& w, int64_t groups) {
-  DT_CHECK(groups > 0, kRuntimeError, "non-positive groups is not supported");
-  DT_CHECK(w.padding[0] >= 0 && w.padding[1] >= 0, kRuntimeError,
-           "negative padding is not supported");
-  DT_CHECK(w.stride[0] > 0 && w.stride[1] > 0, kRuntimeError,
-           "non-positive stride is not supported");
-  DT_CHECK(w.dilation[0] > 0 && w.dilation[1] > 0, kRuntimeError,
-           "dilation should be greater than zero, but got ", IntList(w.dilation.data(), 2));
-}
-
-void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                  const ConvGeometry& c) {
-  const int64_t outputs = weight.sizes()[0], groups = c.groups;
-  DT_CHECK(outputs >= groups, kRuntimeError, "Given groups=", groups,
-           ", expected weight to be at least ", groups, " at dimension 0, but got weight of size ",
-           weight.sizes(), " instead");
-  DT_CHECK(outputs % groups == 0, kRuntimeError, "Given groups=", groups,
-           ", expected weight to be divisible by ", groups,
-           " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
-  const int64_t channels = weight.sizes()[1] * groups;
-  DT_CHECK(weight.sizes()[2] > 0 && weight.sizes()[3] > 0, kRuntimeError,
-           "kernel size should be greater than zero, but got kernel_height: ", weight.sizes()[2],
-           " kernel_width: ", weight.sizes()[3]);
-  DT_CHECK(x.sizes()[1] == channels, kRuntimeError, "Given groups=", groups, ", weight of size ",
-           weight.sizes(), ", expected input", x.sizes(), " to have ", channels,
-           " channels, but got ", x.sizes()[1], " channels instead");
-  DT_CHECK(!bias.defined() || (bias.ndim() == 1 && bias.numel() == outputs), kRuntimeError,
-           "Given weight of size ", weight.sizes(), ", expected bias to be 1-dimensional with ",
-           outputs, " elements, but got bias of size ", bias.sizes(), " instead");
-  const Window& w = c.window;
-  const int64_t padded[] = {x.sizes()[2] + 2 * w.padding[0], x.sizes()[3] + 2 * w.padding[1]};
-  DT_CHECK(padded[0] >= w.extent(0) && padded[1] >= w.extent(1), kRuntimeError,
-           "Calculated padded input size per channel: (", padded[0], " x ", padded[1],
-           "). Kernel size: (", w.extent(0), " x ", w.extent(1),
-           "). Kernel size can't be greater than actual input size");
-  DT_CHECK(
-      x.sizes()[2] > 0 && x.sizes()[3] > 0, kRuntimeError,
-      "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
-}
-
-void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented,
-           "\"slow_conv2d_cpu\" not implemented for 'Bool'");
-  DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
-           type_word(x.dtype()), " but found ", type_word(weight.dtype()));
-  DT_CHECK(!bias.defined() || bias.dtype() == x.dtype(), kRuntimeError, "Input type (",
-           c_type_word(x.dtype()), ") and bias type (", c_type_word(bias.dtype()),
-           ") should be the same");
-}
-
 }  // namespace
 
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
               IntList padding, IntList dilation, int64_t groups) {
-  DT_CHECK(input.ndim() == 3 || input.ndim() == 4, kRuntimeError,
-           "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: ",
-           input.sizes());
-  DT_CHECK(weight.ndim() == 4, kRuntimeError,
-           "expected weight to be 4-dimensional, but got weight of size ", weight.sizes(),
-           " instead");
+  check_conv_ranks(input, weight);
   if (input.ndim() == 3) {
     return squeeze(conv2d(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups),
                    {{0}});
@@ -243,9 +187,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, Int
   c.window.stride = int_pair("stride", stride);
   c.window.padding = int_pair("padding", padding);
   c.window.dilation = int_pair("dilation", dilation);
-  check_geometry(c.window, groups);
-  check_shapes(input, weight, bias, c);
-  check_dtypes(input, weight, bias);
+  check_conv(input, weight, bias, c.window, groups);
   if (is_bool(input.dtype()))
     return zeros(output_sizes(input.sizes(), weight.sizes(), c), kMaskDType, input.device());
   if (!is_floating(input.dtype())) return convolve_integers(input, weight, bias, c);

@@ -6,6 +6,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/nn/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/nn.gen.h"
@@ -39,31 +40,21 @@ void drop_in_place(const Tensor& x, double p, const Generator::Draw& at) {
   copy_elements(x, drop(x, p, at));
 }
 
-void check_probability(double p) {
-  DT_CHECK(p >= 0 && p <= 1, kValueError, "dropout probability has to be between 0 and 1, but got ",
-           p);
-}
-
-void check_dtype(const Tensor& x) {
-  DT_CHECK(is_floating(x.dtype()), kRuntimeError,
-           "result type Float can't be cast to the desired output type ", type_word(x.dtype()));
-}
-
 }  // namespace
 
 Tensor dropout(const Tensor& input, double p, bool training) {
-  check_probability(p);
+  check_dropout_probability(p);
   if (!training || p == 0 || input.numel() == 0) return input;
   if (p == 1) return mul(input, Scalar(false));
-  check_dtype(input);
+  check_dropout_dtype(input);
   return drop(input, p, default_generator(input.device())->reserve(input.numel()));
 }
 
 const Tensor& dropout_(const Tensor& input, double p, bool training) {
-  check_probability(p);
+  check_dropout_probability(p);
   if (!training || p == 0 || input.numel() == 0) return input;
   if (p == 1) return mul_(input, Scalar(false));
-  check_dtype(input);
+  check_dropout_dtype(input);
   const Generator::Draw at = default_generator(input.device())->reserve(input.numel());
   inplace(
       "NativeDropoutBackward0", input, {input}, [&] { drop_in_place(input, p, at); },

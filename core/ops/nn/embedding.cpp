@@ -4,6 +4,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/nn/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
@@ -46,10 +47,10 @@ Tensor table_gradient(Tensor g, const Tensor& rows, const Dims& sizes, Embedding
   return index_sum(sizes, 0, rows, g);
 }
 
-int64_t checked_padding(std::optional<int64_t> padding_idx, int64_t rows) {
+// -1: none.
+int64_t padding_row(std::optional<int64_t> padding_idx, int64_t rows) {
+  check_padding_idx(padding_idx, rows);
   if (!padding_idx) return -1;
-  DT_CHECK(*padding_idx >= -rows && *padding_idx < rows, kValueError,
-           "Padding_idx must be within num_embeddings");
   return *padding_idx < 0 ? *padding_idx + rows : *padding_idx;
 }
 
@@ -58,17 +59,8 @@ int64_t checked_padding(std::optional<int64_t> padding_idx, int64_t rows) {
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
                  std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq,
                  bool sparse) {
-  DT_CHECK(weight.ndim() == 2, kRuntimeError, "'weight' must be 2-D");
-  const char* argument = max_norm ? "#2" : "#1";
-  const char* step = max_norm ? "embedding_renorm_" : "embedding";
-  DT_CHECK(is_index(input.dtype()), kRuntimeError, "Expected tensor for argument ", argument,
-           " 'indices' to have one of the following scalar types: Long, Int; but got torch.",
-           type_word(input.dtype()), "Tensor instead (while checking arguments for ", step, ")");
-  DT_CHECK(!max_norm || is_floating(weight.dtype()), kRuntimeError,
-           "norm(): input dtype should be either floating point or complex. Got ",
-           type_word(weight.dtype()), " instead.");
-  DT_CHECK(!sparse, kNotImplemented, "sparse must be false: there are no sparse gradients");
-  const EmbeddingOptions options{checked_padding(padding_idx, weight.size(0)), scale_grad_by_freq};
+  check_embedding(input, weight, sparse);
+  const EmbeddingOptions options{padding_row(padding_idx, weight.size(0)), scale_grad_by_freq};
   const Tensor rows = reshape(to_dtype(input, kIndexDType), {input.numel()});
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
 

@@ -5,6 +5,7 @@
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
+#include "core/ops/nn/checks.h"
 #include "core/ops/nn/window.h"
 
 #include "core/autograd/record.h"
@@ -34,44 +35,6 @@ Pooling make_pooling(IntList kernel_size, std::optional<IntList> stride, IntList
   p.window.stride = stride && !stride->empty() ? int_pair("stride", *stride) : size;
   p.window.padding = int_pair("padding", padding);
   return p;
-}
-
-void check_window(const Window& w) {
-  for (int d = 0; d < 2; ++d) {
-    DT_CHECK(w.stride[d] != 0, kRuntimeError, "stride should not be zero");
-    DT_CHECK(w.size[d] > 0 && w.stride[d] > 0, kRuntimeError,
-             "kernel size and stride should be greater than zero, but got kernel_size=", w.size[d],
-             " and stride=", w.stride[d]);
-    DT_CHECK(w.dilation[d] > 0, kRuntimeError,
-             "dilation should be greater than zero, but got dilationH: ", w.dilation[0],
-             " dilationW: ", w.dilation[1]);
-    DT_CHECK(w.padding[d] >= 0, kRuntimeError,
-             "pad must be non-negative, but got pad: ", w.padding[d]);
-    DT_CHECK(w.padding[d] <= w.extent(d) / 2, kRuntimeError,
-             "pad should be at most half of effective kernel size, but got pad=", w.padding[d],
-             ", kernel_size=", w.size[d], " and dilation=", w.dilation[d]);
-  }
-  // Of dilated windows too: then each has a tap inside the image.
-  DT_CHECK(w.padding[0] <= w.size[0] / 2 && w.padding[1] <= w.size[1] / 2, kRuntimeError,
-           "pad should be smaller than or equal to half of kernel size, but got padW = ",
-           w.padding[1], ", padH = ", w.padding[0], ", kW = ", w.size[1], ", kH = ", w.size[0]);
-}
-
-void check_input(const Tensor& x, const Pooling& p) {
-  const Dims& n = x.sizes();
-  DT_CHECK(
-      n[1] > 0 && n[2] > 0 && n[3] > 0, kRuntimeError,
-      "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:",
-      n);
-  const Dims out = p.output_sizes(n);
-  DT_CHECK(out[2] > 0 && out[3] > 0, kRuntimeError, "Given input size: (", n[1], "x", n[2], "x",
-           n[3], "). Calculated output size: (", n[1], "x", out[2], "x", out[3],
-           "). Output size is too small");
-}
-
-void check_rank(const Tensor& x) {
-  DT_CHECK(x.ndim() == 3 || x.ndim() == 4, kRuntimeError,
-           "non-empty 3D or 4D (batch mode) tensor expected for input");
 }
 
 // The result for an image that came without a batch.
@@ -115,10 +78,9 @@ Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& inp
 }
 
 std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
-  check_window(p.window);
-  check_input(x, p);
-  DT_CHECK(!is_bool(x.dtype()), kNotImplemented, "\"max_pool2d\" not implemented for 'Bool'");
+  check_pool_window(p.window);
   const Dims sizes = p.output_sizes(x.sizes());
+  check_max_pool(x, sizes);
   const Tensor y = empty_image(sizes, x, is_channels_last(x));
   const Tensor indices = make_empty_strided(sizes, y.strides(), kIndexDType, x.device());
   MaxPool2dCall call;
@@ -177,7 +139,7 @@ Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList kernel_size,
                                                    std::optional<IntList> stride, IntList padding,
                                                    IntList dilation, bool ceil_mode) {
-  check_rank(input);
+  check_pool_rank(input);
   Pooling p = make_pooling(kernel_size, stride, padding, ceil_mode);
   p.window.dilation = int_pair("dilation", dilation);
   if (input.ndim() == 4) return max_pool(input, p);
@@ -194,15 +156,14 @@ Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntLis
 Tensor avg_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
                   IntList padding, bool ceil_mode, bool count_include_pad,
                   std::optional<int64_t> divisor_override) {
-  check_rank(input);
+  check_pool_rank(input);
   Pooling p = make_pooling(kernel_size, stride, padding, ceil_mode);
-  DT_CHECK(!divisor_override || *divisor_override != 0, kRuntimeError, "divisor must be not zero");
+  check_pool_divisor(divisor_override);
   p.count_include_pad = count_include_pad;
   p.divisor = divisor_override.value_or(0);
   const Tensor x = input.ndim() == 4 ? input : unsqueeze(input, 0);
-  check_window(p.window);
-  check_input(x, p);
-  check_floating(x, "avg_pool2d");
+  check_pool_window(p.window);
+  check_avg_pool(x, p.output_sizes(x.sizes()));
   const Tensor y = avg_pool(x, p);
   return input.ndim() == 4 ? y : without_batch(y);
 }

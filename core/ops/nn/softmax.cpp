@@ -4,6 +4,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/nn/checks.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
@@ -40,9 +41,7 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
   if (input.ndim() == 0) return unsafe_view(apply(op, reshape(input, {1}), 0, dtype), {});
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
   if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
-  DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", op_name(op.op.number),
-           d == x.ndim() - 1 ? "_lastdim" : "", "_kernel_impl\" not implemented for '",
-           type_word(x.dtype()), "'");
+  check_softmax(x, op_name(op.op.number), d);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   SoftmaxCall call;
   call.y = y;

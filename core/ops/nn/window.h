@@ -10,17 +10,7 @@ namespace dt {
 using IntPair = std::array<int64_t, 2>;  // height, width
 
 // One number means both.
-inline IntPair int_pair(const char* name, IntList values) {
-  DT_CHECK(values.size() == 1 || values.size() == 2, kRuntimeError, "expected ", name,
-           " to be a single integer value or a list of 2 values to match the convolution "
-           "dimensions, but got ",
-           name, "=", values);
-  for (int64_t v : values) {  // so that no sum or product of two of them overflows
-    DT_CHECK(v >= INT32_MIN && v <= INT32_MAX, kRuntimeError, name, "=", values,
-             ": integer out of range");
-  }
-  return {values[0], values.back()};
-}
+IntPair int_pair(const char* name, IntList values);
 
 struct Window {
   IntPair size, stride{1, 1}, padding{0, 0}, dilation{1, 1};
