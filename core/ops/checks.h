@@ -53,6 +53,11 @@ inline void check_fits(const Scalar& number, DType t) {
            " without overflow");
 }
 
+inline void check_named_once(bool named_before, int dim) {
+  DT_CHECK(!named_before, kRuntimeError, "dim ", dim,
+           " appears multiple times in the list of dims");
+}
+
 inline void check_overlap(bool overlaps) {
   DT_CHECK(
       !overlaps, kRuntimeError,
@@ -65,12 +70,6 @@ inline void check_overlap(bool overlaps) {
 inline void check_apart(const Tensor& written, const Tensor& read) {
   const Overlap overlap = overlap_of(written, read);
   check_overlap(overlap == Overlap::kSome || overlap == Overlap::kSame);
-}
-
-inline Tensor index_operand(const Tensor& index, const char* op) {
-  DT_CHECK(index.numel() == 0 || is_index(index.dtype()), kRuntimeError, op,
-           "(): Expected dtype int32/int64 for index");
-  return to_dtype(index, kIndexDType);
 }
 
 inline Tensor at_least_1d(const Tensor& x) {

@@ -8,6 +8,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/random.gen.h"
+#include "core/ops/random_checks.h"
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/random.gen.h"
@@ -70,30 +71,8 @@ void fill_normal(const Tensor& x, double mean, double std, const Ref<Generator>&
   });
 }
 
-// The integers that a dtype holds without gaps.
-struct IntegerRange {
-  int64_t low, high;
-};
-
-IntegerRange integer_range(DType t) {
-  return visit(t, [](auto type) -> IntegerRange {
-    using Limits = std::numeric_limits<typename decltype(type)::type>;
-    if constexpr (kIsFloating<typename decltype(type)::type>) {
-      return {-(int64_t{1} << Limits::digits), int64_t{1} << Limits::digits};
-    } else {
-      return {int64_t{Limits::lowest()}, int64_t{Limits::max()}};
-    }
-  });
-}
-
 void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generator>& generator) {
-  DT_CHECK(low < high, kRuntimeError,
-           "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
-  const IntegerRange range = integer_range(x.dtype());
-  DT_CHECK(low >= range.low && low <= range.high, kRuntimeError, "from is out of bounds for ",
-           c_type_word(x.dtype()));
-  DT_CHECK(high - 1 >= range.low && high - 1 <= range.high, kRuntimeError,
-           "to - 1 is out of bounds for ", c_type_word(x.dtype()));
+  check_integers(x.dtype(), low, high);
   const Generator::Draw at = reserve(generator, x);
   fill(x, kIntegerDType, [&](const Tensor& y) {
     RandintCall call;
@@ -155,10 +134,9 @@ Tensor randint(int64_t low, int64_t high, IntList size, const Ref<Generator>& ge
 Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device device,
                 bool requires_grad) {
   if (dtype == DType::kDefault) dtype = kIntegerDType;
-  DT_CHECK(!is_bool(dtype), kNotImplemented, "\"randperm\" not implemented for 'Bool'");
+  check_randperm_dtype(dtype);
   const Tensor keys = make_empty({n}, kIndexDType, device_or_default(device));
-  DT_CHECK(n - 1 <= integer_range(dtype).high, kRuntimeError, "value cannot be converted to type ",
-           c_type_word(dtype), " without overflow");
+  check_randperm_length(n, dtype);
   const Tensor order = make_empty({n}, kIndexDType, keys.device());
   if (n > 0) {
     const Generator::Draw at = generator_or_default(generator, keys.device())->reserve(n);
@@ -195,11 +173,7 @@ Tensor randint_like(const Tensor& input, int64_t low, int64_t high, const Ref<Ge
 
 Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator) {
   check_floating(input, "bernoulli_tensor_cpu_p_");
-  if (input.numel() > 0 && input.device() == kCpu) {  // a GPU would have to be waited for
-    const GradMode no_grad(false);
-    const bool valid = item(amin(input)).to_double() >= 0 && item(amax(input)).to_double() <= 1;
-    DT_CHECK(valid, kRuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
-  }
+  check_probabilities(input);
   const Tensor u = make_empty(input.sizes(), input.dtype(), input.device());
   fill_uniform(u, 0, 1, generator);
   const Tensor y = to_dtype(lt(u, input), input.dtype());
@@ -209,25 +183,18 @@ Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator) {
 
 const Tensor& uniform_(const Tensor& self, double low, double high,
                        const Ref<Generator>& generator) {
-  DT_CHECK(low <= high, kRuntimeError,
-           "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
-  const double widest =
-      visit(is_floating(self.dtype()) ? self.dtype() : kDTypeOf<float>, [](auto type) {
-        return static_cast<double>(std::numeric_limits<typename decltype(type)::type>::max());
-      });
-  DT_CHECK(high - low <= widest, kRuntimeError, "uniform_ expects to-from <= ", widest,
-           ", but found to=", high, " and from=", low);
+  check_uniform(self.dtype(), low, high);
   return overwrite("UniformBackward0", self, [&] { fill_uniform(self, low, high, generator); });
 }
 
 const Tensor& normal_(const Tensor& self, double mean, double std,
                       const Ref<Generator>& generator) {
-  DT_CHECK(std >= 0, kRuntimeError, "normal expects std >= 0.0, but found std ", std);
+  check_normal(std);
   return overwrite("NormalBackward0", self, [&] { fill_normal(self, mean, std, generator); });
 }
 
 const Tensor& bernoulli_(const Tensor& self, double p, const Ref<Generator>& generator) {
-  DT_CHECK(p >= 0 && p <= 1, kRuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+  check_probability(p);
   return overwrite("BernoulliBackward1", self, [&] { fill_bernoulli(self, p, generator); });
 }
 

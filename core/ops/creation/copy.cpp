@@ -5,6 +5,7 @@
 #include "core/autograd/view.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/creation/checks.h"
 #include "core/runtime/accelerator.h"
 #include "core/runtime/graph.h"
 #include "core/runtime/stream.h"
@@ -32,7 +33,7 @@ Dims format_strides(const Tensor& x, MemoryFormat format) {
     case MemoryFormat::kContiguous:
       return contiguous_strides(x.sizes());
     case MemoryFormat::kChannelsLast:
-      DT_CHECK(x.ndim() == 4, kRuntimeError, "required rank 4 tensor to use channels_last format");
+      check_channels_last_rank(x.ndim());
       return channels_last_strides(x.sizes());
     default:
       return dense_strides(x);
@@ -83,14 +84,12 @@ Tensor to(const Tensor& input, Device device, DType dtype, bool non_blocking, bo
 Tensor contiguous(const Tensor& input, MemoryFormat memory_format) {
   if (memory_format == MemoryFormat::kDefault) memory_format = MemoryFormat::kContiguous;
   if (input.is_contiguous(memory_format)) return input;
-  DT_CHECK(memory_format != MemoryFormat::kPreserve, kRuntimeError,
-           "preserve memory format is unsupported by the contiguous operator");
+  check_contiguous_format(memory_format);
   return clone(input, memory_format);
 }
 
 const Tensor& copy_(const Tensor& self, const Tensor& src, bool non_blocking) {
-  DT_CHECK(broadcast_sizes(self.sizes(), src.sizes()) == self.sizes(), kRuntimeError,
-           "The size of tensor a ", self.sizes(), " must match the size of tensor b ", src.sizes());
+  check_copy_sizes(self, src);
   const bool shared = src.storage().get() == self.storage().get() && src.numel() > 0;
   const bool same = shared && src.offset() == self.offset() && src.sizes() == self.sizes() &&
                     same_walk(src.sizes(), src.strides(), self.strides());
@@ -120,13 +119,8 @@ Tensor each_place(Tensor x) {
 }
 
 const Tensor& fill_(const Tensor& self, const Operand& value) {
-  if (!value.is_number()) {
-    DT_CHECK(value.tensor().ndim() == 0, kRuntimeError,
-             "fill_ only supports 0-dimension value tensor but got tensor with ",
-             value.tensor().ndim(), " dimensions.");
-    return copy_(self, value.tensor());
-  }
-  check_fits(value.number(), self.dtype());
+  check_fill(self, value);
+  if (!value.is_number()) return copy_(self, value.tensor());
   // Unlike other writes, that of one number to all elements may meet a place more than once.
   if (repeats_memory(self)) {
     fill_(each_place(self), value);

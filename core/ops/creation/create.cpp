@@ -3,6 +3,7 @@
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/creation/checks.h"
 #include "core/ops/promotion.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/creation.gen.h"
@@ -41,22 +42,17 @@ DType dtype_of_number(const Scalar& v) {
   }
 }
 
-constexpr const char* kOverflow = "invalid size, possible overflow?";
-
-int64_t count_of_numbers(double count) {
-  DT_CHECK(count < 9e18, kRuntimeError, kOverflow);
+int64_t count_of_numbers(double steps) {
+  const double count = std::ceil(steps);
+  check_count(count);
   return static_cast<int64_t>(count);
 }
 
 // How many integers arange makes: exact where a double is not. The bounds and the step lose their
 // fractions first.
 int64_t count_of_integers(const Scalar& start, const Scalar& end, const Scalar& step) {
-  for (const Scalar& x : {start, end, step}) check_fits(x, kIntegerDType);
-  const int64_t k = step.to_int64();
-  DT_CHECK(k != 0, kValueError, "step must be nonzero");
-  int64_t span;
-  const bool overflow = __builtin_sub_overflow(end.to_int64(), start.to_int64(), &span);
-  DT_CHECK(!overflow && span != INT64_MIN, kRuntimeError, kOverflow);  // INT64_MIN / -1 traps
+  check_integer_range(start, end, step);
+  const int64_t k = step.to_int64(), span = end.to_int64() - start.to_int64();
   return span / k + (span % k != 0);
 }
 
@@ -75,13 +71,12 @@ struct Like {
 
 Tensor empty(IntList size, DType dtype, Device device, bool requires_grad,
              MemoryFormat memory_format) {
-  DT_CHECK(memory_format != MemoryFormat::kPreserve, kRuntimeError,
-           "unsupported memory format Preserve");
+  check_empty_format(memory_format);
   dtype = dtype_or_default(dtype);
   device = device_or_default(device);
   if (memory_format != MemoryFormat::kChannelsLast)
     return finish(make_empty(size, dtype, device), requires_grad);
-  DT_CHECK(size.size() == 4, kRuntimeError, "required rank 4 tensor to use channels_last format");
+  check_channels_last_rank(size.size());
   return finish(make_empty_strided(size, channels_last_strides(size), dtype, device),
                 requires_grad);
 }
@@ -111,8 +106,7 @@ Tensor from_numbers(Span<const double> data, std::optional<IntList> size, DType 
                     Device device, bool requires_grad) {
   const int64_t n = data.size();
   const Dims sizes(size.value_or(IntList(&n, 1)));
-  DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_numbers: shape ", sizes,
-           " does not hold ", n, " numbers");
+  check_shape_holds("from_numbers", "numbers", sizes, n);
   const GradMode off(false);
   const Tensor numbers = make_empty(sizes, kRealDType, kCpu);
   std::copy(data.begin(), data.end(), numbers.data_as<double>());
@@ -122,8 +116,7 @@ Tensor from_numbers(Span<const double> data, std::optional<IntList> size, DType 
 Tensor from_bools(const std::vector<bool>& data, std::optional<IntList> size, Device device) {
   const auto n = static_cast<int64_t>(data.size());
   const Dims sizes(size.value_or(IntList(&n, 1)));
-  DT_CHECK(count_elements(sizes) == n, kRuntimeError, "from_bools: shape ", sizes,
-           " does not hold ", n, " truth values");
+  check_shape_holds("from_bools", "truth values", sizes, n);
   const Tensor bools = make_empty(sizes, kMaskDType, kCpu);
   std::copy(data.begin(), data.end(), bools.data_as<bool>());
   return to(bools, device_or_default(device));
@@ -177,14 +170,9 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType 
   const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
   if (dtype == DType::kDefault) dtype = floating ? context().default_dtype : kIntegerDType;
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
-  DT_CHECK(!is_bool(dtype), kNotImplemented, "\"arange_cpu\" not implemented for 'Bool'");
-  DT_CHECK(s != 0, kRuntimeError, "step must be nonzero");
-  DT_CHECK(std::isfinite(a) && std::isfinite(b), kRuntimeError, "unsupported range: ", start,
-           " -> ", end);
-  DT_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), kRuntimeError,
-           "upper bound and lower bound inconsistent with step sign");
-  const int64_t n = dtype == kIntegerDType ? count_of_integers(start, end, step)
-                                           : count_of_numbers(std::ceil((b - a) / s));
+  check_arange(start, end, step, dtype);
+  const int64_t n =
+      dtype == kIntegerDType ? count_of_integers(start, end, step) : count_of_numbers((b - a) / s);
   const Tensor y = make_empty({n}, dtype, device_or_default(device));
   if (n > 0) {
     ArangeCall call;
@@ -200,13 +188,12 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, DType 
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dtype, Device device,
                 bool requires_grad) {
-  DT_CHECK(steps >= 0, kRuntimeError, "number of steps must be non-negative");
+  check_linspace_steps(steps);
   dtype = dtype_or_default(dtype);
   if (steps == 1) return full({1}, start, dtype, device, requires_grad);
   const Tensor y = make_empty({steps}, dtype, device_or_default(device));
   if (steps > 1) {
-    DT_CHECK(!is_bool(dtype), kNotImplemented, "\"linspace_cpu\" not implemented for 'Bool'");
-    for (const Scalar& x : {start, end}) check_fits(x, dtype);
+    check_linspace(start, end, dtype);
     // Of integers from the numbers that the dtype makes of the ends: -1 may be 255.
     const auto held = [&](const Scalar& x) {
       return is_floating(dtype) ? x.to_double() : narrowed(x, dtype).number().to_double();
@@ -222,8 +209,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
 
 Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device, bool requires_grad) {
   const int64_t columns = m.value_or(n);
-  DT_CHECK(n >= 0, kRuntimeError, "n must be greater or equal to 0, got ", n);
-  DT_CHECK(columns >= 0, kRuntimeError, "m must be greater or equal to 0, got ", columns);
+  check_eye(n, columns);
   const Tensor y = zeros({n, columns}, dtype, device);
   const int64_t length = std::min(n, columns);
   if (length > 0) {

@@ -5,6 +5,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
+#include "core/ops/indexing/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
@@ -15,25 +16,12 @@
 namespace dt {
 namespace {
 
-bool is_mask(const Tensor& index) {
-  return is_mask(index.dtype());
-}
-
 // base[index[0], index[1], ...]: one int64 tensor per dimension of the base; an undefined one
 // takes the whole dimension.
 struct Selection {
   Tensor base;
   std::vector<Tensor> index;
 };
-
-void check_mask(const Tensor& mask, const Tensor& base, int dim) {
-  for (int d = 0; d < mask.ndim(); ++d) {
-    const bool fits = dim + d < base.ndim() && mask.sizes()[d] == base.sizes()[dim + d];
-    DT_CHECK(fits, kIndexError, "The shape of the mask ", mask.sizes(), " at index ", d,
-             " does not match the shape of the indexed tensor ", base.sizes(), " at index ",
-             dim + d);
-  }
-}
 
 // A mask stands for the coordinates of its true elements, one index per dimension of the mask. A
 // 0-d mask chooses all or nothing: it indexes a new dimension of size 1.
@@ -44,7 +32,7 @@ void add_mask(Selection* s, const Tensor& mask) {
     s->index.push_back(select(nonzero(reshape(mask, {1})), 1, 0));
     return;
   }
-  check_mask(mask, s->base, dim);
+  check_mask_shape(mask, s->base, dim);
   for (const Tensor& coordinate : unbind(nonzero(mask), 1)) s->index.push_back(coordinate);
 }
 
@@ -57,18 +45,14 @@ Tensor beside(const Tensor& index, const Tensor& input) {
 Selection select_positions(const Tensor& input, TensorList indices) {
   Selection s{input, {}};
   for (const Tensor& given : indices) {
-    if (given.defined()) {
-      DT_CHECK(is_index(given.dtype()) || is_mask(given), kIndexError,
-               "tensors used as indices must be long, int, byte or bool tensors");
-    }
+    check_index_dtype(given);
     const Tensor index = beside(given, input);
-    if (index.defined() && is_mask(index)) {
+    if (index.defined() && is_mask(index.dtype())) {
       add_mask(&s, index);
     } else {
       s.index.push_back(index.defined() ? to_dtype(index, kIndexDType) : index);
     }
-    DT_CHECK(static_cast<int>(s.index.size()) <= s.base.ndim(), kIndexError,
-             "too many indices for tensor of dimension ", input.ndim());
+    check_index_count(static_cast<int>(s.index.size()), s.base.ndim(), input.ndim());
   }
   s.index.resize(s.base.ndim());
   return s;
@@ -76,35 +60,24 @@ Selection select_positions(const Tensor& input, TensorList indices) {
 
 // The shape that all indices broadcast to.
 Dims broadcast_indices(const std::vector<Tensor>& index) {
+  check_indices_broadcast(index);
   Dims sizes;
-  std::string shapes;
-  bool fits = true;
   for (const Tensor& i : index) {
-    if (!i.defined()) continue;
-    append(shapes, shapes.empty() ? "" : ", ");
-    append(shapes, i.sizes());
-    if (!fits) continue;
-    for (int d = 1; d <= std::min(sizes.size(), i.ndim()); ++d) {
-      const int64_t a = sizes[sizes.size() - d], b = i.sizes()[i.ndim() - d];
-      fits = fits && (a == b || a == 1 || b == 1);
-    }
-    if (fits) sizes = broadcast_sizes(sizes, i.sizes());
+    if (i.defined()) sizes = broadcast_sizes(sizes, i.sizes());
   }
-  DT_CHECK(fits, kIndexError,
-           "shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
   return sizes;
 }
 
 // What the kernels index and index_put need: everything in the shape of the result. There the
 // indices' common dimensions stand where the indexed dimensions stood, or in front if these were
 // not neighbours.
-struct Plan {
+struct IndexWalk {
   Dims sizes;
   View base;  // walks the base with stride 0 in the indices' dimensions
   std::vector<View> index;
   std::vector<int64_t> indexed_sizes, indexed_strides;  // of the dimensions that are indexed
 
-  explicit Plan(const Selection& s);
+  explicit IndexWalk(const Selection& s);
   int64_t count() const { return static_cast<int64_t>(index.size()); }
 
   // Of a call of either kernel.
@@ -128,7 +101,7 @@ int index_position(const std::vector<Tensor>& index) {
   return last - first + 1 == count ? first : 0;
 }
 
-Plan::Plan(const Selection& s) {
+IndexWalk::IndexWalk(const Selection& s) {
   const Dims common = broadcast_indices(s.index);
   const int at = index_position(s.index);
   Dims strides;
@@ -148,9 +121,9 @@ Plan::Plan(const Selection& s) {
   base = View(s.base, sizes, strides, s.base.offset());
   for (const Tensor& i : s.index) {
     if (!i.defined()) continue;
-    const Dims walk = broadcast_strides(i.sizes(), i.strides(), common);
+    const Dims strides_there = broadcast_strides(i.sizes(), i.strides(), common);
     Dims index_strides(sizes.size(), 0);
-    for (int d = 0; d < common.size(); ++d) index_strides[at + d] = walk[d];
+    for (int d = 0; d < common.size(); ++d) index_strides[at + d] = strides_there[d];
     index.push_back(View(i, sizes, index_strides, i.offset()));
   }
 }
@@ -176,10 +149,7 @@ void report_range(const Selection& s) {
     }
     ++place;
   }
-  DT_CHECK(first == INT64_MAX || size > 0, kIndexError,
-           "index is out of bounds for dimension with size 0");
-  DT_CHECK(first == INT64_MAX, kIndexError, "index ", index, " is out of bounds for dimension ",
-           dim, " with size ", size);
+  if (first != INT64_MAX) refuse_index(index, dim, size);
 }
 
 template <class Launch>
@@ -211,35 +181,21 @@ bool chooses_all(const Selection& s) {
   return true;
 }
 
-void check_values(const Tensor& self, const Tensor& values, const Dims& sizes) {
-  DT_CHECK(self.dtype() == values.dtype(), kRuntimeError,
-           "Index put requires the source and destination dtypes match, got ",
-           type_word(self.dtype()), " for the destination and ", type_word(values.dtype()),
-           " for the source.");
-  bool fits = values.ndim() <= sizes.size();
-  for (int d = 1; fits && d <= values.ndim(); ++d) {
-    const int64_t n = values.sizes()[values.ndim() - d];
-    fits = n == 1 || n == sizes[sizes.size() - d];
-  }
-  DT_CHECK(fits, kRuntimeError, "shape mismatch: value tensor of shape ", values.sizes(),
-           " cannot be broadcast to indexing result of shape ", sizes);
-}
-
 // Writes values into y, which is shaped like the selection's base, without a record.
 void write_positions(const Selection& s, const Tensor& values, bool accumulate) {
-  const Plan plan(s);
-  check_values(s.base, values, plan.sizes);
+  const IndexWalk walk(s);
+  check_index_values(s.base, values, walk.sizes);
   Tensor source = values;
   if (values.storage().get() == s.base.storage().get()) {
     const GradMode no_grad(false);
     source = clone(values);
   }
-  const Dims strides = broadcast_strides(source.sizes(), source.strides(), plan.sizes);
-  IndexPutCall call(plan.count());
-  call.y = plan.base;
-  call.values = View(source, plan.sizes, strides, source.offset());
+  const Dims strides = broadcast_strides(source.sizes(), source.strides(), walk.sizes);
+  IndexPutCall call(walk.count());
+  call.y = walk.base;
+  call.values = View(source, walk.sizes, strides, source.offset());
   call.accumulate = accumulate;
-  plan.set_indices(call);
+  walk.set_indices(call);
   with_named_range(s, [&] { run(op::index_put, call); });
 }
 
@@ -250,14 +206,14 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
   int dim = 0, at = 0;
   for (const Tensor& i : indices) {
     if (i.defined()) {
-      if (mask || !is_mask(i)) return false;
+      if (mask || !is_mask(i.dtype())) return false;
       mask = &i;
       at = dim;
     }
     ++dim;
   }
   if (!mask || at + mask->ndim() > self.ndim()) return false;
-  check_mask(*mask, self, at);
+  check_mask_shape(*mask, self, at);
   Dims sizes = mask->sizes();
   while (at + sizes.size() < self.ndim()) sizes.push_back(1);
   const Tensor chosen = to_dtype(beside(*mask, self), kMaskDType);
@@ -270,12 +226,12 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
 Tensor index(const Tensor& input, TensorList indices) {
   const Selection s = select_positions(input, indices);
   if (chooses_all(s)) return clone(input);
-  const Plan plan(s);
-  const Tensor y = make_empty(plan.sizes, input.dtype(), input.device());
-  IndexCall call(plan.count());
+  const IndexWalk walk(s);
+  const Tensor y = make_empty(walk.sizes, input.dtype(), input.device());
+  IndexCall call(walk.count());
   call.y = y;
-  call.x = plan.base;
-  plan.set_indices(call);
+  call.x = walk.base;
+  walk.set_indices(call);
   with_named_range(s, [&] { run(op::index, call); });
   if (!needs_graph(s.base)) return y;
   return record("IndexBackward0", y, {s.base},

@@ -2,6 +2,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/loss.gen.h"
+#include "core/ops/loss/checks.h"
 #include "core/ops/loss/reduce_losses.h"
 
 #include "core/autograd/fused.h"
@@ -57,42 +58,8 @@ Tensor picked_losses(const Tensor& input, const Tensor& target, const ClassLoss&
   return where(t.counts, picked, 0);
 }
 
-// ---- checks
-
-void check_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
-  if (!weight.defined()) return;
-  DT_CHECK(weight.ndim() == 1 && weight.numel() == classes, kRuntimeError,
-           "weight tensor should be defined either for all ", classes,
-           " classes or no classes but got weight tensor of shape: ", weight.sizes());
-}
-
-// Of the losses of class targets. Those of probabilities are plain ops, which promote the weight
-// and have a gradient of it.
-void check_class_weight(const Tensor& input, const Tensor& weight) {
-  DT_CHECK(!weight.defined() || weight.dtype() == input.dtype(), kRuntimeError,
-           "expected scalar type ", type_word(input.dtype()), " but found ",
-           type_word(weight.dtype()));
-  check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
-}
-
-// Class targets for input [N, C, d1, ...] are [N, d1, ...].
-void check_target_sizes(const Tensor& input, const Tensor& target) {
-  if (input.ndim() == 2) {
-    DT_CHECK(target.ndim() == 1, kRuntimeError,
-             "0D or 1D target tensor expected, multi-target not supported");
-    DT_CHECK(input.size(0) == target.size(0), kValueError, "Expected input batch_size (",
-             input.size(0), ") to match target batch_size (", target.size(0), ").");
-    return;
-  }
-  Dims wanted = input.sizes();
-  wanted.erase(1);
-  DT_CHECK(target.sizes() == wanted, kRuntimeError, "Expected target size ", wanted, ", got ",
-           target.sizes());
-}
-
 Tensor class_targets(const Tensor& target) {
-  DT_CHECK(target.dtype() == kIndexDType || target.dtype() == kByteDType, kRuntimeError,
-           "expected target dtype to be Long or Byte, but got ", type_word(target.dtype()));
+  check_class_targets(target);
   return to_dtype(target, kIndexDType);
 }
 
@@ -174,8 +141,7 @@ Tensor class_rows(const Tensor& input) {
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
                                 Reduction reduction) {
   check_target_sizes(input, target);
-  DT_CHECK(input.size(1) > 0, kRuntimeError, "Expected input with at least one class, got ",
-           input.sizes());
+  check_has_classes(input);
   const Tensor flat = contiguous(reshape(class_targets(target), {target.numel()}));
   const Tensor losses = row_losses(class_rows(input), flat, loss, reduction);
   return reduction == Reduction::kNone ? unsafe_view(losses, target.sizes()) : losses;
@@ -183,8 +149,7 @@ Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const
 
 Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const ClassLoss& loss,
                                       Reduction reduction) {
-  DT_CHECK(loss.ignore_index < 0, kRuntimeError,
-           "ignore_index is not supported for floating point target");
+  check_probability_targets(loss.ignore_index);
   const int dim = input.ndim() == 1 ? 0 : 1;
   const double classes = static_cast<double>(input.size(dim));
   if (loss.label_smoothing > 0) {
@@ -201,16 +166,6 @@ Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const 
   return reduction == Reduction::kSum ? total : total / (input.numel() / classes);
 }
 
-void check_class_dim(const Tensor& input) {
-  DT_CHECK(input.ndim() > 0, kValueError, "Expected 1 or more dimensions (got 0)");
-}
-
-// PyTorch takes log_softmax of the input, and that of integers fails.
-void check_logits(const Tensor& input) {
-  check_floating(input,
-                 input.ndim() <= 2 ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl");
-}
-
 }  // namespace
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
@@ -223,28 +178,19 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   }
   check_target_sizes(input, target);
   const Tensor t = class_targets(target);
-  check_floating(input, "nll_loss_out_frame");
-  check_weight(input, weight, input.size(1));
-  check_class_weight(input, weight);
+  check_nll_loss(input, weight);
   const ClassLoss loss{weight, ignore_index, 0};
   return reduce_class_losses(picked_losses(constant_slope(input), t, loss), t, loss, reduction);
 }
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                      int64_t ignore_index, Reduction reduction, double label_smoothing) {
-  check_class_dim(input);
-  DT_CHECK(label_smoothing >= 0 && label_smoothing <= 1, kRuntimeError,
-           "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   const bool has_probabilities = target.sizes() == input.sizes();
-  DT_CHECK(!has_probabilities || is_floating(target.dtype()), kRuntimeError,
-           "Expected floating point type for target with class probabilities, got ",
-           type_word(target.dtype()));
-  check_logits(input);
-  check_weight(input, weight, input.size(input.ndim() == 1 ? 0 : 1));
+  check_cross_entropy(input, target, weight, label_smoothing);
   const ClassLoss loss{weight.defined() ? contiguous(weight) : weight, ignore_index,
                        label_smoothing};
   if (has_probabilities) return cross_entropy_of_probabilities(input, target, loss, reduction);
-  check_class_weight(input, weight);
+  check_constant_weight(weight, input);
   if (input.ndim() == 1) {
     const Tensor y =
         cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction);

@@ -4,6 +4,7 @@
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/loss.gen.h"
+#include "core/ops/loss/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/promotion.h"
 #include "core/ops/pointwise_logic.gen.h"
@@ -20,26 +21,6 @@ namespace {
 Tensor weighted(const Tensor& losses, const Tensor& weight) {
   if (!weight.defined()) return losses;
   return to_dtype(mul(losses, expand(weight, losses.sizes())), losses.dtype());
-}
-
-// What PyTorch's formula takes: 1 - target is the tensor that its losses are made in.
-void check_logits(const Tensor& input, const Tensor& target, const Tensor& pos_weight) {
-  check_floating(input, "log_sigmoid_cpu");
-  DT_CHECK(!pos_weight.defined() || !is_bool(pos_weight.dtype()), kRuntimeError,
-           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
-           "to invert a mask, use the `~` or `logical_not()` operator instead.");
-  DT_CHECK(!is_bool(target.dtype()), kRuntimeError,
-           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-           "`logical_xor()` operator instead.");
-  DT_CHECK(is_floating(target.dtype()), kRuntimeError, "result type ", type_word(input.dtype()),
-           " can't be cast to the desired output type ", type_word(target.dtype()));
-}
-
-void check_probabilities(const char* name, const Tensor& x) {
-  if (x.numel() == 0 || x.device() != kCpu) return;  // a GPU would have to be waited for
-  const GradMode no_grad(false);
-  const bool valid = item(amin(x)).to_double() >= 0 && item(amax(x)).to_double() <= 1;
-  DT_CHECK(valid, kRuntimeError, "all elements of ", name, " should be between 0 and 1");
 }
 
 // The derivative of a loss, which costs next to nothing while its elements are at hand.
@@ -82,8 +63,7 @@ Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor, 
 // Losses times weights; their mean is over the weights.
 Tensor reduce_weighted(const Tensor& losses, const Tensor& weight, const Tensor& input,
                        Reduction reduction) {
-  DT_CHECK(weight.sizes() == input.sizes(), kValueError,
-           "Weights and input must have the same size.");
+  check_weight_sizes(weight, input);
   const Tensor products = mul(losses, weight);
   if (reduction == Reduction::kNone) return products;
   const Tensor total = sum(products);
@@ -110,8 +90,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
   if (weight.defined())
     return reduce_weighted(pow(sub(input, target), 2), weight, input, reduction);
   const DType common = result_type({input, target});
-  DT_CHECK(is_floating(common), kNotImplemented, "\"mse_cpu\" not implemented for '",
-           type_word(common), "'");
+  check_mse_dtype(common);
   if (reduction == Reduction::kNone) return squared_error(input, target);
   const int64_t losses = count_elements(broadcast_sizes(input.sizes(), target.sizes()));
   const double divisor = reduction == Reduction::kSum ? 1.0 : losses;
@@ -140,23 +119,14 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                             Reduction reduction) {
-  DT_CHECK(input.sizes() == target.sizes(), kValueError, "Using a target size (", target.sizes(),
-           ") that is different to the input size (", input.sizes(),
-           ") is deprecated. Please ensure they have the same size.");
-  DT_CHECK(input.dtype() == target.dtype(), kRuntimeError, "Found dtype ",
-           type_word(target.dtype()), " but expected ", type_word(input.dtype()));
-  check_floating(input, "binary_cross_entropy");
-  check_probabilities("input", input);
-  check_probabilities("target", target);
+  check_binary_cross_entropy(input, target);
   return reduce_losses(weighted(binary_cross_entropy_element(input, target), weight), reduction);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                         const Tensor& weight, Reduction reduction,
                                         const Tensor& pos_weight) {
-  DT_CHECK(input.sizes() == target.sizes(), kValueError, "Target size (", target.sizes(),
-           ") must be the same as input size (", input.sizes(), ")");
-  check_logits(input, target, pos_weight);
+  check_binary_cross_entropy_with_logits(input, target, pos_weight);
   const Operand positive = pos_weight.defined() ? Operand(pos_weight) : Operand(1);
   const Tensor losses = binary_cross_entropy_with_logits_element(input, target, positive);
   return reduce_losses(weighted(to_dtype(losses, target.dtype()), weight), reduction);

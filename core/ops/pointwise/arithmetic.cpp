@@ -1,8 +1,9 @@
-// Arithmetic that chooses among elementwise rows, or checks what a kernel cannot report.
+// Arithmetic that chooses among elementwise rows.
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise/checks.h"
 #include "core/ops/promotion.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
@@ -10,30 +11,6 @@
 
 namespace dt {
 namespace {
-
-bool has_zero(const Operand& x) {
-  if (x.is_number()) return x.number().to_int64() == 0;
-  const GradMode off(false);
-  return item(any(eq(x.tensor(), 0))).to_bool();
-}
-
-// Integers have no infinity to divide to: a zero divisor is an error, which PyTorch words like
-// this.
-void check_divisor(const Tensor& input, const Operand& other) {
-  const DType common = result_type({input, other});
-  if (is_floating(common) || is_bool(common) || input.numel() == 0) return;
-  if (!other.is_number() && other.tensor().device() != kCpu) return;  // it would be waited for
-  DT_CHECK(!has_zero(narrowed(other, common)), kRuntimeError, "ZeroDivisionError");
-}
-
-void check_power(const Operand& input, const Operand& exponent) {
-  DT_CHECK(!input.is_number() || !exponent.is_number(), kTypeError,
-           "pow: one of input and exponent must be a tensor");
-  if (!exponent.is_number() || is_floating(result_type({input, exponent}))) return;
-  DT_CHECK(exponent.number().to_int64() >= 0, kRuntimeError,
-           "Integers to negative integer powers are not allowed.");
-  check_fits(exponent.number(), result_type({input, exponent}));
-}
 
 // Whether x to the power `number` is the cheaper op for it, with the same dtype.
 bool is_exponent(const Operand& input, const Operand& exponent, double number) {
@@ -44,11 +21,6 @@ bool is_exponent(const Operand& input, const Operand& exponent, double number) {
 // The only power of bools that there is: to True or False, numbers that is.
 bool is_bool_power(const Operand& input, const Operand& exponent) {
   return exponent.is_number() && is_bool(result_type({input, exponent}));
-}
-
-void check_bounds(const std::optional<Operand>& min, const std::optional<Operand>& max) {
-  DT_CHECK(min || max, kRuntimeError,
-           "torch.clamp: At least one of 'min' or 'max' must not be None");
 }
 
 }  // namespace
@@ -134,10 +106,6 @@ const Tensor& clamp_(const Tensor& input, const std::optional<Operand>& min,
 
 Tensor gelu(const Tensor& input, Approximate approximate) {
   return approximate == Approximate::kTanh ? gelu_tanh(input) : gelu_erf(input);
-}
-
-Tensor bitwise_not(const Tensor& input) {
-  return is_bool(input.dtype()) ? logical_not(input) : bitwise_complement(input);
 }
 
 }  // namespace dt

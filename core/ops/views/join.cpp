@@ -6,34 +6,18 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/views.gen.h"
+#include "core/ops/views/checks.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/creation.gen.h"
 
 namespace dt {
 namespace {
 
-// PyTorch lets a 1-d tensor without elements join anything.
-bool is_legacy_empty(const Tensor& x) {
-  return x.ndim() == 1 && x.numel() == 0;
-}
-
 const Tensor& shape_model(TensorList tensors) {
   for (const Tensor& x : tensors) {
-    if (!is_legacy_empty(x)) return x;
+    if (!joins_anything(x)) return x;
   }
   return tensors[0];
-}
-
-void check_joinable(const Tensor& first, const Tensor& x, int64_t number, int dim) {
-  DT_CHECK(x.ndim() == first.ndim(), kRuntimeError,
-           "Tensors must have same number of dimensions: got ", first.ndim(), " and ", x.ndim());
-  for (int d = 0; d < x.ndim(); ++d) {
-    DT_CHECK(d == dim || x.sizes()[d] == first.sizes()[d], kRuntimeError,
-             "Sizes of tensors must match except in "
-             "dimension ",
-             dim, ". Expected size ", first.sizes()[d], " but got size ", x.sizes()[d],
-             " for tensor number ", number, " in the list.");
-  }
 }
 
 // Images that are all channels-last stay so.
@@ -74,25 +58,18 @@ class CatNode final : public Node {
 }  // namespace
 
 Tensor cat(TensorList tensors, int64_t dim) {
-  DT_CHECK(!tensors.empty(), kValueError, "expected a non-empty list of Tensors");
-  for (const Tensor& x : tensors) {
-    DT_CHECK(x.ndim() > 0, kRuntimeError, "zero-dimensional tensor cannot be concatenated");
-    check_same_device(tensors[0].device(), x.device());
-  }
+  check_cat(tensors);
   const Tensor& model = shape_model(tensors);
   const int d = wrap_dim(dim, model.ndim());
+  check_cat_sizes(tensors, model, d);
   DType dtype = DType::kDefault;
   Dims sizes = model.sizes();
   sizes[d] = 0;
   std::vector<int64_t> lengths;
-  for (int64_t i = 0; i < tensors.size(); ++i) {
-    const Tensor& x = tensors[i];
+  for (const Tensor& x : tensors) {
     dtype = promote_types(dtype, x.dtype());
-    lengths.push_back(is_legacy_empty(x) ? kFitsAll : x.sizes()[d]);
-    if (lengths.back() == kFitsAll) continue;
-    check_joinable(model, x, i, d);
-    DT_CHECK(!__builtin_add_overflow(sizes[d], lengths.back(), &sizes[d]), kRuntimeError,
-             "the sizes in dimension ", d, " add up to more than an int64 can count");
+    lengths.push_back(joins_anything(x) ? kFitsAll : x.sizes()[d]);
+    if (lengths.back() != kFitsAll) sizes[d] += lengths.back();
   }
   const Tensor y = make_empty_strided(sizes, joined_strides(tensors, sizes), dtype, model.device());
   {
@@ -110,16 +87,10 @@ Tensor cat(TensorList tensors, int64_t dim) {
 }
 
 Tensor stack(TensorList tensors, int64_t dim) {
-  DT_CHECK(!tensors.empty(), kRuntimeError, "stack expects a non-empty TensorList");
+  check_stack(tensors, dim);
   const int d = wrap_dim(dim, tensors[0].ndim() + 1);
   std::vector<Tensor> rows;
-  for (int64_t i = 0; i < tensors.size(); ++i) {
-    DT_CHECK(tensors[i].sizes() == tensors[0].sizes(), kRuntimeError,
-             "stack expects each tensor to be equal size, but "
-             "got ",
-             tensors[0].sizes(), " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
-    rows.push_back(unsqueeze(tensors[i], d));
-  }
+  for (const Tensor& x : tensors) rows.push_back(unsqueeze(x, d));
   return cat(rows, d);
 }
 
@@ -148,9 +119,7 @@ Tensor repeat_interleaved(const Tensor& input, IntList repeats) {
 
 Tensor repeat(const Tensor& input, IntList repeats) {
   const int n = static_cast<int>(repeats.size());
-  DT_CHECK(n >= input.ndim(), kRuntimeError,
-           "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-           "tensor");
+  check_repeat(input, repeats);
   if (2 * n <= DT_MAX_DIMS) return repeat_interleaved(input, repeats);
   // Too many for pairs: the last dimensions first, then the others.
   Dims first(repeats), last(repeats);
@@ -159,18 +128,14 @@ Tensor repeat(const Tensor& input, IntList repeats) {
 }
 
 Tensor flip(const Tensor& input, IntList dims) {
-  bool flipped[DT_MAX_DIMS] = {};
-  for (int64_t dim : dims) {
-    const int d = wrap_dim(dim, input.ndim());
-    DT_CHECK(!flipped[d], kRuntimeError, "dim ", d, " appears multiple times in the list of dims");
-    flipped[d] = true;
-  }
+  check_flip(dims, input.ndim());
   const Tensor y = empty_like(input, DType::kDefault, {}, false, MemoryFormat::kPreserve);
   if (y.numel() > 0) {
     Dims strides = input.strides();
     int64_t offset = input.offset();
-    for (int d = 0; d < input.ndim(); ++d) {
-      if (!flipped[d]) continue;
+    for (int64_t dim : dims) {
+      const int d = wrap_dim(dim, input.ndim());
+      if (d == input.ndim()) continue;  // a number's, which it does not have
       offset += (input.sizes()[d] - 1) * strides[d];
       strides[d] = -strides[d];
     }

@@ -9,6 +9,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/views.gen.h"
+#include "core/ops/views/checks.h"
 
 namespace dt {
 namespace {
@@ -16,26 +17,16 @@ namespace {
 // Replaces the one -1 in a shape by what the number of elements says.
 Dims infer_sizes(IntList shape, int64_t numel) {
   Dims sizes(shape);
+  check_shape(shape, numel);
   int unknown = -1;
   int64_t known = 1;
   for (int d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] == -1) {
-      DT_CHECK(unknown < 0, kRuntimeError, "only one dimension can be inferred");
+    if (sizes[d] == -1)
       unknown = d;
-    } else {
-      DT_CHECK(sizes[d] >= 0, kRuntimeError, "invalid shape dimension ", sizes[d]);
-      DT_CHECK(!__builtin_mul_overflow(known, sizes[d], &known), kRuntimeError, "shape '", shape,
-               "' has too many elements");
-    }
+    else
+      known *= sizes[d];
   }
-  if (unknown >= 0) {
-    DT_CHECK(known != 0, kRuntimeError, "cannot reshape tensor of ", numel, " elements into shape ",
-             shape, " because the unspecified dimension size -1 can be any value and is ambiguous");
-    sizes[unknown] = numel / known;
-    known *= sizes[unknown];
-  }
-  DT_CHECK(known == numel, kRuntimeError, "shape '", shape, "' is invalid for input of size ",
-           numel);
+  if (unknown >= 0) sizes[unknown] = numel / known;
   return sizes;
 }
 
@@ -95,10 +86,7 @@ Tensor permute_to(const char* node, const Tensor& x, const Dims& order) {
 Tensor view(const Tensor& input, IntList size) {
   const Dims sizes = infer_sizes(size, input.numel());
   const auto strides = view_strides(input, sizes);
-  DT_CHECK(strides, kRuntimeError,
-           "view size is not compatible with input tensor's size and stride (at least one "
-           "dimension spans across two "
-           "contiguous subspaces). Use .reshape(...) instead.");
+  check_view(strides.has_value());
   return view_as_sizes("ViewBackward0", input, sizes, *strides);
 }
 
@@ -128,8 +116,7 @@ Tensor reshape_as(const Tensor& input, const Tensor& other) {
 
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   const int first = wrap_dim(start_dim, input.ndim()), last = wrap_dim(end_dim, input.ndim());
-  DT_CHECK(first <= last, kRuntimeError,
-           "flatten() has invalid args: start_dim cannot come after end_dim");
+  check_flatten(first, last);
   if (input.ndim() == 0) return reshape(input, {1});
   if (first == last) return input;
   Dims sizes;
@@ -144,11 +131,7 @@ Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
 
 Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
   const int d = wrap_dim(dim, input.ndim());
-  DT_CHECK(!sizes.empty(), kRuntimeError, "sizes must be non-empty");
-  DT_CHECK(input.ndim() > 0, kRuntimeError,
-           "unflatten got an unexpected error:\nDimension specified "
-           "as ",
-           dim, " but tensor has no dimensions");
+  check_unflatten(input, dim, sizes);
   const Dims parts = infer_sizes(sizes, input.size(d));
   Dims shape = input.sizes();
   shape[d] = parts[0];
@@ -157,19 +140,9 @@ Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
 }
 
 Tensor permute(const Tensor& input, IntList dims) {
-  const int n = input.ndim();
-  DT_CHECK(dims.size() == n, kRuntimeError,
-           "number of dimensions in the tensor input does not match the length of the "
-           "desired ordering of dimensions i.e. input.dim() = ",
-           n, " is not equal to len(dims) = ", dims.size());
+  check_permute(dims, input.ndim());
   Dims order;
-  bool seen[DT_MAX_DIMS] = {};
-  for (int64_t dim : dims) {
-    const int d = wrap_dim(dim, n);
-    DT_CHECK(!seen[d], kRuntimeError, "duplicate dims are not allowed.");
-    seen[d] = true;
-    order.push_back(d);
-  }
+  for (int64_t dim : dims) order.push_back(wrap_dim(dim, input.ndim()));
   return permute_to("PermuteBackward0", input, order);
 }
 
@@ -181,18 +154,14 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
 }
 
 Tensor movedim(const Tensor& input, IntList source, IntList destination) {
-  DT_CHECK(source.size() == destination.size(), kRuntimeError,
-           "Invalid source or destination dims: source (", source,
-           " dims) should contain the same number of dims as destination (", destination, " dims)");
   const int n = input.ndim();
+  check_movedim(source, destination, n);
   Dims order(std::max(n, 1), -1);  // a number has one that may be named
   bool taken[DT_MAX_DIMS] = {};
   for (int64_t i = 0; i < source.size(); ++i) {
-    const int from = wrap_dim(source[i], n), to = wrap_dim(destination[i], n);
-    DT_CHECK(!taken[from], kRuntimeError, "repeated dim in `source` (", source, ")");
-    DT_CHECK(order[to] < 0, kRuntimeError, "repeated dim in `destination` (", destination, ")");
+    const int from = wrap_dim(source[i], n);
     taken[from] = true;
-    order[to] = from;
+    order[wrap_dim(destination[i], n)] = from;
   }
   int next = 0;
   for (int d = 0; d < n; ++d) {
@@ -204,8 +173,7 @@ Tensor movedim(const Tensor& input, IntList source, IntList destination) {
 }
 
 Tensor t(const Tensor& input) {
-  DT_CHECK(input.ndim() <= 2, kRuntimeError,
-           "t() expects a tensor with <= 2 dimensions, but self is ", input.ndim(), "D");
+  check_t(input);
   return input.ndim() < 2 ? permute_to("TBackward0", input, input.ndim() ? Dims{0} : Dims{})
                           : permute_to("TBackward0", input, {1, 0});
 }
@@ -234,24 +202,12 @@ Tensor unsqueeze(const Tensor& input, int64_t dim) {
 }
 
 Tensor expand(const Tensor& input, IntList size) {
+  check_expand(input, size);
   const int lead = static_cast<int>(size.size()) - input.ndim();
-  DT_CHECK(lead >= 0, kRuntimeError, "the number of sizes provided (", size.size(),
-           ") must be greater or equal to the number of dimensions in the tensor (", input.ndim(),
-           ")");
   Dims sizes(size), strides(sizes.size(), 0);
   for (int d = sizes.size() - 1; d >= 0; --d) {
     const int64_t from = d < lead ? 1 : input.sizes()[d - lead];
-    if (sizes[d] == -1) {
-      DT_CHECK(d >= lead, kRuntimeError,
-               "The expanded size of the tensor (-1) isn't allowed in a leading, "
-               "non-existing dimension ",
-               d);
-      sizes[d] = from;
-    }
-    DT_CHECK(sizes[d] >= 0 && (from == sizes[d] || from == 1), kRuntimeError,
-             "The expanded size of the tensor (", sizes[d], ") must match the existing size (",
-             from, ") at non-singleton dimension ", d, ".  Target sizes: ", size,
-             ".  Tensor sizes: ", input.sizes());
+    if (sizes[d] == -1) sizes[d] = from;
     if (from != sizes[d] || input.ndim() == 0) continue;
     strides[d] = d < lead ? sizes[d + 1] * strides[d + 1] : input.strides()[d - lead];
   }
@@ -270,11 +226,9 @@ Tensor broadcast_to(const Tensor& input, IntList size) {
 }
 
 Tensor select(const Tensor& input, int64_t dim, int64_t index) {
-  DT_CHECK(input.ndim() > 0, kIndexError, "select() cannot be applied to a 0-dim tensor.");
+  check_select(input, dim, index);
   const int d = wrap_dim(dim, input.ndim());
   const int64_t n = input.sizes()[d];
-  DT_CHECK(index >= -n && index < n, kIndexError, "index ", index,
-           " is out of bounds for dimension ", d, " with size ", n);
   ViewRecipe r;
   r.kind = ViewRecipe::kSelect;
   r.dim = d;
@@ -288,8 +242,7 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
 
 Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step) {
-  DT_CHECK(input.ndim() > 0, kIndexError, "slice() cannot be applied to a 0-dim tensor.");
-  DT_CHECK(step > 0, kRuntimeError, "slice step must be positive");
+  check_slice(input, step);
   const int d = wrap_dim(dim, input.ndim());
   const int64_t n = input.sizes()[d];
   const auto clip = [n](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
@@ -311,36 +264,15 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start,
 }
 
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
-  DT_CHECK(input.ndim() > 0, kRuntimeError, "narrow() cannot be applied to a 0-dim tensor.");
-  const int64_t n = input.size(dim);
-  DT_CHECK(length >= 0, kRuntimeError, "narrow(): length must be non-negative.");
-  DT_CHECK(start >= -n && start <= n, kIndexError,
-           "start out of range (expected to be in range of [", -n, ", ", n, "], but got ", start,
-           ")");
-  if (start < 0) start += n;
-  DT_CHECK(start <= n - length, kRuntimeError, "start (", start, ") + length (", length,
-           ") exceeds dimension size (", n, ").");
+  check_narrow(input, dim, start, length);
+  if (start < 0) start += input.size(dim);
   return slice(input, dim, start, start + length, 1);
 }
 
 Tensor as_strided(const Tensor& input, IntList size, IntList stride,
                   std::optional<int64_t> storage_offset) {
-  DT_CHECK(size.size() == stride.size(), kRuntimeError, "mismatch in length of strides and shape");
   const int64_t start = storage_offset.value_or(input.offset());
-  DT_CHECK(start >= 0, kRuntimeError, "Tensor: invalid storage offset ", start);
-  int64_t last = start;
-  bool fits = true;
-  for (int64_t d = 0; d < size.size(); ++d) {
-    DT_CHECK(stride[d] >= 0, kRuntimeError,
-             "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
-    int64_t reach;
-    fits &= !__builtin_mul_overflow(size[d] - 1, stride[d], &reach) &&
-            !__builtin_add_overflow(last, reach, &last);
-  }
-  const int64_t capacity = input.storage()->bytes() / input.item_bytes();
-  DT_CHECK(count_elements(size) == 0 || (fits && last < capacity), kRuntimeError,
-           "setStorage: sizes ", size, ", strides ", stride, ", storage offset ", start,
-           " are out of bounds for storage of ", capacity, " elements");
+  check_as_strided(input, size, stride, start);
   ViewRecipe r;
   r.kind = ViewRecipe::kAsStrided;
   r.dims = size;
@@ -353,7 +285,7 @@ Tensor as_strided(const Tensor& input, IntList size, IntList stride,
 
 Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
   const int a = wrap_dim(dim1, input.ndim()), b = wrap_dim(dim2, input.ndim());
-  DT_CHECK(a != b, kRuntimeError, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  check_diagonal(input, dim1, dim2);
   const int64_t rows = input.sizes()[a], columns = input.sizes()[b];
   const int64_t length = std::max<int64_t>(
       0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
@@ -377,19 +309,7 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
 }
 
 std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim) {
-  DT_CHECK(input.ndim() > 0, kRuntimeError, "split expects at least a 1-dimensional tensor");
-  const int64_t n = input.size(dim);
-  int64_t total = 0;
-  for (int64_t size : split_sizes) {
-    DT_CHECK(size >= 0, kRuntimeError,
-             "split_with_sizes expects split_sizes have only non-negative entries, but got "
-             "split_sizes=",
-             split_sizes);
-    DT_CHECK(!__builtin_add_overflow(total, size, &total), kRuntimeError,
-             "split_sizes add up to too much");
-  }
-  DT_CHECK(total == n, kRuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", n,
-           " (input tensor's size at dimension ", dim, "), but got split_sizes=", split_sizes);
+  check_split_with_sizes(input, split_sizes, dim);
   std::vector<Tensor> parts;
   int64_t start = 0;
   for (int64_t size : split_sizes) {
@@ -400,14 +320,8 @@ std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, i
 }
 
 std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
-  DT_CHECK(input.ndim() > 0, kRuntimeError, "split expects at least a 1-dimensional tensor");
-  DT_CHECK(split_size >= 0, kRuntimeError,
-           "split expects split_size be non-negative, but got split_size=", split_size);
+  check_split(input, split_size, dim);
   const int64_t n = input.size(dim);
-  DT_CHECK(split_size > 0 || n == 0, kRuntimeError,
-           "split_size can only be 0 if dimension size is 0, but got dimension "
-           "size of ",
-           n);
   std::vector<int64_t> sizes;
   for (int64_t start = 0; start < n; start += split_size)
     sizes.push_back(std::min(split_size, n - start));
@@ -416,8 +330,7 @@ std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) 
 }
 
 std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
-  DT_CHECK(input.ndim() > 0, kRuntimeError, "chunk expects at least a 1-dimensional tensor");
-  DT_CHECK(chunks > 0, kRuntimeError, "chunk expects `chunks` to be greater than 0, got: ", chunks);
+  check_chunk(input, chunks);
   const int64_t n = input.size(dim);
   if (n == 0)
     return split_with_sizes(input, std::vector<int64_t>(std::min<int64_t>(chunks, 1 << 20), 0),

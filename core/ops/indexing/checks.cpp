@@ -1,0 +1,216 @@
+#include "core/ops/indexing/checks.h"
+
+#include <algorithm>
+
+#include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/reduce.gen.h"
+
+namespace dt {
+
+// ---- index and index_put
+
+void check_index_dtype(const Tensor& index) {
+  if (!index.defined()) return;
+  DT_CHECK(is_index(index.dtype()) || is_mask(index.dtype()), kIndexError,
+           "tensors used as indices must be long, int, byte or bool tensors");
+}
+
+void check_index_count(int count, int ndim, int given_ndim) {
+  DT_CHECK(count <= ndim, kIndexError, "too many indices for tensor of dimension ", given_ndim);
+}
+
+void check_indices_broadcast(const std::vector<Tensor>& index) {
+  Dims sizes;
+  bool fits = true;
+  for (const Tensor& i : index) {
+    if (!i.defined()) continue;
+    for (int d = 1; d <= std::min(sizes.size(), i.ndim()); ++d) {
+      const int64_t a = sizes[sizes.size() - d], b = i.sizes()[i.ndim() - d];
+      fits = fits && (a == b || a == 1 || b == 1);
+    }
+    if (!fits) break;
+    sizes = broadcast_sizes(sizes, i.sizes());
+  }
+  if (fits) return;
+  std::string shapes;
+  for (const Tensor& i : index) {
+    if (!i.defined()) continue;
+    append(shapes, shapes.empty() ? "" : ", ");
+    append(shapes, i.sizes());
+  }
+  fail(Code::kIndexError,
+       "shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
+}
+
+void check_mask_shape(const Tensor& mask, const Tensor& base, int dim) {
+  for (int d = 0; d < mask.ndim(); ++d) {
+    const bool fits = dim + d < base.ndim() && mask.sizes()[d] == base.sizes()[dim + d];
+    DT_CHECK(fits, kIndexError, "The shape of the mask ", mask.sizes(), " at index ", d,
+             " does not match the shape of the indexed tensor ", base.sizes(), " at index ",
+             dim + d);
+  }
+}
+
+void check_index_values(const Tensor& self, const Tensor& values, const Dims& sizes) {
+  DT_CHECK(self.dtype() == values.dtype(), kRuntimeError,
+           "Index put requires the source and destination dtypes match, got ",
+           type_word(self.dtype()), " for the destination and ", type_word(values.dtype()),
+           " for the source.");
+  bool fits = values.ndim() <= sizes.size();
+  for (int d = 1; fits && d <= values.ndim(); ++d) {
+    const int64_t n = values.sizes()[values.ndim() - d];
+    fits = n == 1 || n == sizes[sizes.size() - d];
+  }
+  DT_CHECK(fits, kRuntimeError, "shape mismatch: value tensor of shape ", values.sizes(),
+           " cannot be broadcast to indexing result of shape ", sizes);
+}
+
+void refuse_index(int64_t index, int dim, int64_t size) {
+  if (size == 0) fail(Code::kIndexError, "index is out of bounds for dimension with size 0");
+  fail(Code::kIndexError, "index ", index, " is out of bounds for dimension ", dim, " with size ",
+       size);
+}
+
+// ---- slices
+
+void check_index_select(const Tensor& input, const Tensor& index) {
+  DT_CHECK(index.ndim() <= 1, kIndexError, "index_select(): Index is supposed to be a vector");
+  DT_CHECK(is_index(index.dtype()), kRuntimeError,
+           "index_select(): Expected dtype int32 or int64 for index");
+  DT_CHECK(input.ndim() > 0 || index.numel() == 1, kRuntimeError,
+           "index_select(): Index to scalar can have only 1 value, got ", index.numel(),
+           " value(s)");
+}
+
+void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {
+  DT_CHECK(
+      is_index(index.dtype()), kRuntimeError,
+      "index_add_(): Expected dtype int32/int64 for index but got: ", type_word(index.dtype()));
+  DT_CHECK(index.ndim() <= 1, kIndexError,
+           "index_add_(): Index is supposed to be a vector, but got dim: ", index.ndim(),
+           " with type: ", type_word(index.dtype()), " and size: ", index.sizes());
+  DT_CHECK(self.dtype() == source.dtype(), kRuntimeError, "index_add_(): self (",
+           type_word(self.dtype()), ") and source (", type_word(source.dtype()),
+           ") must have the same scalar type");
+  DT_CHECK(self.ndim() == source.ndim(), kRuntimeError,
+           "source tensor shape must match self tensor shape, excluding the specified dimension. "
+           "Got self.shape = ",
+           self.sizes(), " source.shape = ", source.sizes());
+  const int64_t count = self.ndim() == 0 ? 1 : source.sizes()[dim];
+  DT_CHECK(index.numel() == count, kRuntimeError, "index_add_(): Number of indices (",
+           index.numel(), ") should be equal to source.size(dim): (", count, "), for dim: ", dim);
+  for (int d = 0; d < self.ndim(); ++d) {
+    DT_CHECK(d == dim || self.sizes()[d] == source.sizes()[d], kRuntimeError,
+             "source tensor shape must match self tensor shape, excluding the specified dimension. "
+             "Got self.shape = ",
+             self.sizes(), " source.shape = ", source.sizes());
+  }
+  check_apart(self, index);
+  check_apart(self, source);
+}
+
+// ---- elements
+
+namespace {
+
+// The first dimension other than `dim` where the index is larger than self, or -1.
+int oversized_dim(const Tensor& self, int dim, const Tensor& index) {
+  for (int d = 0; d < index.ndim(); ++d) {
+    if (d != dim && index.sizes()[d] > at_least_1d(self).sizes()[d]) return d;
+  }
+  return -1;
+}
+
+// A number counts as having one dimension.
+bool same_rank(const Tensor& a, const Tensor& b) {
+  return std::max(a.ndim(), 1) == std::max(b.ndim(), 1);
+}
+
+void check_position_dtype(const char* name, const Tensor& index) {
+  DT_CHECK(index.numel() == 0 || is_index(index.dtype()), kRuntimeError, name,
+           "(): Expected dtype int32/int64 for index");
+}
+
+void check_scatter_sizes(const Tensor& self, int dim, const Tensor& index, const Tensor* src) {
+  DT_CHECK(same_rank(self, index), kRuntimeError,
+           "Index tensor must have the same number of dimensions as self tensor");
+  const bool fits = oversized_dim(self, dim, index) < 0;
+  if (!src) {
+    DT_CHECK(fits, kRuntimeError, "Expected index ", index.sizes(), " to be no larger than self ",
+             self.sizes(), " apart from dimension ", dim);
+    return;
+  }
+  DT_CHECK(same_rank(*src, index), kRuntimeError,
+           "Index tensor must have the same number of dimensions as src tensor");
+  bool covered = true;
+  for (int d = 0; d < index.ndim(); ++d) {
+    covered &= index.sizes()[d] <= at_least_1d(*src).sizes()[d];
+  }
+  DT_CHECK(fits && covered, kRuntimeError, "Expected index ", index.sizes(),
+           " to be no larger than self ", self.sizes(), " apart from dimension ", dim,
+           " and to be no larger size than src ", src->sizes());
+}
+
+}  // namespace
+
+void check_gather_options(bool sparse_grad) {
+  DT_CHECK(!sparse_grad, kNotImplemented, "sparse_grad must be false: there are no sparse tensors");
+}
+
+void check_gather(const Tensor& input, int dim, const Tensor& index) {
+  check_position_dtype("gather", index);
+  DT_CHECK(same_rank(input, index), kRuntimeError,
+           "Index tensor must have the same number of dimensions as input tensor");
+  const int wrong = oversized_dim(input, dim, index);
+  DT_CHECK(wrong < 0, kRuntimeError, "Size does not match at dimension ", wrong, " expected index ",
+           index.sizes(), " to be no larger than self ", input.sizes(), " apart from dimension ",
+           dim);
+}
+
+void check_scatter_dtypes(const char* name, const Tensor& self, const Tensor* src,
+                          const Tensor& index) {
+  DT_CHECK(!src || src->dtype() == self.dtype(), kRuntimeError, name,
+           "(): Expected self.dtype to be equal to src.dtype");
+  check_position_dtype(name, index);
+}
+
+void check_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src) {
+  const Tensor* source = src.is_number() ? nullptr : &src.tensor();
+  check_scatter_sizes(self, dim, index, source);
+  if (source)
+    check_apart(self, *source);
+  else
+    check_fits(src.number(), self.dtype());
+  check_apart(self, index);
+}
+
+int64_t checked_classes(const Tensor& input, int64_t num_classes) {
+  DT_CHECK(input.dtype() == kIndexDType, kRuntimeError,
+           "one_hot is only applicable to index tensor of type LongTensor.");
+  DT_CHECK(num_classes >= -1, kRuntimeError, "num_classes should be positive");
+  if (input.numel() == 0) {
+    DT_CHECK(num_classes > 0, kRuntimeError,
+             "Can not infer total number of classes from empty tensor.");
+  } else {
+    const int64_t largest = item(max(input)).to_int64();
+    DT_CHECK(item(min(input)).to_int64() >= 0, kRuntimeError, "Class values must be non-negative.");
+    if (num_classes == -1) num_classes = largest + 1;
+    DT_CHECK(largest < num_classes, kRuntimeError,
+             "Class values must be smaller than num_classes.");
+  }
+  return num_classes;
+}
+
+// ---- others
+
+void check_masked_select(const Tensor& mask) {
+  DT_CHECK(is_bool(mask.dtype()), kRuntimeError, "masked_select: expected BoolTensor for mask");
+}
+
+void check_triangle(const char* name, const Tensor& input) {
+  DT_CHECK(input.ndim() >= 2, kRuntimeError, name,
+           ": input tensor must have at least 2 dimensions");
+}
+
+}  // namespace dt

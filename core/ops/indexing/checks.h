@@ -1,0 +1,41 @@
+// What indexing refuses, in PyTorch's words and order.
+#pragma once
+
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+// ---- index and index_put
+
+void check_index_dtype(const Tensor& index);
+// How many dimensions of the base are indexed, which has `ndim`; `given_ndim` is the input's.
+void check_index_count(int count, int ndim, int given_ndim);
+void check_indices_broadcast(const std::vector<Tensor>& index);
+// A mask that stands at dimension `dim` of what it indexes.
+void check_mask_shape(const Tensor& mask, const Tensor& base, int dim);
+void check_index_values(const Tensor& self, const Tensor& values, const Dims& sizes);
+[[noreturn]] void refuse_index(int64_t index, int dim, int64_t size);
+
+// ---- slices
+
+void check_index_select(const Tensor& input, const Tensor& index);
+void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source);
+
+// ---- elements
+
+void check_gather_options(bool sparse_grad);
+void check_gather(const Tensor& input, int dim, const Tensor& index);
+void check_scatter_dtypes(const char* name, const Tensor& self, const Tensor* src,
+                          const Tensor& index);
+void check_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src);
+// `num_classes`, or what the largest class says if it is -1.
+int64_t checked_classes(const Tensor& input, int64_t num_classes);
+
+// ---- others
+
+void check_masked_select(const Tensor& mask);
+void check_triangle(const char* name, const Tensor& input);
+
+}  // namespace dt

@@ -1,0 +1,136 @@
+#include "core/ops/loss/checks.h"
+
+#include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/reduce.gen.h"
+
+namespace dt {
+
+// ---- losses of single elements
+
+void check_weight_sizes(const Tensor& weight, const Tensor& input) {
+  DT_CHECK(weight.sizes() == input.sizes(), kValueError,
+           "Weights and input must have the same size.");
+}
+
+void check_mse_dtype(DType common) {
+  DT_CHECK(is_floating(common), kNotImplemented, "\"mse_cpu\" not implemented for '",
+           type_word(common), "'");
+}
+
+namespace {
+
+void check_probabilities(const char* name, const Tensor& x) {
+  if (x.numel() == 0 || x.device() != kCpu) return;  // a GPU would have to be waited for
+  const GradMode no_grad(false);
+  const bool valid = item(amin(x)).to_double() >= 0 && item(amax(x)).to_double() <= 1;
+  DT_CHECK(valid, kRuntimeError, "all elements of ", name, " should be between 0 and 1");
+}
+
+// What PyTorch's formula takes: 1 - target is the tensor that its losses are made in.
+void check_logits(const Tensor& input, const Tensor& target, const Tensor& pos_weight) {
+  check_floating(input, "log_sigmoid_cpu");
+  DT_CHECK(!pos_weight.defined() || !is_bool(pos_weight.dtype()), kRuntimeError,
+           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+           "to invert a mask, use the `~` or `logical_not()` operator instead.");
+  DT_CHECK(!is_bool(target.dtype()), kRuntimeError,
+           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+           "`logical_xor()` operator instead.");
+  DT_CHECK(is_floating(target.dtype()), kRuntimeError, "result type ", type_word(input.dtype()),
+           " can't be cast to the desired output type ", type_word(target.dtype()));
+}
+
+}  // namespace
+
+void check_binary_cross_entropy(const Tensor& input, const Tensor& target) {
+  DT_CHECK(input.sizes() == target.sizes(), kValueError, "Using a target size (", target.sizes(),
+           ") that is different to the input size (", input.sizes(),
+           ") is deprecated. Please ensure they have the same size.");
+  DT_CHECK(input.dtype() == target.dtype(), kRuntimeError, "Found dtype ",
+           type_word(target.dtype()), " but expected ", type_word(input.dtype()));
+  check_floating(input, "binary_cross_entropy");
+  check_probabilities("input", input);
+  check_probabilities("target", target);
+}
+
+void check_binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                            const Tensor& pos_weight) {
+  DT_CHECK(input.sizes() == target.sizes(), kValueError, "Target size (", target.sizes(),
+           ") must be the same as input size (", input.sizes(), ")");
+  check_logits(input, target, pos_weight);
+}
+
+// ---- losses of classes
+
+void check_class_dim(const Tensor& input) {
+  DT_CHECK(input.ndim() > 0, kValueError, "Expected 1 or more dimensions (got 0)");
+}
+
+void check_target_sizes(const Tensor& input, const Tensor& target) {
+  if (input.ndim() == 2) {
+    DT_CHECK(target.ndim() == 1, kRuntimeError,
+             "0D or 1D target tensor expected, multi-target not supported");
+    DT_CHECK(input.size(0) == target.size(0), kValueError, "Expected input batch_size (",
+             input.size(0), ") to match target batch_size (", target.size(0), ").");
+    return;
+  }
+  Dims wanted = input.sizes();
+  wanted.erase(1);
+  DT_CHECK(target.sizes() == wanted, kRuntimeError, "Expected target size ", wanted, ", got ",
+           target.sizes());
+}
+
+void check_class_targets(const Tensor& target) {
+  DT_CHECK(target.dtype() == kIndexDType || target.dtype() == kByteDType, kRuntimeError,
+           "expected target dtype to be Long or Byte, but got ", type_word(target.dtype()));
+}
+
+void check_has_classes(const Tensor& input) {
+  DT_CHECK(input.size(1) > 0, kRuntimeError, "Expected input with at least one class, got ",
+           input.sizes());
+}
+
+void check_probability_targets(int64_t ignore_index) {
+  DT_CHECK(ignore_index < 0, kRuntimeError,
+           "ignore_index is not supported for floating point target");
+}
+
+void check_constant_weight(const Tensor& weight, const Tensor& input) {
+  check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
+}
+
+namespace {
+
+void check_class_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
+  if (!weight.defined()) return;
+  DT_CHECK(weight.ndim() == 1 && weight.numel() == classes, kRuntimeError,
+           "weight tensor should be defined either for all ", classes,
+           " classes or no classes but got weight tensor of shape: ", weight.sizes());
+  DT_CHECK(weight.dtype() == input.dtype(), kRuntimeError, "expected scalar type ",
+           type_word(input.dtype()), " but found ", type_word(weight.dtype()));
+}
+
+}  // namespace
+
+void check_nll_loss(const Tensor& input, const Tensor& weight) {
+  check_floating(input, "nll_loss_out_frame");
+  check_class_weight(input, weight, input.size(1));
+  check_constant_weight(weight, input);
+}
+
+void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
+                         double label_smoothing) {
+  check_class_dim(input);
+  DT_CHECK(label_smoothing >= 0 && label_smoothing <= 1, kRuntimeError,
+           "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
+  const bool has_probabilities = target.sizes() == input.sizes();
+  DT_CHECK(!has_probabilities || is_floating(target.dtype()), kRuntimeError,
+           "Expected floating point type for target with class probabilities, got ",
+           type_word(target.dtype()));
+  // PyTorch takes log_softmax of the input, and that of integers fails.
+  check_floating(input,
+                 input.ndim() <= 2 ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl");
+  check_class_weight(input, weight, input.size(input.ndim() == 1 ? 0 : 1));
+}
+
+}  // namespace dt
