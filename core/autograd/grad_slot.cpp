@@ -27,25 +27,46 @@ Ref<TensorImpl> GradSlot::take() {
   return std::exchange(grad_, Tensor()).ref();
 }
 
-void GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
-  Guard guard(accumulating_);
-  const Tensor before = get();
-  if (!before.defined()) {
-    const bool keep = is_sole_owner(grad) && same_walk(grad.sizes(), grad.strides(), strides);
-    if (keep && !create_graph && grad.requires_grad()) grad.detach_();  // one handed in, and cast
-    set(keep ? std::move(grad) : clone_strided(grad, strides));
-  } else if (create_graph) {
-    set(add_gradients(before, grad));
-  } else {
-    add_into(before, grad);
+bool GradSlot::put(const Tensor& grad) {
+  Guard guard(lock_);
+  if (grad_.defined()) return false;
+  grad_ = grad;
+  return true;
+}
+
+template <class Sum>
+void GradSlot::update(Tensor grad, const Sum& sum) {
+  Tensor before(take());
+  try {
+    for (;;) {
+      if (grad.defined()) before = sum(before, std::move(grad));
+      if (put(before)) return;
+      grad = Tensor(take());
+    }
+  } catch (...) {
+    if (before.defined()) put(before);
+    throw;
   }
 }
 
+void GradSlot::accumulate(Tensor grad, const Dims& strides, bool create_graph) {
+  update(std::move(grad), [&](const Tensor& before, Tensor grad) {
+    if (!before.defined()) {
+      const bool keep = is_sole_owner(grad) && same_walk(grad.sizes(), grad.strides(), strides);
+      if (keep && !create_graph && grad.requires_grad()) grad.detach_();  // one handed in, and cast
+      return keep ? std::move(grad) : clone_strided(grad, strides);
+    }
+    if (create_graph) return add_gradients(before, grad);
+    add_into(before, grad);
+    return before;
+  });
+}
+
 void GradSlot::add_copy(const Tensor& grad) {
-  Guard guard(accumulating_);
-  const Tensor before = get();
-  set(before.defined() ? add_gradients(before, grad)
-                       : clone_strided(grad, contiguous_strides(grad.sizes())));
+  update(grad, [](const Tensor& before, const Tensor& grad) {
+    return before.defined() ? add_gradients(before, grad)
+                            : clone_strided(grad, contiguous_strides(grad.sizes()));
+  });
 }
 
 Dims grad_strides(const Tensor& x) {

@@ -14,7 +14,8 @@ class GradSlot : public RefCounted, public Pooled {
   Tensor get() const;  // undefined: no gradient
   void set(Tensor grad);
   Ref<TensorImpl> take();  // leaves none
-  // Adds `grad` to what is there; two threads may do so at once, and both count. The first
+  // Adds `grad` to what is there; two threads may do so at once, and both count: no lock is held
+  // while a kernel or a hook runs, but who adds takes the gradient out for so long. The first
   // gradient gets these strides, and may be kept as it is if nobody else can see it. With
   // `create_graph` the sum is a new tensor, with a graph.
   void accumulate(Tensor grad, const Dims& strides, bool create_graph);
@@ -22,8 +23,13 @@ class GradSlot : public RefCounted, public Pooled {
   void add_copy(const Tensor& grad);
 
  private:
+  // Puts sum(first) back, where `first` is what is there, and sum(...) of that and whatever others
+  // have left meanwhile.
+  template <class Sum>
+  void update(Tensor grad, const Sum& sum);
+  bool put(const Tensor& grad);  // false: another thread has left its own
+
   mutable SpinLock lock_;  // for a moment: the pointer
-  SpinLock accumulating_;  // while a gradient is added
   Tensor grad_;
 };
 
