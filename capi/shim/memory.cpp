@@ -81,7 +81,7 @@ dt_status dt_from_data(const void* data, int64_t data_n, const int64_t* size, in
     const DType type = enum_value<DType>(dtype, "dtype");
     const Device where = device_or_default(optional_device(device_type, device_index, "device"));
     need(out, "out");
-    check_bytes(data, data_n, count_elements(sizes) * info(type).bytes);
+    check_bytes(data, data_n, count_bytes(sizes, count_elements(sizes), type));
     const Tensor x = make_empty(sizes, type, kCpu);
     if (data_n) std::memcpy(x.data(), data, static_cast<size_t>(data_n));
     put(out, where == kCpu ? x : to(x, where));

@@ -29,9 +29,25 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   return true;
 }
 
+int64_t count_bytes(IntList sizes, int64_t elements, DType dtype) {
+  int64_t bytes;
+  DT_CHECK(!__builtin_mul_overflow(elements, info(dtype).bytes, &bytes), kRuntimeError,
+           "a tensor of size ", sizes, " has more bytes than an int64 can count");
+  return bytes;
+}
+
+namespace {
+
+// Products of sizes that no tensor may have yet: whoever makes one refuses what is too large.
+int64_t times(int64_t a, int64_t b) {
+  return static_cast<int64_t>(uint64_t(a) * uint64_t(b));
+}
+
+}  // namespace
+
 Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device) {
   const int64_t n = count_elements(sizes);
-  int64_t last = n > 0 ? 1 : 0, bytes;  // one past the last element's position
+  int64_t last = n > 0 ? 1 : 0;  // one past the last element's position
   for (int d = 0; n > 0 && d < sizes.size(); ++d) {
     DT_CHECK(strides[d] >= 0, kRuntimeError, "strides must not be negative, got ", strides);
     int64_t reach;
@@ -39,16 +55,12 @@ Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, D
                  !__builtin_add_overflow(last, reach, &last),
              kRuntimeError, "strides ", strides, " reach beyond what an int64 can count");
   }
-  DT_CHECK(!__builtin_mul_overflow(last, info(dtype).bytes, &bytes), kRuntimeError,
-           "a tensor of size ", sizes, " has more bytes than an int64 can count");
-  return Tensor(Ref<TensorImpl>::adopt(
-      new TensorImpl(Storage::allocate(bytes, device), 0, sizes, strides, dtype)));
+  return Tensor(Ref<TensorImpl>::adopt(new TensorImpl(
+      Storage::allocate(count_bytes(sizes, last, dtype), device), 0, sizes, strides, dtype)));
 }
 
 Tensor make_empty(const Dims& sizes, DType dtype, Device device) {
-  int64_t bytes;
-  DT_CHECK(!__builtin_mul_overflow(count_elements(sizes), info(dtype).bytes, &bytes), kRuntimeError,
-           "a tensor of size ", sizes, " has more bytes than an int64 can count");
+  const int64_t bytes = count_bytes(sizes, count_elements(sizes), dtype);
   return Tensor(Ref<TensorImpl>::adopt(new TensorImpl(Storage::allocate(bytes, device), 0, sizes,
                                                       contiguous_strides(sizes), dtype)));
 }
@@ -61,7 +73,7 @@ Tensor make_alias(const Tensor& x, const Dims& sizes, const Dims& strides, int64
 
 Dims channels_last_strides(IntList sizes) {
   const int64_t c = sizes[1], h = sizes[2], w = sizes[3];
-  return Dims{h * w * c, 1, w * c, c};
+  return Dims{times(h, times(w, c)), 1, times(w, c), c};
 }
 
 bool is_dense(IntList sizes, IntList strides) {

@@ -154,6 +154,9 @@ class Operand {
 
 // ---- making tensors without recording (tensor.cpp)
 
+// The bytes of so many elements, which a tensor of these sizes needs; refuses more than an int64
+// can count.
+int64_t count_bytes(IntList sizes, int64_t elements, DType dtype);
 // Uninitialised, row-major. The dtype and device must not be kDefault.
 Tensor make_empty(const Dims& sizes, DType dtype, Device device);
 Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, Device device);

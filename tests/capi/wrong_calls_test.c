@@ -30,8 +30,9 @@ static void test_tensor_write(void) {
 static void test_from_data(void) {
   const float data[2] = {1, 2};
   const int64_t two = 2, less = -2, huge[2] = {INT64_MAX / 2, INT64_MAX / 2};
-  const int64_t n = sizeof data;
+  const int64_t n = sizeof data, uncountable = INT64_C(1) << 62; /* elements, of 4 bytes each */
   const dt_dtype f32 = DT_DTYPE_FLOAT32;
+  EXPECT(RUNTIME_ERROR, "from_data", dt_from_data(data, n, &uncountable, 1, f32, 0, 0, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_data", dt_from_data(NULL, n, &two, 1, f32, 0, 0, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_data", dt_from_data(data, n - 1, &two, 1, f32, 0, 0, TENSOR_OUT));
   EXPECT(VALUE_ERROR, "from_data", dt_from_data(data, -1, &two, 1, f32, 0, 0, TENSOR_OUT));
