@@ -3,7 +3,7 @@
 // tensors. Of each optimizer:
 //   Settings   what a call says
 //   present    which of the lists of state there are: a bit for each, in the row's order
-//   prepare    counts the step, updates the numbers of one parameter and works out what its update needs
+//   prepare    counts the step, updates the scalars of one parameter and works out what its update needs
 //   Update     one element of the parameter, of each list that is present, and of the gradient
 // clang-format off
 #pragma once
@@ -21,7 +21,7 @@ DT_FN int lists_before(unsigned present, int list) {
 }
 
 struct SGD {
-  static constexpr int kStates = 0, kLists = 1;
+  static constexpr int kScalars = 0, kLists = 1;
   static constexpr unsigned kAlways = 0;
 
   struct Settings {
@@ -36,7 +36,7 @@ struct SGD {
     return kAlways | (math::ne(momentum, 0.0) ? 1u : 0u);
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // maximize
     bool f1;  // weight_decay != 0
     double n0;  // weight_decay
@@ -47,9 +47,9 @@ struct SGD {
     double n3;  // lr
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double momentum = s.momentum;
     const double dampening = s.dampening;
@@ -57,8 +57,8 @@ struct SGD {
     const bool nesterov = s.nesterov;
     const bool maximize = s.maximize;
     const bool first = s.first;
-    (void)states, (void)power;
-    Numbers n;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = maximize;
     n.f1 = math::ne(weight_decay, 0.0);
     n.n0 = weight_decay;
@@ -74,7 +74,7 @@ struct SGD {
   struct Update {
     T n0, n1, n2, n3;
     math::Uniform<T> f0, f1, f2, f3;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), f0(n.f0), f1(n.f1), f2(n.f2), f3(n.f3) {}
 
     DT_FN void operator()(T* x) const {
@@ -97,7 +97,7 @@ struct SGD {
 };
 
 struct Adam {
-  static constexpr int kStates = 1, kLists = 3;
+  static constexpr int kScalars = 1, kLists = 3;
   static constexpr unsigned kAlways = 3;
 
   struct Settings {
@@ -112,7 +112,7 @@ struct Adam {
     return kAlways | (amsgrad ? 4u : 0u);
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // decoupled_weight_decay
     double n0;  // 1 - lr * weight_decay
     bool f1;  // maximize
@@ -126,9 +126,9 @@ struct Adam {
     double n7;  // lr / bias_correction1
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double beta1 = s.beta1;
     const double beta2 = s.beta2;
@@ -136,11 +136,11 @@ struct Adam {
     const double weight_decay = s.weight_decay;
     const bool maximize = s.maximize;
     const bool decoupled_weight_decay = s.decoupled_weight_decay;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
     [[maybe_unused]] const double bias_correction1 = 1.0 - power(beta1, step);
     [[maybe_unused]] const double bias_correction2 = 1.0 - power(beta2, step);
-    (void)states, (void)power;
-    Numbers n;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = decoupled_weight_decay;
     n.n0 = 1.0 - lr * weight_decay;
     n.f1 = maximize;
@@ -159,7 +159,7 @@ struct Adam {
   struct Update {
     T n0, n1, n2, n3, n4, n5, n6, n7;
     math::Uniform<T> f0, f1, f2;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), n4(static_cast<T>(n.n4)), n5(static_cast<T>(n.n5)), n6(static_cast<T>(n.n6)), n7(static_cast<T>(n.n7)), f0(n.f0), f1(n.f1), f2(n.f2) {}
 
     DT_FN void operator()(T* x) const {
@@ -191,7 +191,7 @@ struct Adam {
 };
 
 struct RMSprop {
-  static constexpr int kStates = 1, kLists = 3;
+  static constexpr int kScalars = 1, kLists = 3;
   static constexpr unsigned kAlways = 1;
 
   struct Settings {
@@ -207,7 +207,7 @@ struct RMSprop {
     return kAlways | (math::gt(momentum, 0.0) ? 2u : 0u) | (centered ? 4u : 0u);
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // maximize
     bool f1;  // weight_decay != 0
     double n0;  // weight_decay
@@ -218,18 +218,18 @@ struct RMSprop {
     double n5;  // lr
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double alpha = s.alpha;
     const double eps = s.eps;
     const double weight_decay = s.weight_decay;
     const double momentum = s.momentum;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
-    (void)states, (void)power;
-    Numbers n;
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = maximize;
     n.f1 = math::ne(weight_decay, 0.0);
     n.n0 = weight_decay;
@@ -245,7 +245,7 @@ struct RMSprop {
   struct Update {
     T n0, n1, n2, n3, n4, n5;
     math::Uniform<T> f0, f1;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), n4(static_cast<T>(n.n4)), n5(static_cast<T>(n.n5)), f0(n.f0), f1(n.f1) {}
 
     DT_FN void operator()(T* x) const {
@@ -280,7 +280,7 @@ struct RMSprop {
 };
 
 struct Adagrad {
-  static constexpr int kStates = 1, kLists = 1;
+  static constexpr int kScalars = 1, kLists = 1;
   static constexpr unsigned kAlways = 1;
 
   struct Settings {
@@ -295,7 +295,7 @@ struct Adagrad {
     return kAlways;
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // maximize
     bool f1;  // weight_decay != 0
     double n0;  // weight_decay
@@ -303,18 +303,18 @@ struct Adagrad {
     double n2;  // eps
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double lr_decay = s.lr_decay;
     const double weight_decay = s.weight_decay;
     const double eps = s.eps;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
     [[maybe_unused]] const double rate = lr / (1.0 + (step - 1.0) * lr_decay);
-    (void)states, (void)power;
-    Numbers n;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = maximize;
     n.f1 = math::ne(weight_decay, 0.0);
     n.n0 = weight_decay;
@@ -327,7 +327,7 @@ struct Adagrad {
   struct Update {
     T n0, n1, n2;
     math::Uniform<T> f0, f1;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), f0(n.f0), f1(n.f1) {}
 
     DT_FN void operator()(T* x) const {
@@ -346,7 +346,7 @@ struct Adagrad {
 };
 
 struct Adadelta {
-  static constexpr int kStates = 1, kLists = 2;
+  static constexpr int kScalars = 1, kLists = 2;
   static constexpr unsigned kAlways = 3;
 
   struct Settings {
@@ -361,7 +361,7 @@ struct Adadelta {
     return kAlways;
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // maximize
     bool f1;  // weight_decay != 0
     double n0;  // weight_decay
@@ -371,17 +371,17 @@ struct Adadelta {
     double n4;  // lr
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double rho = s.rho;
     const double eps = s.eps;
     const double weight_decay = s.weight_decay;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
-    (void)states, (void)power;
-    Numbers n;
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = maximize;
     n.f1 = math::ne(weight_decay, 0.0);
     n.n0 = weight_decay;
@@ -396,7 +396,7 @@ struct Adadelta {
   struct Update {
     T n0, n1, n2, n3, n4;
     math::Uniform<T> f0, f1;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), n4(static_cast<T>(n.n4)), f0(n.f0), f1(n.f1) {}
 
     DT_FN void operator()(T* x) const {
@@ -419,7 +419,7 @@ struct Adadelta {
 };
 
 struct Adamax {
-  static constexpr int kStates = 1, kLists = 2;
+  static constexpr int kScalars = 1, kLists = 2;
   static constexpr unsigned kAlways = 3;
 
   struct Settings {
@@ -434,7 +434,7 @@ struct Adamax {
     return kAlways;
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // maximize
     bool f1;  // weight_decay != 0
     double n0;  // weight_decay
@@ -444,19 +444,19 @@ struct Adamax {
     double n4;  // lr / bias_correction
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double beta1 = s.beta1;
     const double beta2 = s.beta2;
     const double eps = s.eps;
     const double weight_decay = s.weight_decay;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
     [[maybe_unused]] const double bias_correction = 1.0 - power(beta1, step);
-    (void)states, (void)power;
-    Numbers n;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = maximize;
     n.f1 = math::ne(weight_decay, 0.0);
     n.n0 = weight_decay;
@@ -471,7 +471,7 @@ struct Adamax {
   struct Update {
     T n0, n1, n2, n3, n4;
     math::Uniform<T> f0, f1;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), n4(static_cast<T>(n.n4)), f0(n.f0), f1(n.f1) {}
 
     DT_FN void operator()(T* x) const {
@@ -493,7 +493,7 @@ struct Adamax {
 };
 
 struct NAdam {
-  static constexpr int kStates = 2, kLists = 2;
+  static constexpr int kScalars = 2, kLists = 2;
   static constexpr unsigned kAlways = 3;
 
   struct Settings {
@@ -508,7 +508,7 @@ struct NAdam {
     return kAlways;
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // decoupled_weight_decay
     double n0;  // 1 - lr * weight_decay
     bool f1;  // maximize
@@ -523,9 +523,9 @@ struct NAdam {
     double n8;  // lr * mu_next / (1 - mu_product * mu_next)
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double beta1 = s.beta1;
     const double beta2 = s.beta2;
@@ -534,14 +534,14 @@ struct NAdam {
     const double momentum_decay = s.momentum_decay;
     const bool decoupled_weight_decay = s.decoupled_weight_decay;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
-    [[maybe_unused]] double mu_product = *states[1];
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
+    [[maybe_unused]] double mu_product = *scalars[1];
     [[maybe_unused]] const double bias_correction2 = 1.0 - power(beta2, step);
     [[maybe_unused]] const double mu = beta1 * (1.0 - 0.5 * power(0.96, step * momentum_decay));
     [[maybe_unused]] const double mu_next = beta1 * (1.0 - 0.5 * power(0.96, (step + 1.0) * momentum_decay));
-    mu_product = *states[1] = static_cast<float>(mu_product * mu);
-    (void)states, (void)power;
-    Numbers n;
+    mu_product = *scalars[1] = static_cast<float>(mu_product * mu);
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = decoupled_weight_decay;
     n.n0 = 1.0 - lr * weight_decay;
     n.f1 = maximize;
@@ -561,7 +561,7 @@ struct NAdam {
   struct Update {
     T n0, n1, n2, n3, n4, n5, n6, n7, n8;
     math::Uniform<T> f0, f1, f2;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), n4(static_cast<T>(n.n4)), n5(static_cast<T>(n.n5)), n6(static_cast<T>(n.n6)), n7(static_cast<T>(n.n7)), n8(static_cast<T>(n.n8)), f0(n.f0), f1(n.f1), f2(n.f2) {}
 
     DT_FN void operator()(T* x) const {
@@ -586,7 +586,7 @@ struct NAdam {
 };
 
 struct RAdam {
-  static constexpr int kStates = 1, kLists = 2;
+  static constexpr int kScalars = 1, kLists = 2;
   static constexpr unsigned kAlways = 3;
 
   struct Settings {
@@ -601,7 +601,7 @@ struct RAdam {
     return kAlways;
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // decoupled_weight_decay
     double n0;  // 1 - lr * weight_decay
     bool f1;  // maximize
@@ -616,9 +616,9 @@ struct RAdam {
     double n7;  // lr / bias_correction1
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double beta1 = s.beta1;
     const double beta2 = s.beta2;
@@ -626,15 +626,15 @@ struct RAdam {
     const double weight_decay = s.weight_decay;
     const bool decoupled_weight_decay = s.decoupled_weight_decay;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
     [[maybe_unused]] const double bias_correction1 = 1.0 - power(beta1, step);
     [[maybe_unused]] const double bias_correction2 = 1.0 - power(beta2, step);
     [[maybe_unused]] const double rho_inf = 2.0 / (1.0 - beta2) - 1.0;
     [[maybe_unused]] const double rho = rho_inf - 2.0 * step * power(beta2, step) / bias_correction2;
     [[maybe_unused]] const bool rectified = math::gt(rho, 5.0);
     [[maybe_unused]] const double rectification = math::where(rectified, math::sqrt((rho - 4.0) * (rho - 2.0) * rho_inf / ((rho_inf - 4.0) * (rho_inf - 2.0) * rho)), 0.0);
-    (void)states, (void)power;
-    Numbers n;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = decoupled_weight_decay;
     n.n0 = 1.0 - lr * weight_decay;
     n.f1 = maximize;
@@ -654,7 +654,7 @@ struct RAdam {
   struct Update {
     T n0, n1, n2, n3, n4, n5, n6, n7;
     math::Uniform<T> f0, f1, f2, f3;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), n4(static_cast<T>(n.n4)), n5(static_cast<T>(n.n5)), n6(static_cast<T>(n.n6)), n7(static_cast<T>(n.n7)), f0(n.f0), f1(n.f1), f2(n.f2), f3(n.f3) {}
 
     DT_FN void operator()(T* x) const {
@@ -678,7 +678,7 @@ struct RAdam {
 };
 
 struct ASGD {
-  static constexpr int kStates = 3, kLists = 1;
+  static constexpr int kScalars = 3, kLists = 1;
   static constexpr unsigned kAlways = 1;
 
   struct Settings {
@@ -693,7 +693,7 @@ struct ASGD {
     return kAlways;
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // maximize
     bool f1;  // weight_decay != 0
     double n0;  // weight_decay
@@ -703,24 +703,24 @@ struct ASGD {
     double n3;  // weight
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double lr = s.lr;
     const double lambd = s.lambd;
     const double alpha = s.alpha;
     const double t0 = s.t0;
     const double weight_decay = s.weight_decay;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
-    [[maybe_unused]] double eta = *states[1];
-    [[maybe_unused]] double mu = *states[2];
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
+    [[maybe_unused]] double eta = *scalars[1];
+    [[maybe_unused]] double mu = *scalars[2];
     [[maybe_unused]] const double rate = eta;
     [[maybe_unused]] const double weight = mu;
-    eta = *states[1] = static_cast<float>(lr / power(1.0 + lambd * lr * step, alpha));
-    mu = *states[2] = static_cast<float>(1.0 / math::maximum(1.0, step - t0));
-    (void)states, (void)power;
-    Numbers n;
+    eta = *scalars[1] = static_cast<float>(lr / power(1.0 + lambd * lr * step, alpha));
+    mu = *scalars[2] = static_cast<float>(1.0 / math::maximum(1.0, step - t0));
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = maximize;
     n.f1 = math::ne(weight_decay, 0.0);
     n.n0 = weight_decay;
@@ -735,7 +735,7 @@ struct ASGD {
   struct Update {
     T n0, n1, n2, n3;
     math::Uniform<T> f0, f1, f2;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), f0(n.f0), f1(n.f1), f2(n.f2) {}
 
     DT_FN void operator()(T* x) const {
@@ -755,7 +755,7 @@ struct ASGD {
 };
 
 struct Rprop {
-  static constexpr int kStates = 1, kLists = 2;
+  static constexpr int kScalars = 1, kLists = 2;
   static constexpr unsigned kAlways = 3;
 
   struct Settings {
@@ -770,7 +770,7 @@ struct Rprop {
     return kAlways;
   }
 
-  struct Numbers {
+  struct Prepared {
     bool f0;  // maximize
     double n0;  // etaplus
     double n1;  // etaminus
@@ -778,17 +778,17 @@ struct Rprop {
     double n3;  // step_size_max
   };
 
-  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.
+  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.
   template <class Power>
-  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {
+  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {
     const double etaminus = s.etaminus;
     const double etaplus = s.etaplus;
     const double step_size_min = s.step_size_min;
     const double step_size_max = s.step_size_max;
     const bool maximize = s.maximize;
-    [[maybe_unused]] double step = *states[0] = *states[0] + 1.0f;
-    (void)states, (void)power;
-    Numbers n;
+    [[maybe_unused]] double step = *scalars[0] = *scalars[0] + 1.0f;
+    (void)scalars, (void)power;
+    Prepared n;
     n.f0 = maximize;
     n.n0 = etaplus;
     n.n1 = etaminus;
@@ -801,7 +801,7 @@ struct Rprop {
   struct Update {
     T n0, n1, n2, n3;
     math::Uniform<T> f0;
-    DT_FN explicit Update(const Numbers& n)
+    DT_FN explicit Update(const Prepared& n)
         : n0(static_cast<T>(n.n0)), n1(static_cast<T>(n.n1)), n2(static_cast<T>(n.n2)), n3(static_cast<T>(n.n3)), f0(n.f0) {}
 
     DT_FN void operator()(T* x) const {

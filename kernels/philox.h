@@ -209,4 +209,11 @@ DT_MATH Pair<double> normal(uint64_t a, uint64_t b) {
   return {multiply(radius, c.first), multiply(radius, c.second)};
 }
 
+// u < p for u = (word >> 8) 2^-24 is (word >> 8) < threshold(p): p 2^24, rounded up to an integer.
+DT_MATH int32_t threshold(double p) {
+  const double scaled = p * 0x1p24;
+  const int32_t below = static_cast<int32_t>(scaled);
+  return below + (below < scaled);
+}
+
 }  // namespace dt::philox

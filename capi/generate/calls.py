@@ -339,12 +339,18 @@ def _ops(schema: Schema) -> str:
             devices = [f"device.type == DeviceType::k{b.capitalize()}" for b in k.narrow]
             condition = "true" if len(devices) == len(BACKENDS) else " || ".join(devices)
             parts.append(f"  if (op == op::{k.name}.number) return {condition};")
+    parts += ["  return false;", "}\n", "bool updates_outputs(int op) {"]
+    parts += [
+        f"  if (op == op::{k.name}.number) return true;"
+        for k in schema.kernels.values()
+        if k.updates
+    ]
     parts += ["  return false;", "}\n", "}  // namespace dt\n"]
     return "\n".join(parts)
 
 
 _OPS_INTRO = """\
-// The numbers of the ops that are not elementwise, and what each says of a bad index.
+// The numbers of the ops that are not elementwise, and what their rows say of them.
 // clang-format off
 #include "core/base/error.h"
 #include "core/runtime/backend.h\""""

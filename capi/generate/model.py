@@ -426,6 +426,7 @@ class Kernel:
     call: Call
     workspace: tuple[str, ...]  # the backends whose kernel wants scratch memory
     narrow: tuple[str, ...]  # those whose kernel takes float16 and bfloat16 as they are
+    updates: bool  # it keeps some of what is in its outputs, or reads it
     index_error: str  # what is said of an index out of range; "": it takes no indices
 
 

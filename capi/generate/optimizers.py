@@ -181,7 +181,7 @@ def kernel_of(o: Optimizer) -> Kernel:
         floats=tuple(CallNumber(n, "float") for n in _numbers(o)),
     )
     doc = f"A step of torch.optim.{o.name}, in place."
-    return Kernel(o.snake, call.file, doc, call, workspace=BACKENDS, narrow=(), index_error="")
+    return Kernel(o.snake, call.file, doc, call, BACKENDS, narrow=(), updates=True, index_error="")
 
 
 def _flags(o: Optimizer) -> list[str]:
@@ -209,7 +209,7 @@ _INTRO = """\
 // tensors. Of each optimizer:
 //   Settings   what a call says
 //   present    which of the lists of state there are: a bit for each, in the row's order
-//   prepare    counts the step, updates the numbers of one parameter and works out what its update needs
+//   prepare    counts the step, updates the scalars of one parameter and works out what its update needs
 //   Update     one element of the parameter, of each list that is present, and of the gradient
 // clang-format off
 #pragma once
@@ -257,7 +257,7 @@ class _Compiler:
         truths = [m for m in members if m[0] == "f"]
         lines = [f"struct {o.name} {{"]
         lines += [
-            f"  static constexpr int kStates = {len(self.states)}, kLists = {len(self.lists)};"
+            f"  static constexpr int kScalars = {len(self.states)}, kLists = {len(self.lists)};"
         ]
         lines += [f"  static constexpr unsigned kAlways = {always};", ""]
         lines += ["  struct Settings {"]
@@ -277,7 +277,7 @@ class _Compiler:
         ]
         lines += ["    (void)s;"] if not bits else []
         lines += [f"    return {' | '.join(['kAlways', *bits])};", "  }", ""]
-        lines += ["  struct Numbers {"]
+        lines += ["  struct Prepared {"]
         for source, (member, _) in self.hoisted.items():
             lines.append(f"    {'double' if member[0] == 'n' else 'bool'} {member};  // {source}")
         lines += ["  };", "", *self._prepare(), ""]
@@ -286,7 +286,7 @@ class _Compiler:
         lines += [f"    math::Uniform<T> {', '.join(truths)};"] if truths else []
         initial = [f"{m}(static_cast<T>(n.{m}))" for m in numbers] + [f"{m}(n.{m})" for m in truths]
         lines += [
-            "    DT_FN explicit Update(const Numbers& n)",
+            "    DT_FN explicit Update(const Prepared& n)",
             f"        : {', '.join(initial)} {{}}",
         ]
         lines += ["", *body, "  };", "};", ""]
@@ -296,24 +296,24 @@ class _Compiler:
 
     def _prepare(self) -> list[str]:
         lines = [
-            "  // `states` are the parameter's numbers, in the row's order; power(a, b) is a to the b.",
+            "  // `scalars` are the parameter's, in the row's order; power(a, b) is a to the b.",
             "  template <class Power>",
-            "  static DT_MATH Numbers prepare(const Settings& s, float* const* states, Power power) {",
+            "  static DT_MATH Prepared prepare(const Settings& s, float* const* scalars, Power power) {",
         ]
         lines += self._settings_read([self.o.numbers, *self.hoisted])
         for i, s in enumerate(self.states):
             count = " + 1.0f" if s.name == "step" else ""
-            store = f"*states[{i}] = *states[{i}]{count}" if count else f"*states[{i}]"
+            store = f"*scalars[{i}] = *scalars[{i}]{count}" if count else f"*scalars[{i}]"
             lines.append(f"    [[maybe_unused]] double {s.name} = {store};")
         known = {s.name: i for i, s in enumerate(self.states)}
         for line in self.numbers:
             name, value = line.targets[0].id, _Doubles().print(ast.unparse(line.value))
             if name in known:
-                lines.append(f"    {name} = *states[{known[name]}] = static_cast<float>({value});")
+                lines.append(f"    {name} = *scalars[{known[name]}] = static_cast<float>({value});")
             else:
                 kind = "bool" if name in self.flags else "double"
                 lines.append(f"    [[maybe_unused]] const {kind} {name} = {value};")
-        lines += ["    (void)states, (void)power;", "    Numbers n;"]
+        lines += ["    (void)scalars, (void)power;", "    Prepared n;"]
         lines += [f"    n.{member} = {value};" for member, value in self.hoisted.values()]
         return [*lines, "    return n;", "  }"]
 

@@ -11,7 +11,7 @@
 #include "core/runtime/context.h"
 #include "core/runtime/graph.h"
 #include "core/runtime/log.h"
-#include "core/runtime/pool.h"
+#include "core/runtime/thread_pool.h"
 #include "core/runtime/widen.h"
 
 namespace dt {
@@ -129,7 +129,7 @@ dt_call describe(int op, const CallSpans& spans) {
 // A shortcut that is declined leaves its ops to kernels that take narrow floats.
 bool run_widened(int op, const CallSpans& spans, Device device, bool is_shortcut) {
   if (is_shortcut) return false;
-  const WidenedOperands wide(spans, device);
+  const WidenedOperands wide(spans, device, updates_outputs(op));
   run_spans(op, wide.spans(), false);
   wide.round_outputs();
   return true;

@@ -24,6 +24,8 @@ struct CallSpans {
 bool run_spans(int op, const CallSpans& spans, bool is_shortcut);
 // Whether the kernels of an op take float16 and bfloat16 as they are; `run` widens for the others.
 bool takes_narrow_floats(int op, Device device);
+// Whether they keep some of what is in their outputs, or read it.
+bool updates_outputs(int op);
 // PyTorch's sentence about an index that a kernel found out of range.
 std::string index_error(int op, const dt_call& call, const dt_fault& fault);
 

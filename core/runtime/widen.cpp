@@ -48,20 +48,6 @@ void copy_views(const View& y, const View& x) {
   run(op::copy, call);
 }
 
-// Copies between a narrow view and its wide copy, in either direction.
-void convert(const View& narrow, const Tensor& wide, bool widens) {
-  const Places places(narrow);
-  const int64_t n = wide.numel();
-  if (n == 0) return;
-  const Dims count = {n}, one = {1};
-  const bool is_dense = places.is_dense();
-  const View there =
-      is_dense ? placed(narrow, count, one) : placed(narrow, places.sizes, places.strides);
-  const View here =
-      is_dense ? View(wide, count, one, 0) : View(wide, places.sizes, places.dense, 0);
-  widens ? copy_views(here, there) : copy_views(there, here);
-}
-
 }  // namespace
 
 bool has_narrow_floats(const CallSpans& spans) {
@@ -73,18 +59,15 @@ bool has_narrow_floats(const CallSpans& spans) {
   return false;
 }
 
-WidenedOperands::WidenedOperands(const CallSpans& spans, Device device)
+WidenedOperands::WidenedOperands(const CallSpans& spans, Device device, bool updates_outputs)
     : spans_(spans),
-      device_(device),
-      outputs_(widened(spans.outputs)),
-      inputs_(widened(spans.inputs)) {}
+      outputs_(widened(spans.outputs, device, updates_outputs)),
+      inputs_(widened(spans.inputs, device, true)) {}
 
-WidenedOperands::Side WidenedOperands::widened(Span<const View> views) const {
+WidenedOperands::Side WidenedOperands::widened(Span<const View> views, Device device, bool fills) {
   Side side;
   side.views.assign(views.begin(), views.end());
-  side.copies.resize(side.views.size());
-  for (size_t i = 0; i < side.views.size(); ++i) {
-    View& v = side.views[i];
+  for (View& v : side.views) {
     if (!is_narrow_float(v.dtype)) continue;
     const DType wide = info(static_cast<DType>(v.dtype)).compute;
     if (v.immediate) {
@@ -92,13 +75,20 @@ WidenedOperands::Side WidenedOperands::widened(Span<const View> views) const {
       continue;
     }
     const Places places(v);
-    side.copies[i] = make_empty_strided(places.sizes, places.dense, wide, device_);
-    convert(v, side.copies[i], true);
+    Copy copy;
+    copy.wide = make_empty_strided(places.sizes, places.dense, wide, device);
+    const Dims count = {copy.wide.numel()}, one = {1};
+    const bool is_dense = places.is_dense();
+    const Dims& sizes = is_dense ? count : places.sizes;
+    copy.narrow_walk = placed(v, sizes, is_dense ? one : places.strides);
+    copy.wide_walk = View(copy.wide, sizes, is_dense ? one : places.dense, 0);
+    if (fills && copy.wide.numel() > 0) copy_views(copy.wide_walk, copy.narrow_walk);
     Dims strides = places.dense;
     for (int d = 0; d < v.ndim; ++d) {
       if (v.strides[d] == 0) strides[d] = 0;
     }
-    v = View(side.copies[i], IntList(v.sizes, v.ndim), strides, 0);
+    v = View(copy.wide, IntList(v.sizes, v.ndim), strides, 0);
+    side.copies.push_back(std::move(copy));
   }
   return side;
 }
@@ -111,9 +101,8 @@ CallSpans WidenedOperands::spans() const {
 }
 
 void WidenedOperands::round_outputs() const {
-  for (int64_t i = 0; i < spans_.outputs.size(); ++i) {
-    const Tensor& copy = outputs_.copies[static_cast<size_t>(i)];
-    if (copy.defined()) convert(spans_.outputs[i], copy, false);
+  for (const Copy& copy : outputs_.copies) {
+    if (copy.wide.numel() > 0) copy_views(copy.narrow_walk, copy.wide_walk);
   }
 }
 

@@ -6,7 +6,7 @@
 #include "kernels/cpu/tile_move.h"
 #include "kernels/cpu/workers.h"
 #include "kernels/math.h"
-#include "kernels/optimizers.gen.h"
+#include "kernels/optimizer_step.h"
 
 namespace dt::cpu {
 namespace {
@@ -84,13 +84,6 @@ int64_t starts_bytes(int64_t k) {
   return (k + 1) * static_cast<int64_t>(sizeof(int64_t));
 }
 
-inline bool all_floating(const calls::Views& views) {
-  for (const dt_view& view : views) {
-    if (!is_floating(view.dtype)) return false;
-  }
-  return true;
-}
-
 // One floating number.
 inline double number_of(const dt_view& view) {
   if (view.immediate) return view.number.f;
@@ -103,58 +96,42 @@ inline double number_of(const dt_view& view) {
 
 // ---- optimizers
 
-// The numbers of the parameters, which follow the lists of state that there are.
-template <class Optimizer>
-class States {
- public:
-  States(const calls::Optimizer& call, unsigned present)
-      : k_(call.k),
-        first_(call.param + (1 + optim::lists_before(present, Optimizer::kLists)) * k_) {}
-  void of(int64_t parameter, float** out) const {
-    for (int s = 0; s < Optimizer::kStates; ++s) out[s] = data<float>(first_[s * k_ + parameter]);
-  }
-
- private:
-  int64_t k_;
-  const dt_view* first_;
-};
-
 inline double power(double base, double exponent) {
   return math::pow(base, exponent);
 }
 
 // What the updates of all parameters go by. All tensors of a list are usually at the same step,
-// whose powers cost more than a small tensor's update: equal numbers are prepared once.
+// whose powers cost more than a small tensor's update: equal scalars are prepared once.
 template <class Optimizer>
-class Prepared {
+class PreparedList {
  public:
-  using Numbers = typename Optimizer::Numbers;
+  using Prepared = typename Optimizer::Prepared;
 
-  // `numbers` has room for one Numbers for each of k parameters.
-  Prepared(const typename Optimizer::Settings& settings, const States<Optimizer>& states, int64_t k,
-           Numbers* numbers)
-      : numbers_(numbers) {
-    constexpr int n = Optimizer::kStates > 0 ? Optimizer::kStates : 1;
+  // `prepared` has room for one Prepared for each of k parameters.
+  PreparedList(const typename Optimizer::Settings& settings,
+               const optim::StateScalars<Optimizer>& scalars, int64_t k, Prepared* prepared)
+      : prepared_(prepared) {
+    constexpr int n = Optimizer::kScalars > 0 ? Optimizer::kScalars : 1;
     float before[n] = {}, after[n] = {};
     for (int64_t i = 0; i < k; ++i) {
-      float* state[n];
-      states.of(i, state);
+      float* scalar[n];
+      scalars.of(i, scalar);
       bool same = i > 0;
-      for (int s = 0; s < Optimizer::kStates; ++s) same &= *state[s] == before[s];
+      for (int s = 0; s < Optimizer::kScalars; ++s) same &= *scalar[s] == before[s];
       if (same) {
-        for (int s = 0; s < Optimizer::kStates; ++s) *state[s] = after[s];
-        numbers_[i] = numbers_[i - 1];
+        for (int s = 0; s < Optimizer::kScalars; ++s) *scalar[s] = after[s];
+        prepared_[i] = prepared_[i - 1];
         continue;
       }
-      for (int s = 0; s < Optimizer::kStates; ++s) before[s] = *state[s];
-      numbers_[i] = Optimizer::prepare(settings, state, power);
-      for (int s = 0; s < Optimizer::kStates; ++s) after[s] = *state[s];
+      for (int s = 0; s < Optimizer::kScalars; ++s) before[s] = *scalar[s];
+      prepared_[i] = Optimizer::prepare(settings, scalar, power);
+      for (int s = 0; s < Optimizer::kScalars; ++s) after[s] = *scalar[s];
     }
   }
-  const Numbers& of(int64_t tensor) const { return numbers_[tensor]; }
+  const Prepared& of(int64_t tensor) const { return prepared_[tensor]; }
 
  private:
-  Numbers* numbers_;
+  Prepared* prepared_;
 };
 
 template <int... kNumbers>
@@ -188,11 +165,12 @@ inline void update_run(const Update& update, int64_t n, const T* grad, T* const*
 template <class Optimizer, unsigned kPresent>
 int32_t step_with(const dt_stream* stream, const calls::Optimizer& call,
                   const typename Optimizer::Settings& settings) {
-  using Numbers = typename Optimizer::Numbers;
+  using Prepared = typename Optimizer::Prepared;
   constexpr int kLists = 1 + optim::lists_before(kPresent, Optimizer::kLists);  // written
-  auto* const numbers =
-      reinterpret_cast<Numbers*>(static_cast<char*>(call.workspace) + starts_bytes(call.k));
-  const Prepared<Optimizer> prepared(settings, States<Optimizer>(call, kPresent), call.k, numbers);
+  auto* const memory =
+      reinterpret_cast<Prepared*>(static_cast<char*>(call.workspace) + starts_bytes(call.k));
+  const PreparedList<Optimizer> prepared(settings, optim::StateScalars<Optimizer>(call, kPresent),
+                                         call.k, memory);
   const auto body = [&](int64_t i, int64_t offset, int64_t n) {
     visit_floating(call.param[i].dtype, [&](auto type) {
       using T = typename decltype(type)::type;
@@ -207,30 +185,19 @@ int32_t step_with(const dt_stream* stream, const calls::Optimizer& call,
   return DT_KERNEL_OK;
 }
 
-// Finds the instance for the lists that there are.
-template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
-int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsigned present,
-                     const typename Optimizer::Settings& settings) {
-  if (kPresent == present) return step_with<Optimizer, kPresent>(stream, call, settings);
-  if constexpr (kPresent != Optimizer::kAlways) {
-    constexpr unsigned kOptional = kPresent & ~Optimizer::kAlways;
-    constexpr unsigned kNext = ((kOptional - 1) & ~Optimizer::kAlways) | Optimizer::kAlways;
-    return step_present<Optimizer, kNext>(stream, call, present, settings);
-  }
-  return DT_KERNEL_UNSUPPORTED;
-}
-
 template <class Optimizer>
 int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
-  if (!all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
+  if (!optim::all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
   if (call.k == 0) return DT_KERNEL_OK;
   const typename Optimizer::Settings settings(call, number_of(call.lr));
-  return step_present<Optimizer>(stream, call, Optimizer::present(settings), settings);
+  return optim::visit_present<Optimizer>(Optimizer::present(settings), [&](auto lists) {
+    return step_with<Optimizer, decltype(lists)::kPresent>(stream, call, settings);
+  });
 }
 
 template <class Optimizer>
 int64_t step_bytes(const calls::Optimizer& call) {
-  return starts_bytes(call.k) + call.k * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
+  return starts_bytes(call.k) + call.k * static_cast<int64_t>(sizeof(typename Optimizer::Prepared));
 }
 
 }  // namespace
@@ -247,7 +214,7 @@ DT_OPTIMIZERS(DT_ROW)
 
 // As gradient clipping needs it.
 int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
-  if (!all_floating(call.x) || !is_floating(call.factor.dtype)) return DT_KERNEL_UNSUPPORTED;
+  if (!optim::all_floating(call.x) || !is_floating(call.factor.dtype)) return DT_KERNEL_UNSUPPORTED;
   const double by = number_of(call.factor);
   const auto body = [&](int64_t i, int64_t offset, int64_t n) {
     visit_floating(call.x[i].dtype, [&](auto type) {

@@ -114,19 +114,12 @@ void integers(const dt_stream* stream, const Call& call, const Value& value) {
   for_each_chunk(stream, call, kPerChunk<Bits>, 6, body);
 }
 
-// u < p for u = (word >> 8) 2^-24 is (word >> 8) < p 2^24, rounded up to an integer.
-inline int32_t threshold(double p) {
-  const double scaled = p * 0x1p24;
-  const int32_t below = static_cast<int32_t>(scaled);
-  return below + (below < scaled);
-}
-
 // ---- dropout
 
 template <class T, class>
 void draw(const dt_stream* stream, const calls::Dropout& call) {
   const double p = call.p;
-  const int32_t limit = threshold(p);
+  const int32_t limit = philox::threshold(p);
   const T scale = static_cast<T>(p < 1 ? 1 / (1 - p) : 0);
   const T* x = data<T>(call.x);
   T* y = data<T>(call.y);
@@ -183,7 +176,7 @@ int32_t kernels::random_keys(const dt_stream* stream, const calls::RandomKeys& c
 }
 
 int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call) {
-  const int32_t limit = threshold(call.p);
+  const int32_t limit = philox::threshold(call.p);
   integers<uint8_t, uint32_t>(stream, call, [=](uint32_t bits) {
     return static_cast<uint8_t>(static_cast<int32_t>(bits >> 8) < limit);
   });

@@ -1,7 +1,7 @@
 // Optimizer steps over lists of tensors, many tensors in one launch: their addresses travel in the
 // kernel's parameters, and a block finds its tensor by its number.
 //
-// The numbers of a parameter (its step, for one) and, if given, the learning rate are on the
+// The scalars of a parameter (its step, for one) and, if given, the learning rate are on the
 // device, so that a captured graph goes on counting and follows a schedule.
 #include <cstddef>
 
@@ -11,7 +11,7 @@
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/types.cuh"
-#include "kernels/optimizers.gen.h"
+#include "kernels/optimizer_step.h"
 
 namespace dt::cuda {
 namespace {
@@ -191,13 +191,6 @@ int32_t for_each_pack(const dt_view* const (&lists)[kLists], int64_t k, const Bo
   return flush();
 }
 
-bool all_floating(const calls::Views& views) {
-  for (const dt_view& view : views) {
-    if (!is_floating(view.dtype)) return false;
-  }
-  return true;
-}
-
 // Calls body(Type<T>()) for every floating type: each handles the tensors of its own dtype.
 template <class Body>
 int32_t for_floating_types(const Body& body) {
@@ -227,12 +220,12 @@ struct Step {
   typename Optimizer::Settings settings;
   DeviceNumber lr;  // in the place of the settings'
   // What the updates of each tensor of the call go by, unless a block is alone with its tensor.
-  typename Optimizer::Numbers* numbers;
+  typename Optimizer::Prepared* prepared;
 
-  __device__ __forceinline__ typename Optimizer::Numbers prepare(float* const* states) const {
+  __device__ __forceinline__ typename Optimizer::Prepared prepare(float* const* scalars) const {
     typename Optimizer::Settings s = settings;
     s.lr = lr.get();
-    return Optimizer::prepare(s, states, power);
+    return Optimizer::prepare(s, scalars, power);
   }
 };
 
@@ -244,15 +237,15 @@ __host__ __device__ constexpr bool is_alone(int64_t numel) {
 
 // Without state there is nothing to count, and every thread prepares.
 template <class Optimizer>
-constexpr int kStates = Optimizer::kStates > 0 ? Optimizer::kStates : 1;
+constexpr int kScalars = Optimizer::kScalars > 0 ? Optimizer::kScalars : 1;
 
-// The numbers of tensors that are shared out between blocks.
+// The scalars of tensors that are shared out between blocks.
 template <class Optimizer>
 struct Shared {
-  static constexpr int kMax = 256 / kStates<Optimizer>;
+  static constexpr int kMax = 256 / kScalars<Optimizer>;
   int32_t count = 0;
   int32_t index[kMax];
-  float* states[kMax][kStates<Optimizer>];
+  float* scalars[kMax][kScalars<Optimizer>];
 };
 
 template <class Optimizer>
@@ -261,23 +254,23 @@ __global__ void __launch_bounds__(Shared<Optimizer>::kMax)
                    const __grid_constant__ Step<Optimizer> step) {
   begin_kernel();
   if (threadIdx.x >= shared.count) return;
-  step.numbers[shared.index[threadIdx.x]] = step.prepare(shared.states[threadIdx.x]);
+  step.prepared[shared.index[threadIdx.x]] = step.prepare(shared.scalars[threadIdx.x]);
 }
 
 template <class Optimizer, int kLists>
 struct StepPack {
   Pack<kLists> pack;
-  float* states[kMaxTensors][kStates<Optimizer>];
+  float* scalars[kMaxTensors][kScalars<Optimizer>];
 };
 
 // Every thread of the block gets what its tensor's update goes by.
 template <class T, class Optimizer, int kLists>
-__device__ __forceinline__ typename Optimizer::Numbers numbers_of(
+__device__ __forceinline__ typename Optimizer::Prepared prepared_of(
     const StepPack<Optimizer, kLists>& call, const Step<Optimizer>& step, int tensor) {
-  if constexpr (Optimizer::kStates == 0) return step.prepare(nullptr);
-  if (!is_alone<T>(call.pack.numel[tensor])) return step.numbers[call.pack.index[tensor]];
-  __shared__ typename Optimizer::Numbers mine;
-  if (threadIdx.x == 0) mine = step.prepare(call.states[tensor]);
+  if constexpr (Optimizer::kScalars == 0) return step.prepare(nullptr);
+  if (!is_alone<T>(call.pack.numel[tensor])) return step.prepared[call.pack.index[tensor]];
+  __shared__ typename Optimizer::Prepared mine;
+  if (threadIdx.x == 0) mine = step.prepare(call.scalars[tensor]);
   __syncthreads();
   return mine;
 }
@@ -296,31 +289,14 @@ __global__ void __launch_bounds__(kThreads)
   begin_kernel();
   update_block<T, kLists - 1>(call.pack, place, [&] {
     return typename Optimizer::template Update<T, kPresent>(
-        numbers_of<T, Optimizer>(call, step, tensor));
+        prepared_of<T, Optimizer>(call, step, tensor));
   });
 }
-
-// The numbers of the parameters, which follow the lists of state that there are.
-template <class Optimizer>
-class States {
- public:
-  States(const calls::Optimizer& call, unsigned present)
-      : k_(call.k),
-        first_(call.param + (1 + optim::lists_before(present, Optimizer::kLists)) * k_) {}
-  void of(int64_t parameter, float** out) const {
-    for (int s = 0; s < Optimizer::kStates; ++s)
-      out[s] = static_cast<float*>(first_[s * k_ + parameter].data);
-  }
-
- private:
-  int64_t k_;
-  const dt_view* first_;
-};
 
 // Prepares the tensors that are shared out between blocks, and counts the steps of empty ones.
 template <class Optimizer>
 int32_t prepare_shared(const dt_stream* stream, const calls::Optimizer& call,
-                       const States<Optimizer>& states, const Step<Optimizer>& step) {
+                       const optim::StateScalars<Optimizer>& scalars, const Step<Optimizer>& step) {
   Shared<Optimizer> shared;
   const auto flush = [&]() -> int32_t {
     if (shared.count == 0) return DT_KERNEL_OK;
@@ -340,7 +316,7 @@ int32_t prepare_shared(const dt_stream* stream, const calls::Optimizer& call,
       if (const int32_t code = flush()) return code;
     }
     shared.index[shared.count] = static_cast<int32_t>(i);
-    states.of(i, shared.states[shared.count++]);
+    scalars.of(i, shared.scalars[shared.count++]);
   }
   return flush();
 }
@@ -352,55 +328,48 @@ int32_t step_tensors(const dt_stream* stream, const calls::Optimizer& call,
   static_assert(sizeof(StepPack<Optimizer, kLists>) + sizeof(step) <= 4096 &&
                     sizeof(Shared<Optimizer>) + sizeof(step) <= 4096,
                 "kernel parameters are limited to 4 KiB");
-  const States<Optimizer> states(call, kPresent);
+  const optim::StateScalars<Optimizer> scalars(call, kPresent);
   const dt_view* lists[kLists];
   for (int l = 0; l < kLists - 1; ++l) lists[l] = call.param + l * call.k;
   lists[kLists - 1] = call.grad.data;
   return for_each_pack<T, kLists>(lists, call.k, [&](const Pack<kLists>& pack) {
     StepPack<Optimizer, kLists> tensors = {pack, {}};
-    for (int i = 0; i < pack.count; ++i) states.of(pack.index[i], tensors.states[i]);
+    for (int i = 0; i < pack.count; ++i) scalars.of(pack.index[i], tensors.scalars[i]);
     return launch(stream, step_kernel<T, Optimizer, kPresent>, dim3(pack.blocks), dim3(kThreads), 0,
                   tensors, step);
   });
 }
 
-// Finds the instance for the lists that there are.
-template <class Optimizer, unsigned kPresent = (1u << Optimizer::kLists) - 1>
-int32_t step_present(const dt_stream* stream, const calls::Optimizer& call, unsigned present,
-                     const Step<Optimizer>& step) {
-  if (kPresent == present) {
-    return for_floating_types([&](auto type) {
-      using T = typename decltype(type)::type;
-      return step_tensors<T, Optimizer, kPresent>(stream, call, step);
-    });
-  }
-  if constexpr (kPresent != Optimizer::kAlways) {
-    constexpr unsigned kOptional = kPresent & ~Optimizer::kAlways;
-    constexpr unsigned kNext = ((kOptional - 1) & ~Optimizer::kAlways) | Optimizer::kAlways;
-    return step_present<Optimizer, kNext>(stream, call, present, step);
-  }
-  return DT_KERNEL_UNSUPPORTED;
+template <class Optimizer, unsigned kPresent>
+int32_t step_lists(const dt_stream* stream, const calls::Optimizer& call,
+                   const Step<Optimizer>& step) {
+  return for_floating_types([&](auto type) {
+    using T = typename decltype(type)::type;
+    return step_tensors<T, Optimizer, kPresent>(stream, call, step);
+  });
 }
 
 template <class Optimizer>
 int32_t step(const dt_stream* stream, const calls::Optimizer& call) {
-  if (!all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
+  if (!optim::all_floating(call.grad) || !is_floating(call.lr.dtype)) return DT_KERNEL_UNSUPPORTED;
   if (call.k == 0) return DT_KERNEL_OK;
   const typename Optimizer::Settings settings(call, 0);  // Step has the learning rate
   const unsigned present = Optimizer::present(settings);
   const Step<Optimizer> step = {settings, device_number(call.lr),
-                                static_cast<typename Optimizer::Numbers*>(call.workspace)};
-  if constexpr (Optimizer::kStates > 0) {
-    const States<Optimizer> states(call, present);
-    if (const int32_t code = prepare_shared(stream, call, states, step)) return code;
+                                static_cast<typename Optimizer::Prepared*>(call.workspace)};
+  if constexpr (Optimizer::kScalars > 0) {
+    const optim::StateScalars<Optimizer> scalars(call, present);
+    if (const int32_t code = prepare_shared(stream, call, scalars, step)) return code;
   }
-  return step_present<Optimizer>(stream, call, present, step);
+  return optim::visit_present<Optimizer>(present, [&](auto lists) {
+    return step_lists<Optimizer, decltype(lists)::kPresent>(stream, call, step);
+  });
 }
 
 template <class Optimizer>
 int64_t step_bytes(const calls::Optimizer& call) {
-  if (Optimizer::kStates == 0) return 0;
-  return call.k * static_cast<int64_t>(sizeof(typename Optimizer::Numbers));
+  if (Optimizer::kScalars == 0) return 0;
+  return call.k * static_cast<int64_t>(sizeof(typename Optimizer::Prepared));
 }
 
 // ---- scaling, as gradient clipping needs it
@@ -429,7 +398,7 @@ DT_OPTIMIZERS(DT_ROW)
 #undef DT_ROW
 
 int32_t kernels::scale_by(const dt_stream* stream, const calls::ScaleBy& call) {
-  if (!all_floating(call.x) || !is_floating(call.factor.dtype)) return DT_KERNEL_UNSUPPORTED;
+  if (!optim::all_floating(call.x) || !is_floating(call.factor.dtype)) return DT_KERNEL_UNSUPPORTED;
   const DeviceNumber factor = device_number(call.factor);
   return for_floating_types([&](auto type) {
     using T = typename decltype(type)::type;

@@ -85,13 +85,6 @@ struct Keys {
   }
 };
 
-// u < p for u = (word >> 8) 2^-24 is (word >> 8) < p 2^24, rounded up to an integer.
-int32_t threshold(double p) {
-  const double scaled = p * 0x1p24;
-  const int32_t below = static_cast<int32_t>(scaled);
-  return below + (below < scaled);
-}
-
 struct Bernoulli {
   using Value = uint8_t;
   using Bits = uint32_t;
@@ -207,7 +200,7 @@ int32_t kernels::random_keys(const dt_stream* stream, const calls::RandomKeys& c
 }
 
 int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call) {
-  return draw(stream, call, Bernoulli{threshold(call.p)});
+  return draw(stream, call, Bernoulli{philox::threshold(call.p)});
 }
 
 int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
@@ -216,7 +209,7 @@ int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
     const double p = call.p;
     const void* x = call.x.data;
     const Dropout<T> maker = {static_cast<const T*>(x), is_aligned(x, alignof(Packet<T, 4>)),
-                              static_cast<T>(p < 1 ? 1 / (1 - p) : 0), threshold(p)};
+                              static_cast<T>(p < 1 ? 1 / (1 - p) : 0), philox::threshold(p)};
     return draw(stream, call, maker);
   });
 }
