@@ -11,7 +11,7 @@
 #include "core/ops/copy.h"
 #include "core/runtime/build_info.h"
 #include "core/runtime/context.h"
-#include "core/runtime/pool.h"
+#include "core/runtime/thread_pool.h"
 #include "core/ops/print.h"
 
 namespace dt::capi {

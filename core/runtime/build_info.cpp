@@ -2,7 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/runtime/backend.h"
-#include "core/runtime/pool.h"
+#include "core/runtime/thread_pool.h"
 
 namespace dt {
 

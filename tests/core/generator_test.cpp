@@ -8,7 +8,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/ops.h"
 #include "core/runtime/generator.h"
-#include "core/runtime/pool.h"
+#include "core/runtime/thread_pool.h"
 
 namespace dt {
 namespace {

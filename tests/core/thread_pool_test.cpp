@@ -1,5 +1,5 @@
 // The thread pool: each tile once, no worker twice at the same time, whoever calls.
-#include "core/runtime/pool.h"
+#include "core/runtime/thread_pool.h"
 
 #include <atomic>
 #include <cstdio>

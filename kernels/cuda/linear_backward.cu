@@ -16,7 +16,7 @@ namespace {
 // column to compute: as if b were 1 there. With an activation, a[i, k] is first multiplied by its
 // derivative, which follows from result[i, k].
 template <class T>
-struct Product {
+struct GradientProduct {
   const T *a, *b, *result;
   T *y, *sums;  // sums may be null
   int rows, columns, depth;
@@ -28,8 +28,8 @@ struct Product {
 };
 
 template <class T>
-struct Products {
-  Product<T> of[2];  // of gx and of gw
+struct GradientProducts {
+  GradientProduct<T> of[2];  // of gx and of gw
   int activation;
 };
 
@@ -55,11 +55,11 @@ __device__ __forceinline__ void pass_activation(int activation, T (&grad)[n][kLo
 
 template <class T, bool kActivated>
 __global__ void __launch_bounds__(kColumns* kSlices)
-    small_products(const __grid_constant__ Products<T> products) {
+    small_products(const __grid_constant__ GradientProducts<T> products) {
   constexpr int kRows = kSums<kActivated>;
   __shared__ T slices[kSlices][kRows][kColumns];
   const int which = static_cast<int>(blockIdx.x) >= products.of[0].blocks;
-  const Product<T>& p = products.of[which];
+  const GradientProduct<T>& p = products.of[which];
   const int block = static_cast<int>(blockIdx.x) - (which ? products.of[0].blocks : 0);
   const int slice = static_cast<int>(threadIdx.y) % p.slices;
   const int row_of_items = block * static_cast<int>(blockDim.y) + static_cast<int>(threadIdx.y);
@@ -137,7 +137,7 @@ bool is_small(int64_t rows, int64_t columns, int64_t depth, bool activated) {
 
 // About as many steps of k as a thread should wait for in a row.
 template <class T>
-int slices_for(const Product<T>& p) {
+int slices_for(const GradientProduct<T>& p) {
   constexpr int kSlice = 8;
   int slices = 1;
   while (slices < kSlices && slices * kSlice < p.depth) slices *= 2;
@@ -145,14 +145,14 @@ int slices_for(const Product<T>& p) {
 }
 
 template <class T>
-void cut(Product<T>* p, int rows, int height) {
+void cut(GradientProduct<T>* p, int rows, int height) {
   const int64_t items = divide_up(p->rows, rows) * p->across();
   p->blocks = static_cast<int>(divide_up(items, kColumns * (height / p->slices)));
 }
 
 template <class T>
-Product<T> input_gradient(const calls::LinearBackward& call) {
-  Product<T> p = {};
+GradientProduct<T> input_gradient(const calls::LinearBackward& call) {
+  GradientProduct<T> p = {};
   p.slices = 1;
   if (!call.gx) return p;
   const dt_view &g = call.g, &w = *call.weight, &gx = *call.gx;
@@ -172,9 +172,9 @@ Product<T> input_gradient(const calls::LinearBackward& call) {
 }
 
 template <class T>
-Product<T> parameter_gradients(const calls::LinearBackward& call) {
+GradientProduct<T> parameter_gradients(const calls::LinearBackward& call) {
   const dt_view& g = call.g;
-  Product<T> p = {};
+  GradientProduct<T> p = {};
   p.a = static_cast<const T*>(g.data);
   p.rows = static_cast<int>(g.sizes[1]), p.depth = static_cast<int>(g.sizes[0]);
   p.a_row = g.strides[1], p.a_step = g.strides[0];
@@ -197,10 +197,11 @@ Product<T> parameter_gradients(const calls::LinearBackward& call) {
 
 template <class T>
 int32_t run(const dt_stream* stream, const calls::LinearBackward& call) {
-  Products<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)}, call.activation};
+  GradientProducts<T> products = {{input_gradient<T>(call), parameter_gradients<T>(call)},
+                                  call.activation};
   const int height = std::max(products.of[0].slices, products.of[1].slices);
   const bool activated = products.activation != DT_ACTIVATE_NONE;
-  for (Product<T>& p : products.of) cut(&p, activated ? kSums<true> : kSums<false>, height);
+  for (GradientProduct<T>& p : products.of) cut(&p, activated ? kSums<true> : kSums<false>, height);
   return launch(stream, activated ? small_products<T, true> : small_products<T, false>,
                 static_cast<unsigned>(products.of[0].blocks + products.of[1].blocks),
                 dim3(kColumns, static_cast<unsigned>(height)), 0, products);

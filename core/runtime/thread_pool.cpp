@@ -1,4 +1,4 @@
-#include "core/runtime/pool.h"
+#include "core/runtime/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -42,7 +42,7 @@ int default_threads() {
 
 using Body = void (*)(void* context, int64_t tile, int64_t worker);
 
-class Pool {
+class ThreadPool {
  public:
   void run(int64_t tiles, int64_t workers, Body body, void* context);
   void resize(int threads);
@@ -95,8 +95,9 @@ class Pool {
   Crew* left_behind_ = nullptr;
 };
 
-Pool& pool() {
-  static Pool& p = *new Pool;  // never destroyed: workers may outlive static destructors
+ThreadPool& pool() {
+  static ThreadPool& p =
+      *new ThreadPool;  // never destroyed: workers may outlive static destructors
   static const int at_fork =
       pthread_atfork(nullptr, nullptr, [] { pool().forget_workers_after_fork(); });
   (void)at_fork;
@@ -104,7 +105,7 @@ Pool& pool() {
 }
 
 // Runs one tile of a share if one is free. False when the share has no more.
-bool Pool::claim_and_run(uint64_t job, int64_t share, int64_t worker) {
+bool ThreadPool::claim_and_run(uint64_t job, int64_t share, int64_t worker) {
   std::atomic<uint64_t>& ticket = shares_[share].ticket;
   uint64_t t = ticket.load(std::memory_order_acquire);
   int64_t tile = 0;
@@ -119,7 +120,7 @@ bool Pool::claim_and_run(uint64_t job, int64_t share, int64_t worker) {
 }
 
 // The worker's own share first, then what the others have left.
-void Pool::run_tiles(uint64_t job, int64_t worker) {
+void ThreadPool::run_tiles(uint64_t job, int64_t worker) {
   const int64_t shares = shares_used_.load(std::memory_order_relaxed);
   for (int64_t i = 0; i < shares && worker < shares; ++i) {
     while (claim_and_run(job, (worker + i) % shares, worker)) {
@@ -127,7 +128,7 @@ void Pool::run_tiles(uint64_t job, int64_t worker) {
   }
 }
 
-void Pool::work(int64_t worker, uint64_t seen) {
+void ThreadPool::work(int64_t worker, uint64_t seen) {
   while (!stop_.load(std::memory_order_acquire)) {
     const auto start = std::chrono::steady_clock::now();
     uint64_t job = seen;
@@ -146,7 +147,7 @@ void Pool::work(int64_t worker, uint64_t seen) {
   }
 }
 
-void Pool::start_workers() {
+void ThreadPool::start_workers() {
   std::lock_guard<std::mutex> lock(resize_mutex_);
   if (crew_) return;
   crew_ = new Crew{{}, left_behind_};
@@ -159,7 +160,7 @@ void Pool::start_workers() {
   }
 }
 
-void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
+void ThreadPool::run(int64_t tiles, int64_t workers, Body body, void* context) {
   if (!crew_) start_workers();
   const int64_t shares = std::min({tiles, workers, static_cast<int64_t>(threads())});
   const uint64_t last = job_.load(std::memory_order_relaxed);
@@ -187,7 +188,7 @@ void Pool::run(int64_t tiles, int64_t workers, Body body, void* context) {
   }
 }
 
-void Pool::resize(int threads) {
+void ThreadPool::resize(int threads) {
   while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
   {
     std::lock_guard<std::mutex> lock(resize_mutex_);
@@ -205,7 +206,7 @@ void Pool::resize(int threads) {
 }
 
 // The child of a fork has none of the threads and must not touch locks that they may have held.
-void Pool::forget_workers_after_fork() {
+void ThreadPool::forget_workers_after_fork() {
   if (crew_) left_behind_ = crew_;
   crew_ = nullptr;
   sleeping_.store(0);
@@ -218,7 +219,7 @@ void Pool::forget_workers_after_fork() {
 }  // namespace
 
 void parallel(int64_t tiles, int64_t workers, Body body, void* context) {
-  Pool& p = pool();
+  ThreadPool& p = pool();
   bool free_pool =
       tiles > 1 && workers > 1 && tiles < static_cast<int64_t>(kNoTile) && p.threads() > 1;
   free_pool = free_pool && p.try_acquire();
