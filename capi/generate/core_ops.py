@@ -260,7 +260,7 @@ def _gradient_function(f: Function) -> str:
     ]
     names += ["const Tensor& result = g.result;"] if "result" in words else []
     names += [
-        f"const double {a.name} = g.number[{i}];"
+        f"const double {a.name} = g.attribute[{i}];"
         for i, a in enumerate(e.attributes)
         if a.name in words
     ]

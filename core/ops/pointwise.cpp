@@ -21,21 +21,22 @@ Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
 
 }  // namespace
 
-Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
-  const DType common = common_dtype(row, inputs, numbers);
+Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
+                 PointwiseAttributes attributes) {
+  const DType common = common_dtype(row, inputs, attributes);
   if (is_narrow(common) || row.bool_inputs) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
     const bool changed = is_narrow(common) ? narrow_operands(row, inputs, common, 0, narrow)
                                            : meet_in_logic(row, inputs, narrow);
-    if (changed) return pointwise(row, {narrow, row.inputs}, numbers);
+    if (changed) return pointwise(row, {narrow, row.inputs}, attributes);
   }
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? kMaskDType : common;
   const Tensor y =
       make_empty_strided(sizes, output_strides(inputs, sizes), dtype, common_device(inputs));
-  call_forward(row, inputs, y, common, numbers);
+  call_forward(row, inputs, y, common, attributes);
   if (must_record(row, inputs, dtype)) {
-    auto* node = new PointwiseNode(row, inputs, numbers);
+    auto* node = new PointwiseNode(row, inputs, attributes);
     const Ref<Node> owner = Ref<Node>::adopt(node);
     node->save_result(y);
     node->outputs.resize(1);
@@ -45,13 +46,14 @@ Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs, PointwiseN
   return y;
 }
 
-void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
+void pointwise_(const PointwiseRow& row, Span<const Operand> inputs,
+                PointwiseAttributes attributes) {
   const Tensor& self = inputs[0].tensor();
-  const DType common = common_dtype(row, inputs, numbers);
+  const DType common = common_dtype(row, inputs, attributes);
   if (is_narrow(common)) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
     if (narrow_operands(row, inputs, common, 1, narrow))
-      return pointwise_(row, {narrow, row.inputs}, numbers);
+      return pointwise_(row, {narrow, row.inputs}, attributes);
   }
   const DType dtype = row.bool_out ? kMaskDType : common;
   const Dims sizes = common_sizes(inputs);
@@ -65,14 +67,14 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNu
   Ref<Node> owner;
   PointwiseNode* node = nullptr;
   if (recorded) {
-    node = new PointwiseNode(row, inputs, numbers);
+    node = new PointwiseNode(row, inputs, attributes);
     owner = Ref<Node>::adopt(node);
     for (int i = 0; i < row.inputs; ++i) {
       const bool overwritten = inputs[i].tensor().is_same(self) && node->reads_input(i);
       if (overwritten) node->save_input(i, history_clone(self));
     }
   }
-  call_forward(row, inputs, self, common, numbers);
+  call_forward(row, inputs, self, common, attributes);
   finish_inplace(self, owner);
   if (node) node->save_result(self);
 }

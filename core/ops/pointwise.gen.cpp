@@ -359,7 +359,7 @@ const Tensor& relu_(const Tensor& input) {
 static void leaky_relu_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double negative_slope = g.number[0];
+  const double negative_slope = g.attribute[0];
   if (g.wants[0]) g.out[0] = where(gt(input, T(0)), grad, grad * negative_slope);
 }
 static constexpr PointwiseRow kLeakyRelu{
@@ -378,7 +378,7 @@ const Tensor& leaky_relu_(const Tensor& input, const Scalar& negative_slope) {
 static void elu_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double alpha = g.number[0];
+  const double alpha = g.attribute[0];
   if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * exp(where(ge(input, T(0)), T(0), input))), grad);
 }
 static constexpr PointwiseRow kElu{
@@ -396,8 +396,8 @@ const Tensor& elu_(const Tensor& input, const Scalar& alpha) {
 static void softplus_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double beta = g.number[0];
-  const double threshold = g.number[1];
+  const double beta = g.attribute[0];
+  const double threshold = g.attribute[1];
   if (g.wants[0]) g.out[0] = where(gt(input * beta, threshold), grad, grad * sigmoid(where(ge(input * beta, threshold), threshold, input * beta)));
 }
 static constexpr PointwiseRow kSoftplus{
@@ -540,7 +540,7 @@ const Tensor& clamp_range_(const Tensor& input, const Operand& min, const Operan
 
 static void add_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
-  const double alpha = g.number[0];
+  const double alpha = g.attribute[0];
   if (g.wants[0]) g.out[0] = grad;
   if (g.wants[1]) g.out[1] = grad * conj(alpha);
 }
@@ -558,7 +558,7 @@ const Tensor& add_(const Tensor& input, const Operand& other, const Scalar& alph
 
 static void sub_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
-  const double alpha = g.number[0];
+  const double alpha = g.attribute[0];
   if (g.wants[0]) g.out[0] = grad;
   if (g.wants[1]) g.out[1] = -grad * conj(alpha);
 }
@@ -578,7 +578,7 @@ const Tensor& sub_(const Tensor& input, const Operand& other, const Scalar& alph
 
 static void rsub_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
-  const double alpha = g.number[0];
+  const double alpha = g.attribute[0];
   if (g.wants[0]) g.out[0] = -grad * conj(alpha);
   if (g.wants[1]) g.out[1] = grad;
 }
@@ -1008,7 +1008,7 @@ static void squared_error_slope_gradient(PointwiseGradient& g) {
   const Tensor& slope = g.input[0];
   const Tensor& input = g.input[1];
   const Tensor& target = g.input[2];
-  const double scale = g.number[0];
+  const double scale = g.attribute[0];
   if (g.wants[0]) g.out[0] = grad * (scale * (input - target));
   if (g.wants[1]) g.out[1] = grad * (scale * slope);
   if (g.wants[2]) g.out[2] = -(grad * (scale * slope));

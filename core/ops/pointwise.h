@@ -11,10 +11,10 @@
 namespace dt {
 
 constexpr int kMaxPointwiseInputs = 3;
-constexpr int kMaxPointwiseNumbers = 4;
+constexpr int kMaxPointwiseAttributes = 4;
 
 // The op's attributes (alpha, min, ...) in the row's order.
-using PointwiseNumbers = Span<const Scalar>;
+using PointwiseAttributes = Span<const Scalar>;
 
 // What a gradient formula sees when a graph of the backward is being built.
 struct PointwiseGradient {
@@ -22,7 +22,7 @@ struct PointwiseGradient {
   Tensor
       input[kMaxPointwiseInputs];  // only those that the row saves; a plain number is a 0-d tensor
   Tensor result;                   // only if the row saves it
-  double number[kMaxPointwiseNumbers];
+  double attribute[kMaxPointwiseAttributes];
   Tensor out[kMaxPointwiseInputs];  // to be filled where wants[i]
   bool wants[kMaxPointwiseInputs];
 };
@@ -74,8 +74,9 @@ const PointwiseRow& activation_row(Activation activation);
 const char* linear_node_name(Activation activation);
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
-                 PointwiseNumbers numbers = {});
+                 PointwiseAttributes attributes = {});
 // The result is written into inputs[0].
-void pointwise_(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers = {});
+void pointwise_(const PointwiseRow& row, Span<const Operand> inputs,
+                PointwiseAttributes attributes = {});
 
 }  // namespace dt

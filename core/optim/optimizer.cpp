@@ -20,7 +20,7 @@ void check_not_capturing() {
 // A state's first value, like the parameter in memory.
 Tensor new_slot(const OptimizerRow::State& state, const Tensor& param, const Settings& settings) {
   const double value = state.initial(settings);
-  return state.is_number ? full({}, value, kNumberDType, param.device())
+  return state.is_scalar ? full({}, value, kScalarDType, param.device())
                          : full_like(param.detach(), value);
 }
 

@@ -17,14 +17,14 @@ struct OptimizerCall;
 // The settings of a parameter group, in the row's order; truth values as 0 and 1.
 using Settings = std::vector<double>;
 
-// Of the numbers that are kept for each parameter, as PyTorch's: counts of steps, products.
-constexpr DType kNumberDType = kDTypeOf<float>;
+// Of the scalars that are kept for each parameter, as PyTorch's: counts of steps, products.
+constexpr DType kScalarDType = kDTypeOf<float>;
 
 struct OptimizerRow {
   // What is kept for each parameter: a tensor like it, or a 0-d float32.
   struct State {
     const char* name;  // PyTorch's, in its state_dict
-    bool is_number;
+    bool is_scalar;
     bool (*exists)(const Settings& s);
     double (*initial)(const Settings& s);  // what it is filled with
   };

@@ -61,15 +61,15 @@ class Lists {
     written_.insert(written_.end(), state.begin(), state.end());
   }
 
-  // A number for each parameter.
-  void add_numbers(TensorList numbers, const char* what) {
-    for (const Tensor& x : numbers) {
+  // A scalar for each parameter.
+  void add_scalars(TensorList scalars, const char* what) {
+    for (const Tensor& x : scalars) {
       DT_CHECK(x.defined(), kRuntimeError, what, " is missing");
-      DT_CHECK(x.numel() == 1 && x.dtype() == kNumberDType, kRuntimeError, what,
+      DT_CHECK(x.numel() == 1 && x.dtype() == kScalarDType, kRuntimeError, what,
                " must be one float32 number, got size ", x.sizes(), " of ", x.dtype());
       out_.push_back(flat(x));
     }
-    written_.insert(written_.end(), numbers.begin(), numbers.end());
+    written_.insert(written_.end(), scalars.begin(), scalars.end());
   }
 
   // One call for the parameters of each device; `call` has the settings.
@@ -150,19 +150,19 @@ class Lists {
 
 }  // namespace
 
-// The states are lists first, then numbers, as the kernel has them.
+// The states are lists first, then scalars, as the kernel has them.
 void update_parameters(const OptimizerRow& row, TensorList params, TensorList grads,
                        TensorList states, const Operand& lr, const Settings& settings, bool first) {
   const GradMode no_grad(false);
   const int64_t n = params.size();
   Lists lists(params, grads);
-  for (const bool numbers : {false, true}) {
+  for (const bool scalars : {false, true}) {
     for (int64_t k = 0; k < row.states.size(); ++k) {
       const OptimizerRow::State& state = row.states[k];
-      if (state.is_number != numbers || !state.exists(settings)) continue;
+      if (state.is_scalar != scalars || !state.exists(settings)) continue;
       const TensorList list(states.data() + k * n, n);
-      if (numbers)
-        lists.add_numbers(list, state.name);
+      if (scalars)
+        lists.add_scalars(list, state.name);
       else
         lists.add_state(list, state.name);
     }

@@ -72,13 +72,13 @@ struct ListedOperands {
 // The call of any elementwise op, whose operands share an iteration space.
 struct PointwiseCall {
   Span<const View> outputs, inputs;  // outlive the call
-  calls::PointwiseNumbers numbers;
+  calls::PointwiseAttributes attributes;
 
-  explicit PointwiseCall(DType common) : numbers(static_cast<int32_t>(info(common).compute)) {}
+  explicit PointwiseCall(DType common) : attributes(static_cast<int32_t>(info(common).compute)) {}
   Span<const View> outs() const { return outputs; }
   Span<const View> ins() const { return inputs; }
-  IntList ints() const { return {numbers.ints, 1 + numbers.n}; }
-  Floats floats() const { return {numbers.floats, numbers.n}; }
+  IntList ints() const { return {attributes.ints, 1 + attributes.n}; }
+  Floats floats() const { return {attributes.floats, attributes.n}; }
 };
 
 // The call of any optimizer (kernels/calls/optimizer.h).

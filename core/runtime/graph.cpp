@@ -91,7 +91,7 @@ void Graph::end() {
       PointwiseCall call(kDTypeOf<int64_t>);
       call.outputs = {&counter, 1};
       call.inputs = {counter_and_step, 2};
-      call.numbers.add(1, 1.0);  // alpha
+      call.attributes.add(1, 1.0);  // alpha
       run(Op<PointwiseCall>{DT_OP_add}, call);
     }
   } catch (...) {

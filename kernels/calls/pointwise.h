@@ -15,14 +15,14 @@
 namespace dt::calls {
 
 // What core writes.
-struct PointwiseNumbers {
+struct PointwiseAttributes {
   static constexpr int kMax = 8;
 
   int64_t ints[1 + kMax];
   double floats[kMax];
   int n = 0;
 
-  explicit PointwiseNumbers(int32_t compute) { ints[0] = compute; }
+  explicit PointwiseAttributes(int32_t compute) { ints[0] = compute; }
   void add(int64_t i, double f) {
     ints[1 + n] = i;
     floats[n++] = f;
@@ -32,7 +32,7 @@ struct PointwiseNumbers {
 struct Pointwise : Call {
   const dt_view *out, *in;  // as many as the op has; an output that is not wanted is absent
   int32_t compute;          // the dtype that the formula is computed in
-  int32_t n_numbers;
+  int32_t n_attributes;
   const int64_t* ints;   // the attributes
   const double* floats;  // the same
 
@@ -41,7 +41,7 @@ struct Pointwise : Call {
         out(call->out),
         in(call->in),
         compute(static_cast<int32_t>(call->ints[0])),
-        n_numbers(call->n_floats),
+        n_attributes(call->n_floats),
         ints(call->ints + 1),
         floats(call->floats) {}
 };

@@ -51,8 +51,8 @@ class ArgReduce {
         partial_(static_cast<Best<T>*>(call.workspace)) {}
 
   // Positions along a dimension must keep their order, so the one reduced axis is as core gave it.
-  static Plan plan(const calls::ReductionAlong& call) {
-    Plan p = make_plan(call.x, call.values, &call.indices, sizeof(T), false);
+  static ReducePlan plan(const calls::ReductionAlong& call) {
+    ReducePlan p = make_plan(call.x, call.values, &call.indices, sizeof(T), false);
     if (p.columns && p.length > INT32_MAX) {  // positions of columns must fit into Position
       p.columns = false;
       p.chunks = 1;
@@ -62,7 +62,7 @@ class ArgReduce {
   }
 
   static int64_t workspace(const calls::ReductionAlong& call) {
-    const Plan p = plan(call);
+    const ReducePlan p = plan(call);
     if (p.columns || p.chunks == 1) return 0;
     return p.blocks * p.chunks * static_cast<int64_t>(sizeof(Best<T>));
   }
@@ -118,10 +118,10 @@ class ArgReduce {
   Best<T> reduce_row(int64_t x, int64_t begin, int64_t end) const {
     const int64_t stride = plan_.reduced.inner().x;
     const bool is_dense = holds<T>(x_.dtype) && stride == 1;
-    T buffer[Plan::kTile];
+    T buffer[ReducePlan::kTile];
     Best<T> best{};
-    for (int64_t at = begin; at < end; at += Plan::kTile) {
-      const int64_t n = min(end - at, Plan::kTile);
+    for (int64_t at = begin; at < end; at += ReducePlan::kTile) {
+      const int64_t n = min(end - at, ReducePlan::kTile);
       const char* source = x_at(x + at * stride);
       if (!is_dense) load_run(buffer, source, x_.dtype, stride, n);
       const T* tile = is_dense ? reinterpret_cast<const T*>(source) : buffer;
@@ -177,7 +177,7 @@ class ArgReduce {
   const dt_view& x_;
   const dt_view& values_;
   const dt_view& indices_;
-  const Plan plan_;
+  const ReducePlan plan_;
   Best<T>* partial_;
 };
 

@@ -17,7 +17,7 @@ constexpr int64_t kPieces = 64;
 // The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c.
 // Columns: a = n, b = l.
 template <class T>
-struct Operand {
+struct ChannelRuns {
   T* data;
   int64_t stride_a, stride_b, stride;
 
@@ -52,7 +52,7 @@ inline Shape make_shape(const dt_view& x) {
 }
 
 template <class T>
-Operand<T> make_operand(const Shape& s, const dt_view& v) {
+ChannelRuns<T> make_operand(const Shape& s, const dt_view& v) {
   if (s.columns) return {data<T>(v), v.strides[0], v.strides[2], v.strides[1]};
   return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
 }
@@ -99,7 +99,7 @@ struct Partials {
 };
 
 template <class T>
-void plane_moments(const Shape& s, const Operand<const T>& x, int64_t c, int64_t chunk,
+void plane_moments(const Shape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
                    const Partials& out) {
   Moments total;
   T copy[kRun];
@@ -123,7 +123,8 @@ void plane_moments(const Shape& s, const Operand<const T>& x, int64_t c, int64_t
 
 // Welford's update, the same for all channels of a position.
 template <class T>
-void column_moments(const Shape& s, const Operand<const T>& x, int64_t chunk, const Partials& out) {
+void column_moments(const Shape& s, const ChannelRuns<const T>& x, int64_t chunk,
+                    const Partials& out) {
   double *mean = out.first(chunk), *squares = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
   T copy[kRun];
@@ -147,7 +148,7 @@ void column_moments(const Shape& s, const Operand<const T>& x, int64_t chunk, co
 template <class T>
 void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call, const Shape& s,
                       T* mean, T* rstd) {
-  const Operand<const T> x = make_operand<const T>(s, call.x);
+  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
@@ -183,8 +184,8 @@ void running_statistics(const calls::BatchNorm& call, int64_t channels, T* mean,
 template <class T>
 void normalize(const dt_stream* stream, const calls::BatchNorm& call, const Shape& s, const T* mean,
                const T* scale, const T* bias) {
-  const Operand<const T> x = make_operand<const T>(s, call.x);
-  const Operand<T> y = make_operand<T>(s, call.y);
+  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
+  const ChannelRuns<T> y = make_operand<T>(s, call.y);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy[kRun];
     const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
@@ -222,8 +223,8 @@ int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
 // scale; gx = g * scale if the statistics are constants
 
 template <class T>
-void plane_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x, T mean,
-                int64_t c, int64_t chunk, const Partials& out) {
+void plane_sums(const Shape& s, const ChannelRuns<const T>& g, const ChannelRuns<const T>& x,
+                T mean, int64_t c, int64_t chunk, const Partials& out) {
   double sum_g = 0, sum_gx = 0;
   T copy_g[kRun], copy_x[kRun], product[kRun];
   const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
@@ -242,7 +243,7 @@ void plane_sums(const Shape& s, const Operand<const T>& g, const Operand<const T
 }
 
 template <class T>
-void column_sums(const Shape& s, const Operand<const T>& g, const Operand<const T>& x,
+void column_sums(const Shape& s, const ChannelRuns<const T>& g, const ChannelRuns<const T>& x,
                  const T* mean, int64_t chunk, const Partials& out) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
@@ -283,8 +284,9 @@ struct Coefficients {
 template <class T>
 void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& call, const Shape& s,
                     const Coefficients<T>& k) {
-  const Operand<const T> g = make_operand<const T>(s, call.g), x = make_operand<const T>(s, call.x);
-  const Operand<T> gx = make_operand<T>(s, *call.gx);
+  const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
+                             x = make_operand<const T>(s, call.x);
+  const ChannelRuns<T> gx = make_operand<T>(s, *call.gx);
   const T* mean = data<const T>(call.mean);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy_g[kRun], copy_x[kRun];
@@ -313,7 +315,8 @@ void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& cal
 template <class T>
 void gradient_sums(const dt_stream* stream, const calls::BatchNormBackward& call, const Shape& s,
                    const Partials& partials) {
-  const Operand<const T> g = make_operand<const T>(s, call.g), x = make_operand<const T>(s, call.x);
+  const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
+                             x = make_operand<const T>(s, call.x);
   const T* mean = data<const T>(call.mean);
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {

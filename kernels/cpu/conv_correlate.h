@@ -42,10 +42,10 @@ struct CorrelationPlan {
   StageLayout stage;
   int64_t height, panels;            // of the packed weights of a group
   int64_t channels_per_block;        // how many input channels a tile adds up at a time
-  int64_t tile;                      // numbers per tile
+  int64_t tile;                      // elements per tile
   int64_t group_block, panel_block;  // what an item covers
   int64_t image_items, row_items, group_items, panel_items;
-  int64_t results;  // numbers per channel in an item's results
+  int64_t results;  // elements per channel in an item's results
   int64_t stage_size, workers;
   bool parallel;
 };
@@ -55,8 +55,8 @@ constexpr int64_t kStageBytes =
 
 template <class T>
 int64_t correlation_cycles(const Correlation<T>& k) {
-  const int64_t numbers = k.y.n * k.rows.out_count * (k.cols.out_count + k.cols.halo());
-  return numbers * k.groups * k.out_channels * (k.in_channels * k.rows.taps * k.cols.taps + 4) /
+  const int64_t elements = k.y.n * k.rows.out_count * (k.cols.out_count + k.cols.halo());
+  return elements * k.groups * k.out_channels * (k.in_channels * k.rows.taps * k.cols.taps + 4) /
          (2 * kLanes<T>);
 }
 
@@ -81,8 +81,8 @@ int64_t choose_rows(const Correlation<T>& k, int64_t wanted) {
 template <class T>
 int64_t choose_images(const Correlation<T>& k, int64_t rows) {
   if (rows < k.rows.out_count) return 1;
-  const int64_t numbers = (k.rows.out_count + k.rows.halo()) * (k.cols.out_count + k.cols.halo());
-  return max<int64_t>(1, min(k.y.n, 4 * kTileCols<T> / max<int64_t>(1, numbers)));
+  const int64_t elements = (k.rows.out_count + k.rows.halo()) * (k.cols.out_count + k.cols.halo());
+  return max<int64_t>(1, min(k.y.n, 4 * kTileCols<T> / max<int64_t>(1, elements)));
 }
 
 template <class T>
@@ -99,7 +99,7 @@ CorrelationPlan plan_correlation(const dt_stream* stream, const Correlation<T>& 
   p.height = ceil_div(k.out_channels, ceil_div(k.out_channels, kTileRows));
   p.panels = ceil_div(k.out_channels, p.height);
   p.tile = (p.height <= kWideRows ? kWideVectors : 2) * kLanes<T>;
-  p.results = ceil_div(p.stage.numbers(p.stage.images, rows), p.tile) * p.tile;
+  p.results = ceil_div(p.stage.elements(p.stage.images, rows), p.tile) * p.tile;
   const int64_t blocks = ceil_div(k.in_channels * p.stage.taps(), 320);
   p.channels_per_block = max<int64_t>(1, ceil_div(k.in_channels, max<int64_t>(1, blocks)));
 
@@ -213,10 +213,10 @@ void CorrelationItem<T>::tile(const T* stage, T* results, int64_t g, int64_t pan
 
 template <class T>
 void CorrelationItem<T>::correlate_group(const T* stage, T* results, int64_t g) const {
-  const int64_t numbers = p.stage.numbers(n_count, row_count);
+  const int64_t elements = p.stage.elements(n_count, row_count);
   int64_t c = 0;
   do {  // once even if there are no input channels: y = bias
-    for (int64_t number = 0; number < numbers; number += p.tile) {
+    for (int64_t number = 0; number < elements; number += p.tile) {
       for (int64_t i = panel; i < panel + panel_count; ++i) tile(stage, results, g, i, c, number);
     }
     c += p.channels_per_block;

@@ -49,7 +49,7 @@ struct StageLayout {
   int64_t image() const { return height * width; }
   int64_t number(int64_t in, int64_t i, int64_t j) const { return in * image() + i * width + j; }
   // One more than the number of the piece's last output.
-  int64_t numbers(int64_t image_count, int64_t row_count) const {
+  int64_t elements(int64_t image_count, int64_t row_count) const {
     return number(image_count - 1, row_count - 1, rows_width());
   }
   int64_t rows_width() const { return cols.out_count; }

@@ -38,8 +38,8 @@ struct WeightPlan {
   bool parallel;
 };
 
-// How many numbers a batch should have: its rows of g stay in the first-level cache.
-constexpr int64_t kBatchNumbers = 2048;
+// How many elements a batch should have: its rows of g stay in the first-level cache.
+constexpr int64_t kBatchElements = 2048;
 // A split should have enough positions to be worth a set of partial sums.
 constexpr int64_t kSplitPositions = 2048;
 constexpr int64_t kPartialBytes = int64_t{1} << 24;
@@ -62,13 +62,14 @@ StageLayout gradient_layout(const Images<const T>& g, const StageLayout& x) {
 template <class T>
 void divide_batches(const WeightGradient<T>& k, WeightPlan* p) {
   const int64_t width = k.cols.out_count + k.cols.halo(), lanes = k.rows.lanes() * k.cols.lanes();
-  const int64_t number_bytes =
+  const int64_t element_bytes =
       (k.in_channels * lanes + k.out_channels) * static_cast<int64_t>(sizeof(T));
-  const int64_t numbers = min(kBatchNumbers, (int64_t{1} << 20) / max<int64_t>(1, number_bytes));
-  int64_t rows = min(k.rows.out_count, max<int64_t>(1, numbers / width));
+  const int64_t elements = min(kBatchElements, (int64_t{1} << 20) / max<int64_t>(1, element_bytes));
+  int64_t rows = min(k.rows.out_count, max<int64_t>(1, elements / width));
   rows = ceil_div(k.rows.out_count, ceil_div(k.rows.out_count, rows));
   const int64_t image = (rows + k.rows.halo()) * width;
-  const int64_t images = rows < k.rows.out_count ? 1 : max<int64_t>(1, min(k.g.n, numbers / image));
+  const int64_t images =
+      rows < k.rows.out_count ? 1 : max<int64_t>(1, min(k.g.n, elements / image));
   p->x_stage = stage_layout<T>(k.rows, k.cols, images, rows, p->wide);
   p->g_stage = gradient_layout(k.g, p->x_stage);
   p->row_blocks = ceil_div(k.rows.out_count, rows);
@@ -165,7 +166,7 @@ struct WeightItem {
   void add_bias(int64_t n_count) const;
   void stage_panels(int64_t n, int64_t n_count, int64_t row, int64_t row_count, int64_t index,
                     int64_t channels) const;
-  void add_panel_products(int64_t numbers, int64_t index, int64_t channels, bool first) const;
+  void add_panel_products(int64_t elements, int64_t index, int64_t channels, bool first) const;
   void run() const;
 };
 
@@ -190,12 +191,12 @@ void WeightItem<T>::stage_gradient(int64_t n, int64_t n_count, int64_t row,
 template <class T>
 Runs WeightItem<T>::runs(int64_t n_count, int64_t row_count) const {
   const StageLayout& s = p.x_stage;
-  const auto whole_vectors = [](int64_t numbers) {
-    return ceil_div(numbers, kLanes<T>) * kLanes<T>;
+  const auto whole_vectors = [](int64_t elements) {
+    return ceil_div(elements, kLanes<T>) * kLanes<T>;
   };
-  const int64_t length = whole_vectors(s.numbers(1, row_count));
+  const int64_t length = whole_vectors(s.elements(1, row_count));
   if (length <= s.image()) return {n_count, length, s.image(), s.image()};
-  return {1, whole_vectors(s.numbers(n_count, row_count)), 0, 0};
+  return {1, whole_vectors(s.elements(n_count, row_count)), 0, 0};
 }
 
 // The weights of the item's group number `index`, of which it covers so many channels.
@@ -254,16 +255,16 @@ void WeightItem<T>::stage_panels(int64_t n, int64_t n_count, int64_t row, int64_
 // Wide: the weights of the item's group number `index` over so many positions, which are taken in
 // blocks whose panels stay in the first-level cache for all taps.
 template <class T>
-void WeightItem<T>::add_panel_products(int64_t numbers, int64_t index, int64_t channels,
+void WeightItem<T>::add_panel_products(int64_t elements, int64_t index, int64_t channels,
                                        bool first) const {
   const int64_t c_count = k.in_channels, o_row = k.out_channels, taps = p.x_stage.taps();
   const int64_t height = ceil_div(c_count, ceil_div(c_count, kTileRows));
-  const int64_t length = ceil_div(numbers, ceil_div(numbers, 256));
+  const int64_t length = ceil_div(elements, ceil_div(elements, 256));
   const int64_t room = p.x_stage.images * p.x_stage.image(), channel = p.x_stage.channel;
   T* sums = scratch.weights + (split * k.groups + group + index) * o_row * p.columns + o % o_row;
   const T one = 1;
-  for (int64_t from = 0; from < numbers; from += length, first = false) {
-    const int64_t count = min(length, numbers - from);
+  for (int64_t from = 0; from < elements; from += length, first = false) {
+    const int64_t count = min(length, elements - from);
     for (int64_t j = 0; j < channels; j += kTileCols<T>) {
       const T* b = g + j * room + from * kTileCols<T>;
       const auto add = [&](int64_t rows, const T* a, int64_t a_row, int64_t a_step, T* y) {
@@ -304,7 +305,7 @@ void WeightItem<T>::run() const {
     if (p.wide) {
       for (int64_t i = 0; i < group_count; ++i) {
         stage_panels(n, n_count, row, row_count, i, channels);
-        add_panel_products(p.x_stage.numbers(n_count, row_count), i, channels, batch == begin);
+        add_panel_products(p.x_stage.elements(n_count, row_count), i, channels, batch == begin);
       }
       continue;
     }

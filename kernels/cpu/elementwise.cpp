@@ -64,7 +64,7 @@ struct Scratch {
 // A position in the grid of tiles, with the address of every operand's first element there.
 class Cursor {
  public:
-  Cursor(const Plan& plan, int64_t tile) : plan_(plan) {
+  Cursor(const ElementwisePlan& plan, int64_t tile) : plan_(plan) {
     for (int k = 0; k < plan.n_operands; ++k) address_[k] = plan.operand[k].data;
     for (int i = 0; i < plan.ndim; ++i) {
       const int d = plan.order[i];
@@ -99,13 +99,14 @@ class Cursor {
     for (int k = 0; k < plan_.n_operands; ++k) address_[k] += count * plan_.operand[k].stride[d];
   }
 
-  const Plan& plan_;
+  const ElementwisePlan& plan_;
   int64_t index_[kPlanDims];
   char* address_[kMaxOperands];
 };
 
 // Reads a box of an operand into a dense buffer of the dtype that the tile function wants.
-void load(const Operand& x, void* buffer, const char* address, const Box& box, void* staging) {
+void load(const PlannedOperand& x, void* buffer, const char* address, const Box& box,
+          void* staging) {
   const int64_t bytes = x.bytes;
   if (x.convert == nullptr) return gather(buffer, box.n, address, bytes, box, x.tile_strides());
   Tile tile;
@@ -124,7 +125,8 @@ void load(const Operand& x, void* buffer, const char* address, const Box& box, v
   x.convert(tile);
 }
 
-void store(const Operand& y, char* address, const void* buffer, const Box& box, void* staging) {
+void store(const PlannedOperand& y, char* address, const void* buffer, const Box& box,
+           void* staging) {
   const int64_t bytes = y.bytes;
   if (y.convert == nullptr) return scatter(address, y.tile_strides(), buffer, bytes, box);
   Tile tile;
@@ -145,14 +147,14 @@ void store(const Operand& y, char* address, const void* buffer, const Box& box, 
 }
 
 // Fills the buffers of the operands that are the same in every tile.
-void load_constants(const Plan& plan, const Cursor& start, Scratch& scratch) {
+void load_constants(const ElementwisePlan& plan, const Cursor& start, Scratch& scratch) {
   const int last = plan.ndim - 1;
   // The first tile of a row is not shorter than any other; a row of a plan by rows serves for all
   // rows.
   const Box box = {plan.flat ? plan.step[last - 2] : 1, plan.flat ? plan.step[last - 1] : 1,
                    plan.step[last]};
   for (int i = 0; i < plan.op->n_in; ++i) {
-    const Operand& x = plan.operand[plan.op->n_out + i];
+    const PlannedOperand& x = plan.operand[plan.op->n_out + i];
     if (x.access != kConstant) continue;
     load(x, scratch.in[i], x.immediate ? x.data : start.address(plan.op->n_out + i), box,
          scratch.staging);
@@ -169,12 +171,12 @@ unsigned char* output_buffer(const Tile& tile, unsigned char* buffer) {
 }
 
 // Fetches as much of an input as a tile has, from where the tile ends.
-void prefetch_next(const Operand& x, const char* address, const Box& box) {
+void prefetch_next(const PlannedOperand& x, const char* address, const Box& box) {
   const int64_t bytes = box.rows * box.n * x.bytes;
   for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + bytes + i);
 }
 
-void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
+void run_tile(const ElementwisePlan& plan, const Cursor& cursor, Scratch& scratch) {
   const Elementwise& op = *plan.op;
   const Box box = cursor.box();
   Tile tile;
@@ -182,7 +184,7 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
   tile.n = plan.flat ? box.planes * box.rows * box.n : box.n;
   tile.parameters = op.parameters;
   for (int i = 0; i < op.n_in; ++i) {
-    const Operand& x = plan.operand[op.n_out + i];
+    const PlannedOperand& x = plan.operand[op.n_out + i];
     const bool in_place = x.access == kDirect || x.access == kScalar;
     if (x.access == kDirect && plan.streams) prefetch_next(x, cursor.address(op.n_out + i), box);
     if (x.access == kBuffered)
@@ -191,7 +193,7 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
     tile.in_row[i] = in_place ? x.tile_stride[1] / x.bytes : x.access == kConstant ? 0 : box.n;
   }
   for (int j = 0; j < op.n_out; ++j) {
-    const Operand& y = plan.operand[j];
+    const PlannedOperand& y = plan.operand[j];
     if (y.access == kAbsent) continue;
     tile.out = y.access == kDirect ? static_cast<void*>(cursor.address(j))
                                    : output_buffer(tile, scratch.out[j]);
@@ -200,7 +202,7 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
   }
   // Only now: an output may be an input of the next output's function.
   for (int j = 0; j < op.n_out; ++j) {
-    const Operand& y = plan.operand[j];
+    const PlannedOperand& y = plan.operand[j];
     if (y.access == kBuffered)
       store(y, cursor.address(j), output_buffer(tile, scratch.out[j]), box, scratch.staging);
     if (y.access != kStreamed) continue;
@@ -211,7 +213,7 @@ void run_tile(const Plan& plan, const Cursor& cursor, Scratch& scratch) {
   }
 }
 
-void run_tiles(const Plan& plan, int64_t begin, int64_t end) {
+void run_tiles(const ElementwisePlan& plan, int64_t begin, int64_t end) {
   if (begin >= end) return;
   Scratch scratch;
   Cursor cursor(plan, begin);
@@ -229,7 +231,7 @@ void run_tiles(const Plan& plan, int64_t begin, int64_t end) {
 int32_t run_elementwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
                         const Elementwise& op) {
   if (run_at_once(stream, *out, in, op)) return DT_KERNEL_OK;
-  Plan plan;
+  ElementwisePlan plan;
   if (!make_plan(plan, stream, out, in, op)) return DT_KERNEL_OK;
   const int64_t tasks = plan.tasks, tiles = plan.tiles;
   const auto run = [&plan, tasks, tiles](int64_t task) {

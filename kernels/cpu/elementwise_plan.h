@@ -34,7 +34,7 @@ enum Access {
   kStreamed   // an output that is written past the caches, through a buffer
 };
 
-struct Operand {
+struct PlannedOperand {
   char* data;
   int64_t bytes;              // of an element in memory
   int64_t stride[kPlanDims];  // in bytes
@@ -52,10 +52,10 @@ struct Operand {
 
 // The last three dimensions (planes, rows, elements) are cut into tiles of `step`; in the others a
 // tile is 1 wide.
-struct Plan {
+struct ElementwisePlan {
   const Elementwise* op;
   int n_operands;
-  Operand operand[kMaxOperands];  // outputs first
+  PlannedOperand operand[kMaxOperands];  // outputs first
   int form;
   int ndim;
   int64_t size[kPlanDims], step[kPlanDims];
@@ -69,8 +69,9 @@ struct Plan {
 
 // ---- operands
 
-inline void add_operand(Plan& plan, const dt_view& view, int32_t tile_dtype, bool output) {
-  Operand& x = plan.operand[plan.n_operands++];
+inline void add_operand(ElementwisePlan& plan, const dt_view& view, int32_t tile_dtype,
+                        bool output) {
+  PlannedOperand& x = plan.operand[plan.n_operands++];
   x.immediate = view.immediate != 0;
   x.access = view.dtype == 0 ? kAbsent : kBuffered;
   x.convert = nullptr;
@@ -90,7 +91,8 @@ inline void add_operand(Plan& plan, const dt_view& view, int32_t tile_dtype, boo
 }
 
 // Sizes, and all operands. False if there is nothing to do.
-inline bool add_operands(Plan& plan, const dt_view* out, const dt_view* in, const Elementwise& op) {
+inline bool add_operands(ElementwisePlan& plan, const dt_view* out, const dt_view* in,
+                         const Elementwise& op) {
   const dt_view* y = out;
   while (y->dtype == 0 && y < out + op.n_out - 1) ++y;
   const int padding = max(0, 3 - y->ndim);
@@ -108,7 +110,7 @@ inline bool add_operands(Plan& plan, const dt_view* out, const dt_view* in, cons
 
 // ---- the dimensions of a tile
 
-inline void move_dimension(Plan& plan, int from, int to) {
+inline void move_dimension(ElementwisePlan& plan, int from, int to) {
   const auto rotate = [from, to](int64_t* values) {
     const int64_t moved = values[from];
     for (int d = from; d < to; ++d) values[d] = values[d + 1];
@@ -120,11 +122,11 @@ inline void move_dimension(Plan& plan, int from, int to) {
 
 // If an operand runs along another dimension than the last, that one becomes the tile's rows, so
 // that the operand is read in blocks. Returns the operand's element size, or 0.
-inline int64_t find_transposed(Plan& plan) {
+inline int64_t find_transposed(ElementwisePlan& plan) {
   const int last = plan.ndim - 1;
   if (plan.size[last] < 2) return 0;
   for (int k = plan.n_operands - 1; k >= 0; --k) {
-    const Operand& x = plan.operand[k];
+    const PlannedOperand& x = plan.operand[k];
     if (x.access == kAbsent || x.stride[last] == 0 || x.stride[last] == x.bytes) continue;
     for (int d = last - 1; d >= 0; --d) {
       if (x.stride[d] != x.bytes || plan.size[d] < 4) continue;
@@ -136,7 +138,7 @@ inline int64_t find_transposed(Plan& plan) {
 }
 
 // Whether the operand's elements within a tile are one contiguous run.
-inline bool is_dense(const Plan& plan, const Operand& x) {
+inline bool is_dense(const ElementwisePlan& plan, const PlannedOperand& x) {
   int64_t run = x.bytes;
   for (int d = plan.ndim - 1; d >= plan.ndim - 3; --d) {
     if (plan.step[d] > 1 && x.stride[d] != run) return false;
@@ -147,7 +149,7 @@ inline bool is_dense(const Plan& plan, const Operand& x) {
 
 // Whether the operand is the same in all tiles: it does not move in any direction that tiles are
 // stepped along. In a plan by rows, one row must serve for all.
-inline bool is_constant(const Plan& plan, const Operand& x) {
+inline bool is_constant(const ElementwisePlan& plan, const PlannedOperand& x) {
   for (int d = 0; d < plan.ndim; ++d) {
     const bool stepped = plan.step[d] < plan.size[d] || (!plan.flat && d < plan.ndim - 1);
     if (stepped && x.stride[d] != 0) return false;
@@ -155,23 +157,23 @@ inline bool is_constant(const Plan& plan, const Operand& x) {
   return true;
 }
 
-inline bool is_uniform(const Plan& plan, const Operand& x) {
+inline bool is_uniform(const ElementwisePlan& plan, const PlannedOperand& x) {
   for (int d = 0; d < plan.ndim; ++d) {
     if (x.stride[d] != 0) return false;
   }
   return true;
 }
 
-inline bool has_scalar_form(const Plan& plan, int input) {
+inline bool has_scalar_form(const ElementwisePlan& plan, int input) {
   return plan.op->function[0][kSecondScalar] != nullptr && input < 2 && plan.form == kVectors;
 }
 
 // Decides how inputs get to the tile function. Depends on plan.flat and plan.step.
-inline void choose_input_access(Plan& plan) {
+inline void choose_input_access(ElementwisePlan& plan) {
   plan.form = kVectors;
   plan.constants = false;
   for (int i = plan.op->n_in - 1; i >= 0; --i) {
-    Operand& x = plan.operand[plan.op->n_out + i];
+    PlannedOperand& x = plan.operand[plan.op->n_out + i];
     const bool one_per_row = plan.flat ? is_uniform(plan, x) : x.stride[plan.ndim - 1] == 0;
     const bool in_place = plan.flat ? is_dense(plan, x) : x.stride[plan.ndim - 1] == x.bytes;
     if (x.convert == nullptr && one_per_row && has_scalar_form(plan, i)) {
@@ -188,7 +190,7 @@ inline void choose_input_access(Plan& plan) {
   }
 }
 
-inline bool overwrites_input(const Plan& plan, const Operand& output) {
+inline bool overwrites_input(const ElementwisePlan& plan, const PlannedOperand& output) {
   for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
     if (plan.operand[k].data == output.data) return true;
   }
@@ -197,7 +199,7 @@ inline bool overwrites_input(const Plan& plan, const Operand& output) {
 
 // Whole cache lines only: a line that is streamed in parts is slower than an ordinary store. So is
 // one that has just been read.
-inline bool worth_streaming(const Plan& plan, const Operand& y) {
+inline bool worth_streaming(const ElementwisePlan& plan, const PlannedOperand& y) {
   const int last = plan.ndim - 1;
   int64_t bytes = y.bytes;
   bool aligned = reinterpret_cast<uintptr_t>(y.data) % 64 == 0 && y.stride[last] == y.bytes;
@@ -208,9 +210,9 @@ inline bool worth_streaming(const Plan& plan, const Operand& y) {
   return y.access != kAbsent && aligned && bytes >= kStreamBytes && !overwrites_input(plan, y);
 }
 
-inline void choose_output_access(Plan& plan) {
+inline void choose_output_access(ElementwisePlan& plan) {
   for (int j = 0; j < plan.op->n_out; ++j) {
-    Operand& y = plan.operand[j];
+    PlannedOperand& y = plan.operand[j];
     if (y.access == kAbsent) continue;
     const int last = plan.ndim - 1;
     const bool in_place =
@@ -223,7 +225,7 @@ inline void choose_output_access(Plan& plan) {
   }
 }
 
-inline bool has_access(const Plan& plan, Access access) {
+inline bool has_access(const ElementwisePlan& plan, Access access) {
   for (int k = 0; k < plan.n_operands; ++k) {
     if (plan.operand[k].access == access) return true;
   }
@@ -231,14 +233,14 @@ inline bool has_access(const Plan& plan, Access access) {
 }
 
 // How many elements of every operand fit in a buffer.
-inline int64_t buffer_elements(const Plan& plan, const Elementwise& op) {
+inline int64_t buffer_elements(const ElementwisePlan& plan, const Elementwise& op) {
   int64_t widest = bytes_of(op.out_dtype);
   for (int i = 0; i < op.n_in; ++i) widest = max(widest, bytes_of(op.in_dtype[i]));
   for (int k = 0; k < plan.n_operands; ++k) widest = max(widest, plan.operand[k].bytes);
   return kBufferBytes / widest;
 }
 
-inline void set_step(Plan& plan, int64_t planes, int64_t rows, int64_t n) {
+inline void set_step(ElementwisePlan& plan, int64_t planes, int64_t rows, int64_t n) {
   const int last = plan.ndim - 1;
   for (int d = 0; d < last - 2; ++d) plan.step[d] = 1;
   plan.step[last - 2] = planes;
@@ -249,7 +251,7 @@ inline void set_step(Plan& plan, int64_t planes, int64_t rows, int64_t n) {
 // The shape of a tile that is read across: a cache line of the transposed operand wide, and as long
 // as the buffer lets it be; two lines each way if the output is streamed, because processors fetch
 // lines in pairs and follow no more than some 32 streams.
-inline void set_blocked_step(Plan& plan, int64_t transposed_bytes, int64_t capacity) {
+inline void set_blocked_step(ElementwisePlan& plan, int64_t transposed_bytes, int64_t capacity) {
   const int64_t n = plan.size[plan.ndim - 1], rows = plan.size[plan.ndim - 2];
   if (worth_streaming(plan, plan.operand[0])) {
     const int64_t lines = 128 / min(transposed_bytes, plan.operand[0].bytes);
@@ -261,17 +263,17 @@ inline void set_blocked_step(Plan& plan, int64_t transposed_bytes, int64_t capac
 }
 
 // Whether rows are too short for a loop each.
-inline bool has_short_rows(const Plan& plan) {
+inline bool has_short_rows(const ElementwisePlan& plan) {
   const int last = plan.ndim - 1;
   for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
-    const Operand& x = plan.operand[k];
+    const PlannedOperand& x = plan.operand[k];
     if (x.stride[last] == 0 && x.stride[last - 1] != 0) return plan.size[last] < kShortRowOfOne;
   }
   return plan.size[last] < kShortRow;
 }
 
 // `grain`: how many elements a tile may have if it needs no buffers.
-inline void choose_tile(Plan& plan, int64_t grain) {
+inline void choose_tile(ElementwisePlan& plan, int64_t grain) {
   const int last = plan.ndim - 1;
   const int64_t capacity = buffer_elements(plan, *plan.op);
   const int64_t transposed_bytes = find_transposed(plan);
@@ -304,7 +306,7 @@ inline void choose_tile(Plan& plan, int64_t grain) {
 
 // Along the last dimension first, except that blocks of a transposed operand follow its own
 // direction: neighbouring tiles then read neighbouring cache lines of the same pages.
-inline void choose_order(Plan& plan) {
+inline void choose_order(ElementwisePlan& plan) {
   const int last = plan.ndim - 1;
   for (int i = 0; i < plan.ndim; ++i) plan.order[i] = last - i;
   if (plan.blocked) {
@@ -314,8 +316,8 @@ inline void choose_order(Plan& plan) {
 }
 
 // False if the call has no elements.
-inline bool make_plan(Plan& plan, const dt_stream* stream, const dt_view* out, const dt_view* in,
-                      const Elementwise& op) {
+inline bool make_plan(ElementwisePlan& plan, const dt_stream* stream, const dt_view* out,
+                      const dt_view* in, const Elementwise& op) {
   plan.op = &op;
   if (!add_operands(plan, out, in, op)) return false;
   int64_t total = 1;

@@ -13,7 +13,7 @@ constexpr int64_t kColumns = 512;
 
 // Axes hold the strides of the plain operand (gather's y, scatter's source) as x, of the index as y
 // and of the indexed operand as z.
-struct Lines {
+struct GatherLines {
   Axes kept;
   Axis along;
 
@@ -25,9 +25,9 @@ struct Lines {
   }
 };
 
-inline Lines make_lines(const dt_view& plain, const dt_view& index, const dt_view& indexed,
-                        int64_t dim) {
-  Lines lines;
+inline GatherLines make_lines(const dt_view& plain, const dt_view& index, const dt_view& indexed,
+                              int64_t dim) {
+  GatherLines lines;
   lines.along = Axis{1, 0, 0, 0};
   for (int d = 0; d < index.ndim; ++d) {
     const Axis axis{index.sizes[d], plain.strides[d], index.strides[d], indexed.strides[d]};
@@ -44,7 +44,7 @@ inline Lines make_lines(const dt_view& plain, const dt_view& index, const dt_vie
 
 // Calls move(plain offset, index offset, indexed offset) for each position.
 template <class Move>
-void for_each_position(const dt_stream* stream, const Lines& lines, const Move& move) {
+void for_each_position(const dt_stream* stream, const GatherLines& lines, const Move& move) {
   const Axis &along = lines.along, &inner = lines.kept.inner();
   const int64_t count = lines.kept.count();
   if (lines.is_columns()) {
@@ -89,7 +89,7 @@ inline Target target_of(const dt_view& indexed, int64_t dim) {
 template <class T>
 int32_t gather_elements(const dt_stream* stream, const calls::Gather& call) {
   const dt_view &y = call.y, &x = call.x, &index = call.index;
-  const Lines lines = make_lines(y, index, x, call.dim);
+  const GatherLines lines = make_lines(y, index, x, call.dim);
   const int64_t stride = target_of(x, call.dim).stride;
   T* to = data<T>(y);
   const T* from = data<const T>(x);
@@ -134,7 +134,7 @@ struct Unite {
 template <class Op, class T, class U>
 int32_t scatter_elements(const dt_stream* stream, const calls::Scatter& call) {
   const dt_view &y = call.y, &source = call.source, &index = call.index;
-  Lines lines = make_lines(source, index, y, call.dim);
+  GatherLines lines = make_lines(source, index, y, call.dim);
   const U number = source.immediate ? static_cast<U>(number_as<T>(source)) : U(0);
   const U* from = data<const U>(source);
   if (source.immediate) {

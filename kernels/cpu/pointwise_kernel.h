@@ -186,8 +186,8 @@ inline void add_output(Elementwise& op) {
 
 template <class F, class T>
 int32_t run_typed(const dt_stream* stream, const calls::Pointwise& call) {
-  T parameters[calls::PointwiseNumbers::kMax];
-  for (int i = 0; i < call.n_numbers; ++i) {
+  T parameters[calls::PointwiseAttributes::kMax];
+  for (int i = 0; i < call.n_attributes; ++i) {
     parameters[i] = number_as<T>(kIsFloating<T>, call.floats[i], call.ints[i]);
   }
   Elementwise op;

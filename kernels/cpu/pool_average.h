@@ -7,13 +7,13 @@ namespace dt::cpu {
 namespace {
 
 struct AveragePool {
-  Pool pool;
+  PoolWindow pool;
   bool count_padding;
   int64_t fixed_divisor;  // 0: none
 
   template <class Call>
   AveragePool(const Call& call, const dt_view& x, const dt_view& y)
-      : pool(make_pool(call, x, y, {1, 1})),
+      : pool(make_window(call, x, y, {1, 1})),
         count_padding(call.count_include_pad),
         fixed_divisor(call.divisor_override) {}
 
@@ -44,7 +44,7 @@ struct AveragePoolForward {
   }
 
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
-    const Pool& pool = average.pool;
+    const PoolWindow& pool = average.pool;
     const Taps taps = taps_of(pool, p, q);
     const T divisor = static_cast<T>(average.divisor(p, q));
     const bool along_channels = channels_last(x);
@@ -96,7 +96,7 @@ struct AveragePoolBackward {
 
   // Every element of the windows of `count` outputs gets its share of their gradients.
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
-    const Pool& pool = average.pool;
+    const PoolWindow& pool = average.pool;
     const Taps taps = taps_of(pool, p, q);
     const T divisor = static_cast<T>(average.divisor(p, q));
     const bool along_channels = channels_last(gx);

@@ -29,7 +29,7 @@ struct MaxPool {
   static constexpr int kWidest = kVectorBytes / sizeof(Value);
   static constexpr bool kNarrow = sizeof(T) == 4 && sizeof(Value) == 4;  // see every_second
 
-  Pool pool;
+  PoolWindow pool;
   Images<const T> x;
   Images<T> y;
   Images<int64_t> indices;
@@ -206,7 +206,7 @@ struct MaxPool {
 
 template <class T>
 void run_max_pool(const dt_stream* stream, const calls::MaxPool2d& call) {
-  MaxPool<T> m = {make_pool(call, call.x, call.y, call.dilation), images<const T>(call.x),
+  MaxPool<T> m = {make_window(call, call.x, call.y, call.dilation), images<const T>(call.x),
                   images<T>(call.y), images<int64_t>(call.indices)};
   m.halving = m.is_halving();
   const int64_t cycles =

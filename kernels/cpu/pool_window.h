@@ -28,13 +28,14 @@ struct PoolDim {
   }
 };
 
-struct Pool {
+struct PoolWindow {
   PoolDim rows, cols;
 };
 
 // The windows of a call that leads from x to y.
 template <class Call>
-Pool make_pool(const Call& call, const dt_view& x, const dt_view& y, const int64_t (&dilation)[2]) {
+PoolWindow make_window(const Call& call, const dt_view& x, const dt_view& y,
+                       const int64_t (&dilation)[2]) {
   const auto dim = [&](int d) {
     return PoolDim{x.sizes[2 + d], y.sizes[2 + d],  call.kernel_size[d],
                    call.stride[d], call.padding[d], dilation[d]};
@@ -47,7 +48,7 @@ struct Taps {
   int64_t row_begin, row_end, col_begin, col_end;
 };
 
-inline Taps taps_of(const Pool& pool, int64_t p, int64_t q) {
+inline Taps taps_of(const PoolWindow& pool, int64_t p, int64_t q) {
   return {pool.rows.first_tap(p), pool.rows.last_tap(p), pool.cols.first_tap(q),
           pool.cols.last_tap(q)};
 }

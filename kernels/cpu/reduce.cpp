@@ -17,18 +17,18 @@ int32_t fill(const dt_view& y, double value) {
 }
 
 template <class Call>
-Operands operands_of(const Call& call) {
+ReduceOperands operands_of(const Call& call) {
   return {call.x, call.y, call.workspace};
 }
 
 // Runs the engine, or, when asked for `bytes`, only says how much scratch memory it needs.
 template <class Op>
-int32_t reduce(const dt_stream* stream, const Operands& on, const Job& job, int64_t* bytes) {
+int32_t reduce(const dt_stream* stream, const ReduceOperands& on, const Job& job, int64_t* bytes) {
   const bool is_empty = count(on.x) == 0;
   if (bytes) {
-    *bytes = is_empty ? 0 : Engine<Op>::workspace(on);
+    *bytes = is_empty ? 0 : ReduceEngine<Op>::workspace(on);
   } else if (!is_empty) {
-    Engine<Op>(stream, on, job).run();
+    ReduceEngine<Op>(stream, on, job).run();
   } else if (count(on.y) != 0) {
     return fill(on.y, job.empty);
   }
@@ -40,7 +40,7 @@ int32_t reduce(const dt_stream* stream, const Operands& on, const Job& job, int6
 template <template <class> class Op, class Narrow, class Wide>
 int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, const Job& job,
                        int64_t* bytes) {
-  const Operands on = operands_of(call);
+  const ReduceOperands on = operands_of(call);
   return visit_compute(call.compute, [&](auto type) {
     using T = typename decltype(type)::type;
     using Integer = std::conditional_t<sizeof(T) == sizeof(Wide), Wide, Narrow>;
@@ -104,7 +104,7 @@ int32_t plan_var(const dt_stream* stream, const calls::Var& call, int64_t* bytes
 // Norms are accumulated in double: the square of a float neither overflows nor loses digits there.
 int32_t plan_norm(const dt_stream* stream, const calls::Norm& call, int64_t* bytes) {
   const double p = call.p;
-  const Operands on = operands_of(call);
+  const ReduceOperands on = operands_of(call);
   Job job;
   job.power = p;
   job.map = Map::kAbs;

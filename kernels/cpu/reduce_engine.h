@@ -197,18 +197,18 @@ class Pairwise {
 };
 
 // What every kind of reduction works on.
-struct Operands {
+struct ReduceOperands {
   const dt_view &x, &y;
   void* workspace;
 };
 
 template <class Op>
-class Engine {
+class ReduceEngine {
  public:
   using T = typename Op::T;
-  static constexpr int64_t kColumns = Plan::kColumnBytes / sizeof(T);
+  static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
 
-  Engine(const dt_stream* stream, const Operands& on, const Job& job)
+  ReduceEngine(const dt_stream* stream, const ReduceOperands& on, const Job& job)
       : stream_(stream),
         x_(on.x),
         y_(on.y),
@@ -217,12 +217,12 @@ class Engine {
         is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
         partial_(static_cast<T*>(on.workspace)) {}
 
-  static Plan plan(const Operands& on) {
+  static ReducePlan plan(const ReduceOperands& on) {
     return make_plan(on.x, on.y, nullptr, sizeof(T), Op::kParts == 1);
   }
 
-  static int64_t workspace(const Operands& on) {
-    const Plan p = plan(on);
+  static int64_t workspace(const ReduceOperands& on) {
+    const ReducePlan p = plan(on);
     return p.chunks == 1 ? 0
                          : p.chunks * p.blocks * state_size(p) * static_cast<int64_t>(sizeof(T));
   }
@@ -235,7 +235,7 @@ class Engine {
                    [&](int64_t block) { combine(block); });
       return;
     }
-    const int64_t group = max<int64_t>(1, Plan::kTile * 16 / (plan_.width * plan_.length));
+    const int64_t group = max<int64_t>(1, ReducePlan::kTile * 16 / (plan_.width * plan_.length));
     parallel_for(stream_, ceil_div(plan_.blocks, group), plan_.work(), [&](int64_t tile) {
       const int64_t end = min(plan_.blocks, (tile + 1) * group);
       for (int64_t block = tile * group; block < end; ++block) {
@@ -245,7 +245,7 @@ class Engine {
   }
 
  private:
-  static int64_t state_size(const Plan& p) { return Op::kParts * p.width; }
+  static int64_t state_size(const ReducePlan& p) { return Op::kParts * p.width; }
   T* partial(int64_t block, int64_t chunk) const {
     return partial_ + (block * plan_.chunks + chunk) * state_size(plan_);
   }
@@ -339,7 +339,7 @@ class Engine {
     Walk outer(plan_.reduced, plan_.reduced.n - 1, begin / inner.size);
     int64_t at = begin % inner.size;
     while (begin < end) {
-      const int64_t n = min(min(inner.size - at, end - begin), Plan::kTile);
+      const int64_t n = min(min(inner.size - at, end - begin), ReducePlan::kTile);
       const int64_t offset = x + outer.x + at * inner.x;
       if (is_dense && (n >= 256 || n == plan_.length)) {
         Op::add_span(sums->next(), reinterpret_cast<const T*>(x_at(offset)), n);
@@ -359,9 +359,9 @@ class Engine {
   int64_t add_gathered(int64_t x, int64_t limit, Walk* outer, int64_t* at,
                        Pairwise<Op, 1>* sums) const {
     const Axis& inner = plan_.reduced.inner();
-    T tile[Plan::kTile];
+    T tile[ReducePlan::kTile];
     int64_t filled = 0;
-    limit = min(limit, Plan::kTile);
+    limit = min(limit, ReducePlan::kTile);
     while (filled < limit) {
       const int64_t n = min(inner.size - *at, limit - filled);
       load(tile + filled, x + outer->x + *at * inner.x, inner.x, n);
@@ -456,7 +456,7 @@ class Engine {
   const dt_view& x_;
   const dt_view& y_;
   const Job& job_;
-  const Plan plan_;
+  const ReducePlan plan_;
   const bool is_native_;  // elements can be used where they are
   T* partial_;
 };

@@ -92,7 +92,7 @@ class Walk {
 // Rows: an output's elements are a stream that is read in tiles of kTile elements.
 // Columns: a block of outputs lies side by side in memory; each reduced position adds a row to all
 // of them at once.
-struct Plan {
+struct ReducePlan {
   static constexpr int64_t kTile = 2048;  // elements of a stream that are reduced at once
   static constexpr int64_t kLeafRows =
       64;  // rows that are added up before sums are combined pairwise
@@ -132,29 +132,30 @@ inline bool prefers_columns(const Axes& kept, const Axes& reduced, int64_t short
   return reduced.n == 1 && reduced.inner().size < short_row && kept.inner().size >= 32;
 }
 
-inline void cut_columns(Plan* plan, int64_t value_bytes, bool foldable) {
+inline void cut_columns(ReducePlan* plan, int64_t value_bytes, bool foldable) {
   const Axis inner = plan->kept.inner();
-  const int64_t widest = Plan::kColumnBytes / value_bytes;
+  const int64_t widest = ReducePlan::kColumnBytes / value_bytes;
   plan->width = min(inner.size, widest);
   plan->blocks = plan->outputs / inner.size * ceil_div(inner.size, plan->width);
   const bool dense = plan->reduced.n > 0 && inner.x == 1 && plan->reduced.inner().x == inner.size;
   if (foldable && dense && inner.size <= widest / 8) {
     plan->fold = min(widest / 4 / inner.size, plan->reduced.inner().size);
   }
-  if (plan->blocks >= Plan::kPieces / 2 || plan->work() < 2 * Plan::kChunkWork) return;
+  if (plan->blocks >= ReducePlan::kPieces / 2 || plan->work() < 2 * ReducePlan::kChunkWork) return;
   const int64_t leaf = plan->leaf_rows();
-  const int64_t rows =
-      max(Plan::kChunkWork / plan->width, ceil_div(plan->length * plan->blocks, Plan::kPieces));
+  const int64_t rows = max(ReducePlan::kChunkWork / plan->width,
+                           ceil_div(plan->length * plan->blocks, ReducePlan::kPieces));
   plan->chunk_length = ceil_div(rows, leaf) * leaf;
   plan->chunks = ceil_div(plan->length, plan->chunk_length);
 }
 
-inline void cut_rows(Plan* plan) {
-  plan->width = min(plan->outputs, max<int64_t>(1, Plan::kTile * 16 / plan->length));
-  if (plan->outputs < Plan::kPieces / 2 && plan->length >= 2 * Plan::kChunkWork) {
+inline void cut_rows(ReducePlan* plan) {
+  plan->width = min(plan->outputs, max<int64_t>(1, ReducePlan::kTile * 16 / plan->length));
+  if (plan->outputs < ReducePlan::kPieces / 2 && plan->length >= 2 * ReducePlan::kChunkWork) {
     plan->width = 1;
-    const int64_t elements = max(Plan::kChunkWork, ceil_div(plan->work(), Plan::kPieces));
-    plan->chunk_length = ceil_div(elements, Plan::kTile) * Plan::kTile;
+    const int64_t elements =
+        max(ReducePlan::kChunkWork, ceil_div(plan->work(), ReducePlan::kPieces));
+    plan->chunk_length = ceil_div(elements, ReducePlan::kTile) * ReducePlan::kTile;
     plan->chunks = ceil_div(plan->length, plan->chunk_length);
   }
   plan->blocks = ceil_div(plan->outputs, plan->width);
@@ -162,9 +163,9 @@ inline void cut_rows(Plan* plan) {
 
 // x's elements and y's, where y's size is 1, are reduced; z may be absent. Needs at least one
 // element.
-inline Plan make_plan(const dt_view& x, const dt_view& y, const dt_view* z, int64_t value_bytes,
-                      bool foldable) {
-  Plan plan;
+inline ReducePlan make_plan(const dt_view& x, const dt_view& y, const dt_view* z,
+                            int64_t value_bytes, bool foldable) {
+  ReducePlan plan;
   for (int d = 0; d < x.ndim; ++d) {
     if (x.sizes[d] == 1) continue;
     const bool is_kept = y.sizes[d] != 1;

@@ -12,7 +12,7 @@ constexpr int64_t kColumns = 256;
 constexpr int64_t kChunk = 65536;  // elements of a long line that are summed on their own
 
 // An axis holds y's stride as x, so that axes are ordered by it, and x's as y.
-struct Lines {
+struct ScanLines {
   Axes kept;
   Axis along;
 
@@ -26,9 +26,9 @@ struct Lines {
   int64_t chunks() const { return is_rows() && count() < 16 ? ceil_div(along.size, kChunk) : 1; }
 };
 
-inline Lines make_lines(const calls::Cumsum& call) {
+inline ScanLines make_lines(const calls::Cumsum& call) {
   const dt_view &y = call.y, &x = call.x;
-  Lines lines;
+  ScanLines lines;
   lines.along = Axis{1, 1, 1, 0};
   for (int d = 0; d < y.ndim; ++d) {
     const Axis axis{y.sizes[d], y.strides[d], x.strides[d], 0};
@@ -156,7 +156,7 @@ class Scan {
     });
   }
 
-  // Lines side by side: vectors across them.
+  // ScanLines side by side: vectors across them.
   void scan_columns() const {
     const Axis &inner = lines_.kept.inner(), &along = lines_.along;
     const int64_t per_line = ceil_div(inner.size, kColumns);
@@ -177,7 +177,7 @@ class Scan {
   const dt_stream* stream_;
   const dt_view& y_;
   const dt_view& x_;
-  const Lines lines_;
+  const ScanLines lines_;
   Sum* totals_;
 };
 
@@ -195,7 +195,7 @@ int32_t kernels::cumsum(const dt_stream* stream, const calls::Cumsum& call) {
 
 int64_t kernels::cumsum_workspace(const dt_stream*, const calls::Cumsum& call) {
   if (count(call.x) == 0) return 0;
-  const Lines lines = make_lines(call);
+  const ScanLines lines = make_lines(call);
   static_assert(sizeof(double) == sizeof(uint64_t), "one size for both kinds of sum");
   return lines.chunks() > 1 ? lines.chunks() * lines.count() * static_cast<int64_t>(sizeof(double))
                             : 0;

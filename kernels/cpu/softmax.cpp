@@ -18,7 +18,7 @@ constexpr int64_t kColumns = 256;  // rows that are handled side by side, at mos
 constexpr int64_t kBlockBytes = 256 * 1024;
 
 // The operands' strides: an axis holds the output's as x and the inputs' as y and z.
-struct Lines {
+struct SoftmaxLines {
   Axes kept;
   Axis along;
   bool is_dense;
@@ -27,9 +27,9 @@ struct Lines {
   int64_t work() const { return kept.count() * along.size; }
 };
 
-inline Lines make_lines(const dt_view& out, const dt_view& first, const dt_view& last,
-                        int64_t dim) {
-  Lines lines;
+inline SoftmaxLines make_lines(const dt_view& out, const dt_view& first, const dt_view& last,
+                               int64_t dim) {
+  SoftmaxLines lines;
   lines.along = Axis{1, 1, 1, 1};
   for (int d = 0; d < out.ndim; ++d) {
     if (out.sizes[d] == 1) continue;
@@ -51,7 +51,7 @@ inline Lines make_lines(const dt_view& out, const dt_view& first, const dt_view&
 // Calls row(offsets of the output and the inputs) for each row, or columns(offsets, width) for each
 // block of rows.
 template <class Row, class Columns>
-void for_each_line(const dt_stream* stream, const Lines& lines, const Row& row,
+void for_each_line(const dt_stream* stream, const SoftmaxLines& lines, const Row& row,
                    const Columns& columns) {
   const int64_t rows = lines.kept.count();
   if (lines.is_dense) {
@@ -108,7 +108,7 @@ void log_softmax_row(T* y, const T* x, int64_t n) {
 
 // The largest element of each column.
 template <class T>
-void column_tops(const Lines& lines, const T* x, int64_t width, T* top) {
+void column_tops(const SoftmaxLines& lines, const T* x, int64_t width, T* top) {
   T copy[kColumns];
   for (int64_t j = 0; j < width; ++j) top[j] = Limits<T>::kLowest;
   for (int64_t r = 0; r < lines.along.size; ++r) {
@@ -118,7 +118,7 @@ void column_tops(const Lines& lines, const T* x, int64_t width, T* top) {
 }
 
 template <class T>
-void softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
+void softmax_columns(const SoftmaxLines& lines, T* y, const T* x, int64_t width) {
   const Axis &along = lines.along, &inner = lines.kept.inner();
   T top[kColumns], sum[kColumns], copy[kColumns];
   column_tops(lines, x, width, top);
@@ -138,7 +138,7 @@ void softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
 }
 
 template <class T>
-void log_softmax_columns(const Lines& lines, T* y, const T* x, int64_t width) {
+void log_softmax_columns(const SoftmaxLines& lines, T* y, const T* x, int64_t width) {
   const Axis &along = lines.along, &inner = lines.kept.inner();
   T top[kColumns], sum[kColumns], copy[kColumns], term[kColumns];
   column_tops(lines, x, width, top);
@@ -177,7 +177,7 @@ void log_softmax_backward_row(T* gx, const T* g, const T* y, int64_t n) {
 
 // Both gradients along columns: sums of term(g, y), then gx = result(g, y, sum).
 template <class T, class Term, class Result>
-void backward_columns(const Lines& lines, T* gx, const T* g, const T* y, int64_t width,
+void backward_columns(const SoftmaxLines& lines, T* gx, const T* g, const T* y, int64_t width,
                       const Term& term, const Result& result) {
   const Axis &along = lines.along, &inner = lines.kept.inner();
   T sum[kColumns], copy_g[kColumns], copy_y[kColumns];
@@ -198,18 +198,18 @@ void backward_columns(const Lines& lines, T* gx, const T* g, const T* y, int64_t
 
 // ---- kernels
 
-inline Lines lines_of(const calls::Softmax& call) {
+inline SoftmaxLines lines_of(const calls::Softmax& call) {
   return make_lines(call.y, call.x, call.x, call.dim);
 }
 
-inline Lines lines_of(const calls::SoftmaxBackward& call) {
+inline SoftmaxLines lines_of(const calls::SoftmaxBackward& call) {
   return make_lines(call.gx, call.g, call.y, call.dim);
 }
 
 struct Softmax {
   template <class T>
   static int32_t run(const dt_stream* stream, const calls::Softmax& call) {
-    const Lines lines = lines_of(call);
+    const SoftmaxLines lines = lines_of(call);
     T* const to_y = data<T>(call.y);
     const T* const from_x = data<const T>(call.x);
     for_each_line(
@@ -225,7 +225,7 @@ struct Softmax {
 struct LogSoftmax {
   template <class T>
   static int32_t run(const dt_stream* stream, const calls::Softmax& call) {
-    const Lines lines = lines_of(call);
+    const SoftmaxLines lines = lines_of(call);
     T* const to_y = data<T>(call.y);
     const T* const from_x = data<const T>(call.x);
     for_each_line(
@@ -243,7 +243,7 @@ struct LogSoftmax {
 struct SoftmaxBackward {
   template <class T>
   static int32_t run(const dt_stream* stream, const calls::SoftmaxBackward& call) {
-    const Lines lines = lines_of(call);
+    const SoftmaxLines lines = lines_of(call);
     T* const to_gx = data<T>(call.gx);
     const T *const from_g = data<const T>(call.g), *const from_y = data<const T>(call.y);
     for_each_line(
@@ -264,7 +264,7 @@ struct SoftmaxBackward {
 struct LogSoftmaxBackward {
   template <class T>
   static int32_t run(const dt_stream* stream, const calls::SoftmaxBackward& call) {
-    const Lines lines = lines_of(call);
+    const SoftmaxLines lines = lines_of(call);
     T* const to_gx = data<T>(call.gx);
     const T *const from_g = data<const T>(call.g), *const from_y = data<const T>(call.y);
     for_each_line(

@@ -49,12 +49,12 @@ struct Axis {
 };
 
 template <class T>
-struct Tensor {
+struct ImageTensor {
   T* data;
   int64_t n, c, h, w;  // strides
   int64_t group;       // from the channels of one group to those of the next
 
-  explicit Tensor(const Images& x, int64_t group_step)
+  explicit ImageTensor(const Images& x, int64_t group_step)
       : data(static_cast<T*>(x.data)),
         n(x.strides[0]),
         c(x.strides[1]),
@@ -70,7 +70,7 @@ struct Tensor {
 // w, that belong together.
 template <class T>
 struct Geometry {
-  Tensor<T> x, w, y;
+  ImageTensor<T> x, w, y;
   Axis rows, cols;
   Triples taps, pixels, points;  // (channel, r, s) of w; (n, p, q) of y; (n, h, w) of x
   int64_t in_channels, out_channels, count;

@@ -15,7 +15,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kEach = 4;  // elements of a thread, so that several loads are on their way
 
-struct Dims {
+struct ImageDims {
   int64_t n, c, h, w;
 };
 
@@ -42,7 +42,7 @@ struct Walk {
     by_outer = FastDivide(static_cast<uint32_t>(outer));
   }
 
-  __device__ __forceinline__ Dims operator()(int64_t index) const {
+  __device__ __forceinline__ ImageDims operator()(int64_t index) const {
     int64_t rest = index, digits[3];
     if (wide) {
       digits[0] = rest % last, rest /= last;
@@ -56,8 +56,8 @@ struct Walk {
       digits[2] = b - c * static_cast<uint32_t>(outer);
       rest = c;
     }
-    return channels_last ? Dims{rest, digits[0], digits[2], digits[1]}
-                         : Dims{rest, digits[2], digits[1], digits[0]};
+    return channels_last ? ImageDims{rest, digits[0], digits[2], digits[1]}
+                         : ImageDims{rest, digits[2], digits[1], digits[0]};
   }
 };
 
@@ -66,7 +66,7 @@ struct Strides {
 
   explicit Strides(const Images& x)
       : n(x.strides[0]), c(x.strides[1]), h(x.strides[2]), w(x.strides[3]) {}
-  __device__ __forceinline__ int64_t operator()(const Dims& at) const {
+  __device__ __forceinline__ int64_t operator()(const ImageDims& at) const {
     return at.n * n + at.c * c + at.h * h + at.w * w;
   }
 };
@@ -86,7 +86,7 @@ __global__ __launch_bounds__(kThreads) void add_bias_kernel(T* y, Strides stride
                                                             int64_t bias_stride, Walk walk) {
   begin_kernel();
   for_each_of_thread(walk.total, [&](int64_t index) {
-    const Dims at = walk(index);
+    const ImageDims at = walk(index);
     T& element = y[strides(at)];
     element = T(Widened<T>(element) + Widened<T>(bias[at.c * bias_stride]));
   });
@@ -107,7 +107,7 @@ struct ChannelSum {
   bool channels_last, wide;
   FastDivide by_image, by_width;
 
-  __device__ __forceinline__ Dims operator()(int64_t pixel, int64_t channel) const {
+  __device__ __forceinline__ ImageDims operator()(int64_t pixel, int64_t channel) const {
     if (wide) return {pixel / image, channel, pixel % image / width, pixel % image % width};
     const auto at = static_cast<uint32_t>(pixel);
     const uint32_t n = by_image.divide(at), rest = at - n * static_cast<uint32_t>(image);

@@ -53,12 +53,12 @@ const CublasLt& cublaslt() {
 
 // Its memory read column by column is the transposed matrix, so y = a @ b is computed as
 // y^T = b^T @ a^T: b comes first, and what is row-major here is `kPlain` there.
-struct Storage {
+struct MatrixOrder {
   bool usable, transposed;
   int64_t leading;  // elements from one line of the memory to the next
 };
 
-Storage storage_of(const Matrix& x, int64_t rows, int64_t cols) {
+MatrixOrder order_of(const Matrix& x, int64_t rows, int64_t cols) {
   const auto holds = [](int64_t step, int64_t lines, int64_t stride, int64_t length) {
     return (length == 1 || stride == 1) && (lines == 1 || step >= length);
   };
@@ -68,16 +68,16 @@ Storage storage_of(const Matrix& x, int64_t rows, int64_t cols) {
 }
 
 // How the library adds c.
-enum class Addend : int64_t { kNone, kMatrix, kBias, kUnable };
+enum class AddendForm : int64_t { kNone, kMatrix, kBias, kUnable };
 
-Addend addend_of(const Product& p) {
-  if (p.c.data == nullptr) return Addend::kNone;
-  const Storage c = storage_of(p.c, p.m, p.n);
-  if (c.usable && !c.transposed && (p.batch == 1 || p.c.batch > 0)) return Addend::kMatrix;
+AddendForm addend_of(const MatrixProduct& p) {
+  if (p.c.data == nullptr) return AddendForm::kNone;
+  const MatrixOrder c = order_of(p.c, p.m, p.n);
+  if (c.usable && !c.transposed && (p.batch == 1 || p.c.batch > 0)) return AddendForm::kMatrix;
   // A vector along the rows: the epilogue adds it as it is, and does not exist for double.
   const bool row = p.c.row == 0 && (p.c.col == 1 || p.n == 1) && (p.batch == 1 || p.c.batch == 0);
-  return row && p.beta == 1 && library_type(p.dtype).has_epilogues ? Addend::kBias
-                                                                   : Addend::kUnable;
+  return row && p.beta == 1 && library_type(p.dtype).has_epilogues ? AddendForm::kBias
+                                                                   : AddendForm::kUnable;
 }
 
 // ---- plans: what is decided once for each kind of product
@@ -87,8 +87,8 @@ struct Candidate {
   int64_t workspace;  // bytes
 };
 
-struct Plan {
-  Addend addend = Addend::kNone;
+struct ProductPlan {
+  AddendForm addend = AddendForm::kNone;
   lt::MatmulDesc* desc = nullptr;
   lt::MatrixLayout *a = nullptr, *b = nullptr, *c = nullptr, *y = nullptr;
   // What follows changes once, when the choice is made; then candidates[0] is the chosen one.
@@ -107,7 +107,7 @@ struct Plan {
 
 struct Cache {
   std::mutex mutex;
-  std::unordered_map<PlanKey, Plan, PlanKeyHash> plans;
+  std::unordered_map<PlanKey, ProductPlan, PlanKeyHash> plans;
   std::unordered_map<int32_t, lt::Handle> handles;  // by device
 };
 
@@ -116,11 +116,11 @@ Cache& cache() {
   return instance;
 }
 
-int64_t tf32(const dt_stream* stream, const Product& p) {
+int64_t tf32(const dt_stream* stream, const MatrixProduct& p) {
   return library_type(p.dtype).has_tf32 && (stream->flags & DT_FLAG_TF32_MATMUL) != 0;
 }
 
-PlanKey key_of(const dt_stream* stream, const Product& p, Addend addend) {
+PlanKey key_of(const dt_stream* stream, const MatrixProduct& p, AddendForm addend) {
   PlanKey key;
   key.add({stream->device, p.dtype, tf32(stream, p), static_cast<int64_t>(addend), p.activation});
   key.add({p.batch, p.m, p.n, p.k});
@@ -132,7 +132,7 @@ PlanKey key_of(const dt_stream* stream, const Product& p, Addend addend) {
 // The library's description of a product, made field by field; `fine` stays true if all is well.
 class Describer {
  public:
-  Describer(const lt::Functions& call, const Product& p, int compute)
+  Describer(const lt::Functions& call, const MatrixProduct& p, int compute)
       : call_(call), p_(p), type_(library_type(p.dtype)) {
     note(call_.MatmulDescCreate(&desc, compute, type_.scale));
   }
@@ -143,13 +143,13 @@ class Describer {
 
   // A factor of the transposed product: rows and columns change places.
   lt::MatrixLayout* factor(const Matrix& x, int64_t rows, int64_t cols, int transpose_attribute) {
-    const Storage s = storage_of(x, rows, cols);
+    const MatrixOrder s = order_of(x, rows, cols);
     const int32_t operation = s.transposed ? lt::kTransposed : lt::kPlain;
     set(transpose_attribute, &operation, sizeof operation);
     return s.transposed ? layout(x, rows, cols, s.leading) : layout(x, cols, rows, s.leading);
   }
   lt::MatrixLayout* result(const Matrix& x) {
-    return layout(x, p_.n, p_.m, storage_of(x, p_.m, p_.n).leading);
+    return layout(x, p_.n, p_.m, order_of(x, p_.m, p_.n).leading);
   }
 
   lt::MatmulDesc* desc = nullptr;
@@ -169,39 +169,40 @@ class Describer {
   }
 
   const lt::Functions& call_;
-  const Product& p_;
+  const MatrixProduct& p_;
   const LibraryType type_;
 };
 
-uint32_t epilogue_of(const Product& p, Addend addend) {
+uint32_t epilogue_of(const MatrixProduct& p, AddendForm addend) {
   uint32_t epilogue = 0;
-  if (addend == Addend::kBias) epilogue |= lt::kEpilogueBias;
+  if (addend == AddendForm::kBias) epilogue |= lt::kEpilogueBias;
   if (p.activation == DT_ACTIVATE_RELU) epilogue |= lt::kEpilogueRelu;
   return epilogue == 0 ? lt::kEpilogueNone : epilogue;
 }
 
-bool describe(const lt::Functions& call, const Product& p, bool fast, Plan* plan) {
+bool describe(const lt::Functions& call, const MatrixProduct& p, bool fast, ProductPlan* plan) {
   const LibraryType type = library_type(p.dtype);
   Describer d(call, p, fast ? type.multiply_fast : type.multiply);
   plan->b = d.factor(p.b, p.k, p.n, lt::kDescTransposeA);
   plan->a = d.factor(p.a, p.m, p.k, lt::kDescTransposeB);
   plan->y = d.result(p.y);
-  plan->c = plan->addend == Addend::kMatrix ? d.result(p.c) : plan->y;
+  plan->c = plan->addend == AddendForm::kMatrix ? d.result(p.c) : plan->y;
   if (const uint32_t epilogue = epilogue_of(p, plan->addend); epilogue != lt::kEpilogueNone)
     d.set(lt::kDescEpilogue, &epilogue, sizeof epilogue);
-  if (plan->addend == Addend::kBias) d.set(lt::kDescBiasPointer, &p.c.data, sizeof p.c.data);
+  if (plan->addend == AddendForm::kBias) d.set(lt::kDescBiasPointer, &p.c.data, sizeof p.c.data);
   plan->desc = d.desc;
   return d.fine;
 }
 
 // Asks the library for algorithms, best guess first.
-void propose(const lt::Functions& call, lt::Handle handle, const Product& p, Plan* plan) {
+void propose(const lt::Functions& call, lt::Handle handle, const MatrixProduct& p,
+             ProductPlan* plan) {
   lt::Preference* preference = nullptr;
   if (call.MatmulPreferenceCreate(&preference) != lt::kSuccess) return;
   call.MatmulPreferenceSetAttribute(preference, lt::kPreferenceWorkspace, &kWorkspaceLimit,
                                     sizeof kWorkspaceLimit);
   int attribute = lt::kPreferenceAlignmentA;
-  const void* c = plan->addend == Addend::kMatrix ? p.c.data : p.y.data;
+  const void* c = plan->addend == AddendForm::kMatrix ? p.c.data : p.y.data;
   const void* const operands[] = {p.b.data, p.a.data, c, p.y.data};
   for (const void* data : operands) {
     const uint32_t bytes = static_cast<uint32_t>(alignment(data));
@@ -227,10 +228,10 @@ lt::Handle handle_for(int32_t device) {
 }
 
 // The plan of a product, made at the first request. The cache's mutex is held.
-Plan& plan_for(const dt_stream* stream, const Product& p) {
-  const Addend addend = addend_of(p);
+ProductPlan& plan_for(const dt_stream* stream, const MatrixProduct& p) {
+  const AddendForm addend = addend_of(p);
   const auto [place, is_new] = cache().plans.try_emplace(key_of(stream, p, addend));
-  Plan& plan = place->second;
+  ProductPlan& plan = place->second;
   if (!is_new) return plan;
   plan.addend = addend;
   // The library allocates memory and loads kernels: none of that ends up in a graph.
@@ -248,22 +249,22 @@ Plan& plan_for(const dt_stream* stream, const Product& p) {
 
 // ---- running
 
-struct Run {
+struct ProductRun {
   const dt_stream* stream;
-  const Product& p;
-  const Plan& plan;
+  const MatrixProduct& p;
+  const ProductPlan& plan;
   lt::Handle handle;
   void* workspace;
 
   lt::Status operator()(const Candidate& candidate) const {
     const lt::Functions& call = cublaslt().call;
     lt::MatmulDesc desc = *plan.desc;
-    if (plan.addend == Addend::kBias) {
+    if (plan.addend == AddendForm::kBias) {
       const lt::Status status =
           call.MatmulDescSetAttribute(&desc, lt::kDescBiasPointer, &p.c.data, sizeof p.c.data);
       if (status != lt::kSuccess) return status;
     }
-    const bool reads_c = plan.addend == Addend::kMatrix;
+    const bool reads_c = plan.addend == AddendForm::kMatrix;
     const Scale alpha(p.alpha, p.dtype), beta(reads_c ? p.beta : 0, p.dtype);
     return call.Matmul(handle, &desc, alpha.data(), p.b.data, plan.b, p.a.data, plan.a, beta.data(),
                        reads_c ? p.c.data : p.y.data, plan.c, p.y.data, plan.y,
@@ -273,7 +274,7 @@ struct Run {
 };
 
 // Keeps the fastest candidate. y is not an input, so computing it several times does no harm.
-void choose(const Run& run, const Rival& rival, Plan* plan) {
+void choose(const ProductRun& run, const Rival& rival, ProductPlan* plan) {
   const int own = plan->n_candidates;
   const int best = fastest(native_stream(run.stream), rival ? own + 1 : own, [&](int i) {
     return i == own ? rival() == DT_KERNEL_OK : run(plan->candidates[i]) == lt::kSuccess;
@@ -291,35 +292,35 @@ void choose(const Run& run, const Rival& rival, Plan* plan) {
 
 }  // namespace
 
-bool cublaslt_can(const Product& p) {
+bool cublaslt_can(const MatrixProduct& p) {
   if (!is_floating(p.dtype) || p.k == 0 || p.batch > INT32_MAX) return false;
   if (p.batch > 1 && (p.a.batch < 0 || p.b.batch < 0 || p.y.batch <= 0)) return false;
-  const Storage y = storage_of(p.y, p.m, p.n);
-  return y.usable && !y.transposed && storage_of(p.a, p.m, p.k).usable &&
-         storage_of(p.b, p.k, p.n).usable && cublaslt().usable;
+  const MatrixOrder y = order_of(p.y, p.m, p.n);
+  return y.usable && !y.transposed && order_of(p.a, p.m, p.k).usable &&
+         order_of(p.b, p.k, p.n).usable && cublaslt().usable;
 }
 
-bool cublaslt_can_add(const Product& p) {
-  return addend_of(p) != Addend::kUnable;
+bool cublaslt_can_add(const MatrixProduct& p) {
+  return addend_of(p) != AddendForm::kUnable;
 }
 
-bool cublaslt_can_activate(const Product& p) {
+bool cublaslt_can_activate(const MatrixProduct& p) {
   return p.activation == DT_ACTIVATE_NONE ||
          (p.activation == DT_ACTIVATE_RELU && library_type(p.dtype).has_epilogues);
 }
 
-int64_t cublaslt_workspace(const dt_stream* stream, const Product& p) {
+int64_t cublaslt_workspace(const dt_stream* stream, const MatrixProduct& p) {
   const std::lock_guard<std::mutex> lock(cache().mutex);
   return plan_for(stream, p).workspace();
 }
 
-int32_t cublaslt_multiply(const dt_stream* stream, const Product& p, void* workspace,
+int32_t cublaslt_multiply(const dt_stream* stream, const MatrixProduct& p, void* workspace,
                           const Rival& rival) {
   std::unique_lock<std::mutex> lock(cache().mutex);
-  Plan& plan = plan_for(stream, p);
+  ProductPlan& plan = plan_for(stream, p);
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
-  const Run run{stream, p, plan, handle_for(stream->device), workspace};
+  const ProductRun run{stream, p, plan, handle_for(stream->device), workspace};
   if (!plan.chosen && !is_capturing(native_stream(stream))) choose(run, rival, &plan);
   if (plan.rival_wins) return lock.unlock(), rival();
   if (plan.n_candidates == 0) return DT_KERNEL_UNSUPPORTED;

@@ -132,7 +132,7 @@ bool same_memory(const Images& x, const Images& y) {
 }
 
 // A tensor as the library gets it: in place, or as a copy in the workspace.
-struct Operand {
+struct LibraryOperand {
   Images given, seen;
   bool copied;
 };
@@ -140,14 +140,14 @@ struct Operand {
 constexpr int kOperands = 3;
 constexpr int64_t kBlock = 256;  // alignment of the parts of the workspace
 
-struct Operands {
-  Operand x, w, y;
+struct LibraryOperands {
+  LibraryOperand x, w, y;
   int64_t copy_bytes = 0;
 
   // Copies begin at `workspace`.
-  Operands(const Convolution& c, bool channels_last, void* workspace) {
+  LibraryOperands(const Convolution& c, bool channels_last, void* workspace) {
     const Images* given[kOperands] = {&c.x, &c.w, &c.y};
-    Operand* made[kOperands] = {&x, &w, &y};
+    LibraryOperand* made[kOperands] = {&x, &w, &y};
     for (int i = 0; i < kOperands; ++i) {
       const Images& g = *given[i];
       *made[i] = {g, dense(g, channels_last, g.data), false};
@@ -159,7 +159,7 @@ struct Operands {
     }
   }
 
-  Operand& result(Pass pass) {
+  LibraryOperand& result(Pass pass) {
     return pass == Pass::kForward ? y : pass == Pass::kBackwardInput ? x : w;
   }
 };
@@ -196,12 +196,12 @@ Descriptor describe_window(const Convolution& c) {
 }
 
 // The attributes of an operation are numbered alike for the three passes.
-struct OperationNumbers {
+struct OperationIds {
   dnn::Kind kind;
   dnn::Attribute alpha, beta, convolution, x, w, y;
 };
 
-OperationNumbers numbers_of(Pass pass) {
+OperationIds ids_of(Pass pass) {
   using namespace dnn;
   switch (pass) {
     case Pass::kForward:
@@ -216,20 +216,20 @@ OperationNumbers numbers_of(Pass pass) {
 }
 
 // The operation with what it refers to, which the library may want as long as it is used.
-struct Graph {
+struct OperationGraph {
   Descriptor window, x, w, y, operation, graph{dnn::kOperationGraph};
 
-  Graph(const Convolution& c, const Operands& operands, dnn::Handle handle)
+  OperationGraph(const Convolution& c, const LibraryOperands& operands, dnn::Handle handle)
       : window(describe_window(c)),
         x(describe_tensor(c, operands.x.seen, kIdX)),
         w(describe_tensor(c, operands.w.seen, kIdW)),
         y(describe_tensor(c, operands.y.seen, kIdY)),
-        operation(numbers_of(c.pass).kind) {
-    const OperationNumbers numbers = numbers_of(c.pass);
-    operation.set(numbers.convolution, window).set(numbers.x, x).set(numbers.w, w);
-    operation.set(numbers.y, y);
-    set_scale(numbers.alpha, 1, c.dtype);
-    set_scale(numbers.beta, 0, c.dtype);
+        operation(ids_of(c.pass).kind) {
+    const OperationIds ids = ids_of(c.pass);
+    operation.set(ids.convolution, window).set(ids.x, x).set(ids.w, w);
+    operation.set(ids.y, y);
+    set_scale(ids.alpha, 1, c.dtype);
+    set_scale(ids.beta, 0, c.dtype);
     operation.finalize();
     graph.set(dnn::kGraphOperations, operation)
         .set(dnn::kGraphHandle, dnn::kTypeHandle, &handle)
@@ -244,27 +244,27 @@ struct Graph {
 
 // ---- engines and plans
 
-struct Engine {
+struct ConvEngine {
   Descriptor config, plan;
   bool channels_last;
   int64_t workspace;  // for the copies of operands and for the engine itself
 };
 
-struct Plan {
+struct ConvPlan {
   bool chosen = false;  // after the choice there is one engine at most
-  std::vector<Engine> engines;
+  std::vector<ConvEngine> engines;
 
   // Enough for whichever is chosen between this question and the convolution.
   int64_t workspace() const {
     int64_t bytes = 0;
-    for (const Engine& engine : engines) bytes = std::max(bytes, engine.workspace);
+    for (const ConvEngine& engine : engines) bytes = std::max(bytes, engine.workspace);
     return bytes;
   }
 };
 
 struct Cache {
   std::mutex mutex;
-  std::unordered_map<PlanKey, Plan, PlanKeyHash> plans;
+  std::unordered_map<PlanKey, ConvPlan, PlanKeyHash> plans;
   std::unordered_map<int32_t, dnn::Handle> handles;  // by device
 };
 
@@ -339,10 +339,10 @@ int64_t workspace_limit(const Convolution& c) {
 
 // Adds plans for a memory format until there are enough.
 void collect(const dt_stream* stream, const Convolution& c, bool channels_last,
-             std::vector<Engine>* engines) {
+             std::vector<ConvEngine>* engines) {
   const dnn::Handle handle = handle_for(stream->device);
-  const Operands operands(c, channels_last, nullptr);
-  const Graph graph(c, operands, handle);
+  const LibraryOperands operands(c, channels_last, nullptr);
+  const OperationGraph graph(c, operands, handle);
   const size_t enough = engines->size() + kCandidates, before = engines->size();
   // Copies that the given format needs are no choice, so they do not count.
   const bool is_given = channels_last == given_channels_last(c);
@@ -384,9 +384,9 @@ PlanKey key_of(const dt_stream* stream, const Convolution& c) {
 }
 
 // The plan of a convolution, made at the first request. The cache's mutex is held.
-Plan& plan_for(const dt_stream* stream, const Convolution& c) {
+ConvPlan& plan_for(const dt_stream* stream, const Convolution& c) {
   const auto [place, is_new] = cache().plans.try_emplace(key_of(stream, c));
-  Plan& plan = place->second;
+  ConvPlan& plan = place->second;
   if (!is_new) return plan;
   // The library allocates memory and loads kernels: none of that ends up in a graph.
   const AllowUnsafeCalls allow;
@@ -403,8 +403,8 @@ Plan& plan_for(const dt_stream* stream, const Convolution& c) {
 // ---- running
 
 // The cache's mutex is held: the handle belongs to one stream at a time.
-dnn::Status execute(const dt_stream* stream, const Engine& engine, const Operands& operands,
-                    void* workspace) {
+dnn::Status execute(const dt_stream* stream, const ConvEngine& engine,
+                    const LibraryOperands& operands, void* workspace) {
   const dnn::Handle handle = handle_for(stream->device);
   const dnn::Status status = cudnn().call.SetStream(handle, native_stream(stream));
   if (status != dnn::kSuccess) return status;
@@ -419,9 +419,9 @@ dnn::Status execute(const dt_stream* stream, const Engine& engine, const Operand
   return cudnn().call.BackendExecute(handle, engine.plan.handle(), pack.handle());
 }
 
-int32_t copy_inputs(const dt_stream* stream, const Convolution& c, Operands* operands) {
-  const Operand* result = &operands->result(c.pass);
-  for (const Operand* o : {&operands->x, &operands->w, &operands->y}) {
+int32_t copy_inputs(const dt_stream* stream, const Convolution& c, LibraryOperands* operands) {
+  const LibraryOperand* result = &operands->result(c.pass);
+  for (const LibraryOperand* o : {&operands->x, &operands->w, &operands->y}) {
     if (!o->copied || o == result) continue;
     if (const int32_t code = copy_images(stream, c.dtype, o->seen, o->given)) return code;
   }
@@ -429,9 +429,9 @@ int32_t copy_inputs(const dt_stream* stream, const Convolution& c, Operands* ope
 }
 
 // The convolution with the copies around it.
-int32_t run_engine(const dt_stream* stream, const Convolution& c, const Engine& engine,
+int32_t run_engine(const dt_stream* stream, const Convolution& c, const ConvEngine& engine,
                    void* workspace) {
-  Operands operands(c, engine.channels_last, workspace);
+  LibraryOperands operands(c, engine.channels_last, workspace);
   if (const int32_t code = copy_inputs(stream, c, &operands)) return code;
   void* const scratch = static_cast<char*>(workspace) + operands.copy_bytes;
   const dnn::Status status = execute(stream, engine, operands, scratch);
@@ -440,7 +440,7 @@ int32_t run_engine(const dt_stream* stream, const Convolution& c, const Engine& 
                   cudnn().call.GetErrorString(status));
     return DT_KERNEL_DEVICE;
   }
-  const Operand& result = operands.result(c.pass);
+  const LibraryOperand& result = operands.result(c.pass);
   return result.copied ? copy_images(stream, c.dtype, result.given, result.seen) : DT_KERNEL_OK;
 }
 
@@ -450,12 +450,13 @@ std::string listed(const int64_t (&sizes)[4]) {
   return list + "]";
 }
 
-void trace_times(const Convolution& c, const Plan& plan, const std::vector<float>& milliseconds) {
+void trace_times(const Convolution& c, const ConvPlan& plan,
+                 const std::vector<float>& milliseconds) {
   constexpr const char* kPasses[] = {"forward", "backward input", "backward weight"};
   const std::string work = std::string("cuda: conv2d ") + kPasses[static_cast<int>(c.pass)] + " " +
                            listed(c.x.sizes) + " by " + listed(c.w.sizes);
   for (size_t i = 0; i < plan.engines.size(); ++i) {
-    const Engine& engine = plan.engines[i];
+    const ConvEngine& engine = plan.engines[i];
     trace(work + (engine.channels_last ? " in channels-last memory: " : " in planes: ") +
           std::to_string(milliseconds[i]) + " ms with " + std::to_string(engine.workspace >> 20) +
           " MiB");
@@ -463,7 +464,7 @@ void trace_times(const Convolution& c, const Plan& plan, const std::vector<float
 }
 
 // Keeps the fastest engine. The result is not an input, so computing it several times does no harm.
-void choose(const dt_stream* stream, const Convolution& c, void* workspace, Plan* plan) {
+void choose(const dt_stream* stream, const Convolution& c, void* workspace, ConvPlan* plan) {
   const int count = static_cast<int>(plan->engines.size());
   std::vector<float> times(plan->engines.size());
   const int best = fastest(
@@ -496,7 +497,7 @@ int32_t cudnn_convolve(const dt_stream* stream, const Convolution& c, void* work
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
   const std::lock_guard<std::mutex> lock(cache().mutex);
-  Plan& plan = plan_for(stream, c);
+  ConvPlan& plan = plan_for(stream, c);
   if (!plan.chosen && !is_capturing(native_stream(stream))) choose(stream, c, workspace, &plan);
   if (plan.engines.empty()) return DT_KERNEL_UNSUPPORTED;
   return run_engine(stream, c, plan.engines[0], workspace);

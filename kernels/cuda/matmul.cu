@@ -13,9 +13,9 @@ namespace {
 
 // ---- the call
 
-Product transposed(const Product& p) {
+MatrixProduct transposed(const MatrixProduct& p) {
   const auto turn = [](const Matrix& x) { return Matrix{x.data, x.batch, x.col, x.row}; };
-  Product t = p;
+  MatrixProduct t = p;
   t.m = p.n, t.n = p.m;
   t.a = turn(p.b), t.b = turn(p.a), t.y = turn(p.y), t.c = turn(p.c);
   return t;
@@ -23,7 +23,7 @@ Product transposed(const Product& p) {
 
 // If b is the same for the whole batch, and the rows of the others go on from one matrix to the
 // next, the batch is one tall product.
-void fold_batch(Product* p) {
+void fold_batch(MatrixProduct* p) {
   const auto folds = [&](const Matrix& x) { return x.batch == x.row * p->m; };
   if (p->batch == 1 || p->b.batch != 0 || !folds(p->a) || !folds(p->y)) return;
   if (p->c.data != nullptr && !folds(p->c)) return;
@@ -44,9 +44,9 @@ Matrix addend(const dt_view& v) {
   return {v.data, stride(0), stride(1), stride(2)};
 }
 
-Product product(const calls::Matmul& call) {
+MatrixProduct product(const calls::Matmul& call) {
   const dt_view &y = call.y, &a = call.a, &b = call.b;
-  Product p = {};
+  MatrixProduct p = {};
   p.dtype = y.dtype;
   p.batch = y.sizes[0], p.m = y.sizes[1], p.n = y.sizes[2], p.k = a.sizes[2];
   p.alpha = call.alpha, p.beta = call.beta;
@@ -61,7 +61,7 @@ Product product(const calls::Matmul& call) {
 
 // lines x k: of a the rows, of b the columns.
 template <class T>
-struct Lines {
+struct FactorLines {
   const T* data;
   int64_t batch, line, step;
   bool along_k;
@@ -73,11 +73,11 @@ struct Lines {
 };
 
 template <class T>
-Lines<T> left_lines(const Product& p) {
+FactorLines<T> left_lines(const MatrixProduct& p) {
   return {static_cast<const T*>(p.a.data), p.a.batch, p.a.row, p.a.col, p.a.col == 1};
 }
 template <class T>
-Lines<T> right_lines(const Product& p) {
+FactorLines<T> right_lines(const MatrixProduct& p) {
   return {static_cast<const T*>(p.b.data), p.b.batch, p.b.col, p.b.row, p.b.row == 1};
 }
 
@@ -90,7 +90,7 @@ struct Store {
   int64_t y_batch, y_row, y_col, c_batch, c_row, c_col;
   typename Math::Factor alpha, beta;
 
-  explicit Store(const Product& p)
+  explicit Store(const MatrixProduct& p)
       : y(static_cast<T*>(p.y.data)),
         c(static_cast<const T*>(p.c.data)),
         y_batch(p.y.batch),
@@ -126,7 +126,7 @@ struct ActivatingStore : Store<Math> {
   using T = typename Math::Value;
   int activation;
 
-  explicit ActivatingStore(const Product& p) : Store<Math>(p), activation(p.activation) {}
+  explicit ActivatingStore(const MatrixProduct& p) : Store<Math>(p), activation(p.activation) {}
 
   __device__ __forceinline__ void operator()(int, int64_t b, int64_t i, int64_t j, T sum) const {
     put(b, i, j, sum, this->addend(b, i, j));
@@ -148,7 +148,7 @@ constexpr int kSmallLoads = sizeof(T) == 1 ? 4 : 8;
 
 template <class Math, class T = typename Math::Value>
 __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
-                             1) void small_product(Lines<T> left, Lines<T> right,
+                             1) void small_product(FactorLines<T> left, FactorLines<T> right,
                                                    ActivatingStore<Math> store, TileGrid grid) {
   constexpr int kLoads = kSmallLoads<T>;
   __shared__ T slices[kSmallSlices][kSmallOutputs];
@@ -183,7 +183,7 @@ __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
 }
 
 template <class Math>
-int32_t run_small(const dt_stream* stream, const Product& p) {
+int32_t run_small(const dt_stream* stream, const MatrixProduct& p) {
   using T = typename Math::Value;
   constexpr int64_t kSlice = 16;  // about as many loads as a thread should wait for in a row
   const int64_t slices = std::max<int64_t>(1, std::min<int64_t>(kSmallSlices, p.k / kSlice));
@@ -201,8 +201,9 @@ constexpr int kThinThreads = 256;
 
 // kTeam threads go along a row of `a` (of a split of it) and keep kCols sums each.
 template <class T, int kCols, int kTeam, class Sink>
-__global__ __launch_bounds__(kThinThreads, 4) void thin_product(Lines<T> left, Lines<T> right,
-                                                                Sink sink, TileGrid grid) {
+__global__ __launch_bounds__(kThinThreads, 4) void thin_product(FactorLines<T> left,
+                                                                FactorLines<T> right, Sink sink,
+                                                                TileGrid grid) {
   begin_kernel();
   constexpr int kTeams = kThinThreads / kTeam;
   const int64_t index = int64_t{blockIdx.x} * kTeams + threadIdx.x / kTeam;
@@ -230,7 +231,7 @@ __global__ __launch_bounds__(kThinThreads, 4) void thin_product(Lines<T> left, L
 }
 
 // Few rows are cut along k, so that all multiprocessors read.
-TileGrid thin_grid(int32_t device, const Product& p, bool may_split) {
+TileGrid thin_grid(int32_t device, const MatrixProduct& p, bool may_split) {
   TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
   constexpr int64_t kShortest = 16 * kThinThreads;
   const int64_t wanted = 4 * multiprocessors(device), rows = p.batch * p.m;
@@ -241,7 +242,7 @@ TileGrid thin_grid(int32_t device, const Product& p, bool may_split) {
 }
 
 template <class T, int kCols, class Sink>
-int32_t launch_thin(const dt_stream* stream, const Product& p, const TileGrid& grid,
+int32_t launch_thin(const dt_stream* stream, const MatrixProduct& p, const TileGrid& grid,
                     const Sink& sink) {
   constexpr int64_t kWarpLength = 2048;  // longer rows keep a whole block busy
   const int64_t rows = p.batch * p.m;
@@ -255,7 +256,7 @@ int32_t launch_thin(const dt_stream* stream, const Product& p, const TileGrid& g
 }
 
 template <class T, int kCols>
-int32_t run_thin_of(const dt_stream* stream, const Product& p, void* workspace) {
+int32_t run_thin_of(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
   const ActivatingStore<FloatMath<T>> store(p);
   const TileGrid grid = thin_grid(stream->device, p, true);
   if (grid.splits == 1) return launch_thin<T, kCols>(stream, p, grid, store);
@@ -266,13 +267,13 @@ int32_t run_thin_of(const dt_stream* stream, const Product& p, void* workspace) 
 }
 
 // As a product with few columns.
-Product thin_form(const Product& p) {
+MatrixProduct thin_form(const MatrixProduct& p) {
   return p.n <= kThin && p.a.col == 1 ? p : transposed(p);
 }
 
 template <class T>
-int32_t run_thin(const dt_stream* stream, const Product& given, void* workspace) {
-  const Product p = thin_form(given);
+int32_t run_thin(const dt_stream* stream, const MatrixProduct& given, void* workspace) {
+  const MatrixProduct p = thin_form(given);
   switch (p.n) {
     case 1:
       return run_thin_of<T, 1>(stream, p, workspace);
@@ -309,7 +310,8 @@ __device__ __forceinline__ void share_out(float (&sums)[kDeepSums]) {
 // The threads of a block share k: with a load or two of every row, all on their way at once, each
 // has its part of all the sums.
 template <int kThreads>
-__global__ __launch_bounds__(kThreads) void deep_product(Lines<float> left, Lines<float> right,
+__global__ __launch_bounds__(kThreads) void deep_product(FactorLines<float> left,
+                                                         FactorLines<float> right,
                                                          ActivatingStore<FloatMath<float>> store,
                                                          TileGrid grid) {
   begin_kernel();
@@ -350,12 +352,12 @@ __global__ __launch_bounds__(kThreads) void deep_product(Lines<float> left, Line
   store.put(batch, i, j, total, addend);
 }
 
-TileGrid deep_grid(const Product& p) {
+TileGrid deep_grid(const MatrixProduct& p) {
   return {p.batch, p.m, p.n, p.k, p.k, 1, divide_up(p.m, kDeepTile), divide_up(p.n, kDeepTile)};
 }
 
 // With more blocks than run at once, larger tiles read less.
-bool is_deep(const Product& p) {
+bool is_deep(const MatrixProduct& p) {
   constexpr int64_t kMostBlocks = 256, kShortest = 128, kLongest = 4096;
   const auto in_packets = [](const Matrix& x, int64_t line) {
     return line % kDeepWidth == 0 && x.batch % kDeepWidth == 0 &&
@@ -368,7 +370,7 @@ bool is_deep(const Product& p) {
          in_packets(p.a, p.a.row) && in_packets(p.b, p.b.col);
 }
 
-int32_t run_deep(const dt_stream* stream, const Product& p) {
+int32_t run_deep(const dt_stream* stream, const MatrixProduct& p) {
   constexpr int kFew = 64, kMany = 256;
   const TileGrid grid = deep_grid(p);
   const auto blocks = static_cast<unsigned>(grid.batch * grid.tiles_m * grid.tiles_n);
@@ -392,18 +394,18 @@ __global__ __launch_bounds__(256) void finish_product(ActivatingStore<FloatMath<
 
 // y = activation(y + beta * c)
 template <class T>
-int32_t finish(const dt_stream* stream, Product p) {
+int32_t finish(const dt_stream* stream, MatrixProduct p) {
   p.alpha = 1;
   const TileGrid grid = {p.batch, p.m, p.n, p.k, p.k, 1, 0, 0};
   return launch(stream, finish_product<T>, static_cast<unsigned>(divide_up(grid.outputs(), 256)),
                 256, 0, ActivatingStore<FloatMath<T>>(p), grid);
 }
 
-Product without_addend(Product p) {
+MatrixProduct without_addend(MatrixProduct p) {
   p.c.data = nullptr;
   return p;
 }
-Product without_activation(Product p) {
+MatrixProduct without_activation(MatrixProduct p) {
   p.activation = DT_ACTIVATE_NONE;
   return p;
 }
@@ -412,17 +414,18 @@ Product without_activation(Product p) {
 
 // A tile twice as large needs half the traffic, if there are enough of them. Doubles would not fit
 // into the registers.
-bool wants_large_tiles(int32_t device, const Product& p) {
+bool wants_large_tiles(int32_t device, const MatrixProduct& p) {
   const int64_t tiles =
       p.batch * divide_up(p.m, LargeTile::kRows) * divide_up(p.n, LargeTile::kCols);
   return p.dtype == dtype_of<float> && tiles >= multiprocessors(device);
 }
 
 template <class Math, class Tile>
-int32_t run_tiled_as(const dt_stream* stream, const Product& p, void* workspace, bool may_split) {
+int32_t run_tiled_as(const dt_stream* stream, const MatrixProduct& p, void* workspace,
+                     bool may_split) {
   using T = typename Math::Value;
   const TileGrid grid = tile_grid<Tile>(stream->device, p.batch, p.m, p.n, p.k, may_split);
-  const Lines<T> left = left_lines<T>(p), right = right_lines<T>(p);
+  const FactorLines<T> left = left_lines<T>(p), right = right_lines<T>(p);
   if constexpr (std::is_floating_point_v<T>) {
     if (grid.splits > 1)
       return run_split_tiles<Math, Tile>(stream, left, right, ActivatingStore<Math>(p), grid,
@@ -437,7 +440,8 @@ int32_t run_tiled_as(const dt_stream* stream, const Product& p, void* workspace,
 }
 
 template <class T>
-int32_t run_tiled(const dt_stream* stream, const Product& p, void* workspace, bool may_split) {
+int32_t run_tiled(const dt_stream* stream, const MatrixProduct& p, void* workspace,
+                  bool may_split) {
   if constexpr (sizeof(T) == sizeof(float)) {
     if (wants_large_tiles(stream->device, p))
       return run_tiled_as<FloatMath<T>, LargeTile>(stream, p, workspace, may_split);
@@ -446,7 +450,7 @@ int32_t run_tiled(const dt_stream* stream, const Product& p, void* workspace, bo
 }
 
 template <class T>
-int64_t tiled_workspace(const dt_stream* stream, const Product& p) {
+int64_t tiled_workspace(const dt_stream* stream, const MatrixProduct& p) {
   if (wants_large_tiles(stream->device, p))
     return tile_workspace<T>(tile_grid<LargeTile>(stream->device, p.batch, p.m, p.n, p.k, true));
   return tile_workspace<T>(tile_grid<SmallTile>(stream->device, p.batch, p.m, p.n, p.k, true));
@@ -458,21 +462,21 @@ int64_t tiled_workspace(const dt_stream* stream, const Product& p) {
 // tiles are worth a try.
 constexpr double kRivalWork = 1 << 26;
 
-bool has_rival(const dt_stream* stream, const Product& p) {
+bool has_rival(const dt_stream* stream, const MatrixProduct& p) {
   const double work = static_cast<double>(p.batch) * p.m * p.n * p.k;
   return work <= kRivalWork && !wants_large_tiles(stream->device, p) &&
          tile_grid<SmallTile>(stream->device, p.batch, p.m, p.n, p.k, true).splits > 1;
 }
 
 // What of the product the library does; `finish` does the rest.
-Product library_part(const Product& p) {
+MatrixProduct library_part(const MatrixProduct& p) {
   if (!cublaslt_can_add(p)) return without_activation(without_addend(p));
   return cublaslt_can_activate(p) ? p : without_activation(p);
 }
 
 template <class T>
-int32_t run_library(const dt_stream* stream, const Product& p, void* workspace) {
-  const Product part = library_part(p);
+int32_t run_library(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
+  const MatrixProduct part = library_part(p);
   const bool adds = part.c.data == p.c.data, activates = part.activation == p.activation;
   const auto own = [&] { return run_tiled<T>(stream, part, workspace, true); };
   const Rival rival = adds && has_rival(stream, p) ? Rival(own) : Rival();
@@ -482,7 +486,7 @@ int32_t run_library(const dt_stream* stream, const Product& p, void* workspace) 
 }
 
 template <class T>
-int64_t library_workspace(const dt_stream* stream, const Product& p) {
+int64_t library_workspace(const dt_stream* stream, const MatrixProduct& p) {
   const int64_t own = has_rival(stream, p) ? tiled_workspace<T>(stream, p) : 0;
   return std::max(own, cublaslt_workspace(stream, library_part(p)));
 }
@@ -495,7 +499,7 @@ enum class Way { kNothing, kSmall, kThin, kDeep, kLibrary, kTiled };
 // and stages tiles larger than the matrices. Thin products are bound by reading one operand, which
 // needs no tiles. Of few outputs with long rows cuBLASLt keeps a few multiprocessors busy, above
 // all if there is a bias. Everything else is what it is made for.
-Way way_of(const Product& p) {
+Way way_of(const MatrixProduct& p) {
   constexpr double kSmallWork = 1 << 20, kSmallMatrix = 32 * 32 * 32;
   constexpr int64_t kSmallDepth = kSmallSlices * 64;
   if (p.batch == 0 || p.m == 0 || p.n == 0) return Way::kNothing;
@@ -508,7 +512,7 @@ Way way_of(const Product& p) {
 }
 
 template <class T>
-int32_t multiply(const dt_stream* stream, const Product& p, void* workspace) {
+int32_t multiply(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
   switch (way_of(p)) {
     case Way::kNothing:
       return DT_KERNEL_OK;
@@ -529,19 +533,19 @@ int32_t multiply(const dt_stream* stream, const Product& p, void* workspace) {
 }
 
 // Of narrow floats the library does a whole product or none: core widens the others.
-bool is_narrow_whole(const Product& p) {
-  const Product part = library_part(p);
+bool is_narrow_whole(const MatrixProduct& p) {
+  const MatrixProduct part = library_part(p);
   return cublaslt_can(p) && part.c.data == p.c.data && part.activation == p.activation;
 }
 
-int32_t multiply_narrow(const dt_stream* stream, const Product& p, void* workspace) {
+int32_t multiply_narrow(const dt_stream* stream, const MatrixProduct& p, void* workspace) {
   if (way_of(p) == Way::kNothing) return DT_KERNEL_OK;
   return is_narrow_whole(p) ? cublaslt_multiply(stream, p, workspace, Rival())
                             : DT_KERNEL_UNSUPPORTED;
 }
 
 template <class Math>
-int32_t multiply_integer(const dt_stream* stream, const Product& p) {
+int32_t multiply_integer(const dt_stream* stream, const MatrixProduct& p) {
   const Way way = way_of(p);
   if (way == Way::kNothing) return DT_KERNEL_OK;
   if (way == Way::kSmall) return run_small<Math>(stream, p);
@@ -549,7 +553,7 @@ int32_t multiply_integer(const dt_stream* stream, const Product& p) {
 }
 
 template <class T>
-int64_t workspace_of(const dt_stream* stream, const Product& p) {
+int64_t workspace_of(const dt_stream* stream, const MatrixProduct& p) {
   switch (way_of(p)) {
     case Way::kThin:
       return tile_workspace<T>(thin_grid(stream->device, thin_form(p), true));
@@ -565,7 +569,7 @@ int64_t workspace_of(const dt_stream* stream, const Product& p) {
 }  // namespace
 
 int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
-  const Product p = product(call);
+  const MatrixProduct p = product(call);
   if (is_narrow_float(p.dtype)) return multiply_narrow(stream, p, call.workspace);
   return visit_value(p.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
@@ -580,7 +584,7 @@ int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
 }
 
 int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
-  const Product p = product(call);
+  const MatrixProduct p = product(call);
   if (is_narrow_float(p.dtype)) return is_narrow_whole(p) ? cublaslt_workspace(stream, p) : 0;
   int64_t bytes = 0;
   visit_floating(

@@ -11,7 +11,7 @@ struct Matrix {
   int64_t batch, row, col;
 };
 
-struct Product {
+struct MatrixProduct {
   int32_t dtype;
   int64_t batch, m, n, k;
   double alpha, beta;

@@ -11,14 +11,15 @@ namespace {
 
 using PointwiseAxes = Axes<kMaxPointwise>;
 
-struct Operands {
+struct PointwiseOperands {
   const dt_view* view[kMaxPointwise];
   int32_t own_dtype[kMaxPointwise];  // what the formula reads or writes
   int32_t dtype[kMaxPointwise];
   int n;
   int n_out;
 
-  Operands(const dt_view* out, const dt_view* in, const Pointwise& op, const int32_t* dtypes)
+  PointwiseOperands(const dt_view* out, const dt_view* in, const Pointwise& op,
+                    const int32_t* dtypes)
       : n(op.n_out + op.n_in), n_out(op.n_out) {
     for (int k = 0; k < n; ++k) {
       const bool is_out = k < n_out;
@@ -39,7 +40,7 @@ struct Operands {
   }
 };
 
-PointwiseAxes axes_of(const Operands& operands) {
+PointwiseAxes axes_of(const PointwiseOperands& operands) {
   const dt_view& shape = operands.shape();
   PointwiseAxes axes;
   for (int d = 0; d < shape.ndim; ++d) {
@@ -57,20 +58,21 @@ PointwiseAxes axes_of(const Operands& operands) {
 }
 
 void set_parameters(PointwiseCall& kernel, const calls::Pointwise& call, const Pointwise& op) {
-  for (int i = 0; i < call.n_numbers; ++i) {
+  for (int i = 0; i < call.n_attributes; ++i) {
     put_number(&kernel.parameters[i].bits, op.dtype, is_floating(op.dtype), call.floats[i],
                call.ints[i]);
   }
 }
 
-void set_numbers(PointwiseCall& kernel, const Operands& operands) {
+void set_numbers(PointwiseCall& kernel, const PointwiseOperands& operands) {
   for (int k = operands.n_out; k < operands.n; ++k) {
     const dt_view& x = *operands.view[k];
     if (x.immediate) put_number(&kernel.number[k - operands.n_out].bits, operands.own_dtype[k], x);
   }
 }
 
-void set_data(PointwiseCall& kernel, const Operands& operands, const PointwiseAxes& piece) {
+void set_data(PointwiseCall& kernel, const PointwiseOperands& operands,
+              const PointwiseAxes& piece) {
   for (int k = 0; k < operands.n; ++k) {
     char* data = operands.is_present(k) ? static_cast<char*>(operands.view[k]->data) : nullptr;
     kernel.data[k] = data ? data + piece.base[k] * bytes_of(operands.dtype[k]) : nullptr;
@@ -92,7 +94,7 @@ bool is_packable(const PointwiseAxes& piece, int k, const void* data, int width,
 
 // The kernel that knows the operands' dtypes in packets, or null.
 const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
-                                  const Operands& operands) {
+                                  const PointwiseOperands& operands) {
   kernel.narrow = 0;
   for (int k = 0; k < operands.n; ++k) {
     if (kernel.data[k] == nullptr || operands.dtype[k] == operands.own_dtype[k]) continue;
@@ -105,7 +107,7 @@ const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
 }
 
 // Plans a launch of packets of `width` elements; false if some operand does not allow it.
-bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op, const Operands& operands,
+bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op, const PointwiseOperands& operands,
                   PointwiseAxes piece) {
   const int64_t inner = piece.n == 0 ? 1 : piece.size[piece.last()];
   const bool has_rows = piece.n > 1;
@@ -129,7 +131,7 @@ bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op, const O
 }
 
 int32_t launch_piece(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
-                     const Operands& operands, const PointwiseAxes& piece) {
+                     const PointwiseOperands& operands, const PointwiseAxes& piece) {
   set_data(kernel, operands, piece);
   const PacketKernel* const packets = packet_kernel(kernel, op, operands);
   if (packets && plan_packets(kernel, packets->width, op, operands, piece)) {
@@ -147,7 +149,7 @@ int32_t launch_piece(const dt_stream* stream, PointwiseCall& kernel, const Point
 }
 
 int32_t run(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
-            const Operands& operands) {
+            const PointwiseOperands& operands) {
   const PointwiseAxes axes = axes_of(operands);
   if (numel(operands.shape()) == 0) return DT_KERNEL_OK;
   set_numbers(kernel, operands);
@@ -161,13 +163,13 @@ int32_t run(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
 int32_t run_pointwise(const dt_stream* stream, const calls::Pointwise& call, const Pointwise& op) {
   PointwiseCall kernel;
   set_parameters(kernel, call, op);
-  return run(stream, kernel, op, Operands(call.out, call.in, op, nullptr));
+  return run(stream, kernel, op, PointwiseOperands(call.out, call.in, op, nullptr));
 }
 
 int32_t run_pointwise(const dt_stream* stream, const dt_view* out, const dt_view* in,
                       const Pointwise& op, const int32_t* dtypes) {
   PointwiseCall kernel;
-  return run(stream, kernel, op, Operands(out, in, op, dtypes));
+  return run(stream, kernel, op, PointwiseOperands(out, in, op, dtypes));
 }
 
 }  // namespace dt::cuda

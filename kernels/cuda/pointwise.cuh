@@ -11,7 +11,7 @@ namespace dt::cuda {
 
 constexpr int kMaxPointwiseIn = 4, kMaxPointwiseOut = 3;
 constexpr int kMaxPointwise = kMaxPointwiseIn + kMaxPointwiseOut;
-constexpr int kMaxParameters = calls::PointwiseNumbers::kMax;
+constexpr int kMaxParameters = calls::PointwiseAttributes::kMax;
 constexpr int kPointwiseThreads = 256;
 
 // A number in the arithmetic type of a kernel.

@@ -44,8 +44,8 @@ struct Best {
 
 template <class T, int kWidth, int kTaps, class Int>
 __global__ void __launch_bounds__(kBlock)
-    max_pool(Images<T, Int> y, Images<int64_t, Int> indices, Images<const T, Int> x, Pool<Int> pool,
-             PixelOrder<Int> order) {
+    max_pool(Images<T, Int> y, Images<int64_t, Int> indices, Images<const T, Int> x,
+             PoolWindow<Int> pool, PixelOrder<Int> order) {
   begin_kernel();
   for_each_pixel(order, [&](const Pixel<Int>& o) {
     const Range<Int> rows = pool.rows.taps(o.h), cols = pool.cols.taps(o.w);
@@ -110,7 +110,7 @@ struct Chosen {
 template <class T, int kWidth, int kOverlap, class Int>
 __global__ void __launch_bounds__(kBlock)
     max_pool_backward(Images<T, Int> gx, Images<const T, Int> g, Images<const int64_t, Int> indices,
-                      Pool<Int> pool, PixelOrder<Int> order) {
+                      PoolWindow<Int> pool, PixelOrder<Int> order) {
   begin_kernel();
   for_each_pixel(order, [&](const Pixel<Int>& o) {
     const int64_t here = o.h * pool.cols.in + o.w;
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kBlock)
 
 template <class Int>
 struct Average {
-  Pool<Int> pool;
+  PoolWindow<Int> pool;
   bool count_padding;
   int64_t fixed_divisor;  // 0: none
 
@@ -220,7 +220,7 @@ struct Geometry {
              call.stride[1], call.padding[1], dilation[1]} {}
 
   template <class Int>
-  Pool<Int> pool() const {
+  PoolWindow<Int> pool() const {
     return {PoolDim<Int>(rows), PoolDim<Int>(cols)};
   }
   // Whether 32 bits do for coordinates.

@@ -95,7 +95,7 @@ struct PoolDim {
 };
 
 template <class Int>
-struct Pool {
+struct PoolWindow {
   PoolDim<Int> rows, cols;
 };
 

@@ -9,16 +9,16 @@ namespace {
 
 static_assert(kMaxGradientOperands + kMaxPointwiseInputs <= IterationSpace::kMaxOperands);
 
-static_assert(kMaxPointwiseNumbers <= calls::PointwiseNumbers::kMax);
+static_assert(kMaxPointwiseAttributes <= calls::PointwiseAttributes::kMax);
 
 // Among bools a number is a truth value.
 void run_row(int op, Span<const View> outputs, Span<const View> inputs, DType common,
-             PointwiseNumbers numbers) {
+             PointwiseAttributes attributes) {
   PointwiseCall call(common);
   call.outputs = outputs;
   call.inputs = inputs;
-  for (const Scalar& x : numbers)
-    call.numbers.add(is_bool(common) ? x.to_bool() : x.to_int64(), x.to_double());
+  for (const Scalar& x : attributes)
+    call.attributes.add(is_bool(common) ? x.to_bool() : x.to_int64(), x.to_double());
   run(Op<PointwiseCall>{op}, call);
 }
 
@@ -30,7 +30,7 @@ bool is_host_number(const Tensor& x, const Tensor& out) {
 }  // namespace
 
 void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Tensor& out,
-                  DType common, PointwiseNumbers numbers) {
+                  DType common, PointwiseAttributes attributes) {
   IterationSpace space(out.sizes());
   space.add(out);
   for (int i = 0; i < row.inputs; ++i) {
@@ -43,11 +43,11 @@ void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Ten
       space.add(x.tensor());
   }
   space.finish();
-  run_row(row.op, space.views(0, 1), space.views(1, row.inputs), common, numbers);
+  run_row(row.op, space.views(0, 1), space.views(1, row.inputs), common, attributes);
 }
 
 void call_backward(const PointwiseRow& row, TensorList outs, Span<const GradientOperand> operands,
-                   PointwiseNumbers numbers) {
+                   PointwiseAttributes attributes) {
   const Tensor& grad = operands[0].tensor;
   IterationSpace space(grad.sizes());
   for (const Tensor& out : outs) {
@@ -68,7 +68,7 @@ void call_backward(const PointwiseRow& row, TensorList outs, Span<const Gradient
   space.finish();
   const auto n = static_cast<int>(outs.size());
   run_row(row.backward_op, space.views(0, n), space.views(n, static_cast<int>(operands.size())),
-          grad.dtype(), numbers);
+          grad.dtype(), attributes);
 }
 
 }  // namespace dt

@@ -1,4 +1,4 @@
-// Calls of elementwise kernels: operands in one iteration space, numbers beside them.
+// Calls of elementwise kernels: operands in one iteration space, attributes beside them.
 #pragma once
 
 #include "core/ops/pointwise.h"
@@ -10,7 +10,7 @@ constexpr int kMaxGradientOperands = kMaxPointwiseInputs + 2;
 
 // out = the row's formula, computed in `common`.
 void call_forward(const PointwiseRow& row, Span<const Operand> inputs, const Tensor& out,
-                  DType common, PointwiseNumbers numbers);
+                  DType common, PointwiseAttributes attributes);
 
 // An operand of a gradient kernel: a tensor, or the number that stands for it where it is
 // undefined.
@@ -23,6 +23,6 @@ struct GradientOperand {
 // The gradients of the row's inputs in one pass over memory. `operands` begin with the gradient of
 // the result; `outs` has an entry for each differentiable input, undefined where none is wanted.
 void call_backward(const PointwiseRow& row, TensorList outs, Span<const GradientOperand> operands,
-                   PointwiseNumbers numbers);
+                   PointwiseAttributes attributes);
 
 }  // namespace dt

@@ -25,11 +25,11 @@ Tensor flat_if(bool flat, uint8_t reads, const BackwardCall& call, const Tensor&
 }  // namespace
 
 PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs,
-                             PointwiseNumbers numbers)
+                             PointwiseAttributes attributes)
     : Node(row.node_name),
       row_(row),
       reads_(reads_for(row, inputs)),
-      number_count_(static_cast<int>(numbers.size())) {
+      attribute_count_(static_cast<int>(attributes.size())) {
   for (int i = 0; i < row.inputs; ++i) {
     if (!reads_input(i)) continue;
     if (inputs[i].is_number())
@@ -37,7 +37,7 @@ PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs
     else
       input_[i] = Saved::input(inputs[i].tensor());
   }
-  for (int i = 0; i < number_count_; ++i) numbers_[i] = numbers[i];
+  for (int i = 0; i < attribute_count_; ++i) attributes_[i] = attributes[i];
   connect(row.inputs, [&](int i) {
     return row.differentiable >> i & 1 ? gradient_edge(inputs[i].tensor()) : Edge();
   });
@@ -73,7 +73,7 @@ void PointwiseNode::release_saved() {
 
 bool PointwiseNode::passes_grad(int i) const {
   const int how = row_.passes[i];
-  return how == 1 || (how >= 2 && numbers_[how - 2].to_double() == 1);
+  return how == 1 || (how >= 2 && attributes_[how - 2].to_double() == 1);
 }
 
 void PointwiseNode::by_formula(BackwardCall& call) {
@@ -87,7 +87,7 @@ void PointwiseNode::by_formula(BackwardCall& call) {
         input_[i].defined() ? input_[i].get(this) : full({}, number_input_[i], dtype, kCpu);
   }
   g.result = result_.get(this);
-  for (int i = 0; i < number_count_; ++i) g.number[i] = numbers_[i].to_double();
+  for (int i = 0; i < attribute_count_; ++i) g.attribute[i] = attributes_[i].to_double();
   row_.gradient(g);
   for (int i = 0; i < row_.inputs; ++i) {
     if (g.wants[i]) call.results[i] = flat_if(row_.flat, reads_, call, g.out[i]);
@@ -124,7 +124,7 @@ void PointwiseNode::by_kernel(BackwardCall& call) {
     }
     ++n_out;
   }
-  call_backward(row_, {outs, n_out}, {operands, n}, {numbers_, number_count_});
+  call_backward(row_, {outs, n_out}, {operands, n}, {attributes_, attribute_count_});
 }
 
 bool must_record(const PointwiseRow& row, Span<const Operand> inputs, DType out) {

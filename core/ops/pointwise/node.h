@@ -9,7 +9,8 @@ namespace dt {
 class PointwiseNode final : public Node {
  public:
   // Keeps those inputs that the gradients which can be asked for read.
-  PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers);
+  PointwiseNode(const PointwiseRow& row, Span<const Operand> inputs,
+                PointwiseAttributes attributes);
 
   // Keeps the result, if a gradient reads it.
   void save_result(const Tensor& y);
@@ -31,8 +32,8 @@ class PointwiseNode final : public Node {
   const uint8_t reads_;  // as PointwiseRow::reads
   Saved input_[kMaxPointwiseInputs], result_;
   Scalar number_input_[kMaxPointwiseInputs] = {0, 0, 0};
-  Scalar numbers_[kMaxPointwiseNumbers] = {0, 0, 0, 0};
-  int number_count_;
+  Scalar attributes_[kMaxPointwiseAttributes] = {0, 0, 0, 0};
+  int attribute_count_;
   bool released_ = false;
 };
 

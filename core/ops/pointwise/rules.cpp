@@ -25,10 +25,10 @@ bool has_number(Span<const Operand> inputs) {
   return false;
 }
 
-// The numbers of ops that are for integers too are all called alpha.
-void check_numbers(const PointwiseRow& row, DType common, PointwiseNumbers numbers) {
+// The attributes of ops that are for integers too are all called alpha.
+void check_attributes(const PointwiseRow& row, DType common, PointwiseAttributes attributes) {
   if (row.op_class != OpClass::kNumber) return;
-  for (const Scalar& alpha : numbers) {
+  for (const Scalar& alpha : attributes) {
     DT_CHECK(alpha.category() != Category::BOOL || is_bool(common), kRuntimeError,
              "Boolean alpha only supported for Boolean results.");
     DT_CHECK(is_floating(common) || !alpha.is_floating(), kRuntimeError,
@@ -70,7 +70,8 @@ bool fits_into(const Operand& x, DType common) {
 
 }  // namespace
 
-DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers) {
+DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs,
+                   PointwiseAttributes attributes) {
   DType common;
   if (!row.bool_inputs) {
     common = result_type(inputs);
@@ -95,7 +96,7 @@ DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, Pointwis
            "\" not implemented for '", type_word(common), "'");
   if (row.op_class == OpClass::kFloat && !is_floating(common)) common = context().default_dtype;
   check_operands(row, inputs, common);
-  check_numbers(row, common, numbers);
+  check_attributes(row, common, attributes);
   return common;
 }
 

@@ -5,8 +5,10 @@
 
 namespace dt {
 
-// The dtype that the operands meet in. Throws the row's sentence if it refuses them or its numbers.
-DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs, PointwiseNumbers numbers);
+// The dtype that the operands meet in. Throws the row's sentence if it refuses them or its
+// attributes.
+DType common_dtype(const PointwiseRow& row, Span<const Operand> inputs,
+                   PointwiseAttributes attributes);
 
 // Kernels calculate narrow dtypes in wider ones, where a number or a tensor of another dtype would
 // stay whole: in uint8, -1 must be 255 before it is compared or divided by, and in float16, 0.1
