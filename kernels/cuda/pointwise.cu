@@ -107,8 +107,8 @@ const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
 }
 
 // Plans a launch of packets of `width` elements; false if some operand does not allow it.
-bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op, const PointwiseOperands& operands,
-                  PointwiseAxes piece) {
+bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op,
+                  const PointwiseOperands& operands, PointwiseAxes piece) {
   const int64_t inner = piece.n == 0 ? 1 : piece.size[piece.last()];
   const bool has_rows = piece.n > 1;
   if (has_rows && inner % width != 0) return false;
