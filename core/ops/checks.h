@@ -58,6 +58,12 @@ inline void check_named_once(bool named_before, int dim) {
            " appears multiple times in the list of dims");
 }
 
+// Of a tensor that is written in place.
+inline void check_written_sizes(const Tensor& self, const Dims& broadcast) {
+  DT_CHECK(broadcast == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
+           " doesn't match the broadcast shape ", broadcast);
+}
+
 inline void check_overlap(bool overlaps) {
   DT_CHECK(
       !overlaps, kRuntimeError,

@@ -6,22 +6,14 @@
 #include "core/ops/creation.gen.h"
 
 namespace dt {
-namespace {
-
-void check_sizes(const Tensor& self, const Tensor& y) {
-  DT_CHECK(y.sizes() == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
-           " doesn't match the broadcast shape ", y.sizes());
-}
-
-}  // namespace
 
 const Tensor& overwrite(const Tensor& self, const Tensor& y) {
-  check_sizes(self, y);
+  check_written_sizes(self, y.sizes());
   return copy_(self, y);
 }
 
 const Tensor& overwrite_compared(const Tensor& self, const Operand& other, const Tensor& y) {
-  check_sizes(self, y);
+  check_written_sizes(self, y.sizes());
   inplace(
       "ComparisonBackward0", self, {self, other.tensor()}, [&] { copy_elements(self, y); },
       [](BackwardCall& b) {

@@ -57,10 +57,7 @@ void pointwise_(const PointwiseRow& row, Span<const Operand> inputs,
   }
   const DType dtype = row.bool_out ? kMaskDType : common;
   const Dims sizes = common_sizes(inputs);
-  DT_CHECK(sizes == self.sizes(), kRuntimeError, "output with shape ", self.sizes(),
-           " doesn't match the broadcast shape ", sizes);
-  DT_CHECK(can_cast(dtype, self.dtype()), kRuntimeError, "result type ", type_word(dtype),
-           " can't be cast to the desired output type ", type_word(self.dtype()));
+  check_written(self, sizes, dtype);
   const bool recorded = must_record(row, inputs, self.dtype());
   check_inplace(self, recorded);
   check_operand_overlap(self, inputs);

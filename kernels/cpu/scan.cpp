@@ -156,7 +156,7 @@ class Scan {
     });
   }
 
-  // ScanLines side by side: vectors across them.
+  // Lines side by side: vectors across them.
   void scan_columns() const {
     const Axis &inner = lines_.kept.inner(), &along = lines_.along;
     const int64_t per_line = ceil_div(inner.size, kColumns);

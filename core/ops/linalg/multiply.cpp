@@ -2,7 +2,7 @@
 // kernel's third operand.
 #include "core/ops/linalg/multiply.h"
 
-#include "core/autograd/record.h"
+#include "core/ops/bilinear.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg/checks.h"
@@ -94,18 +94,15 @@ Tensor gradient_of_right(const char* node_name, const Tensor& g, Factor a, bool 
 
 Tensor product(const char* node_name, Factor a, Factor b, Order order) {
   const Tensor y = multiply_in_order(a, b, order);
-  const bool wants_a = needs_graph(a.tensor), wants_b = needs_graph(b.tensor);
-  if (!wants_a && !wants_b) return y;
-  return record(
-      node_name, y, {a.tensor, b.tensor},
-      [node_name, ta = a.transposed, tb = b.transposed, order_a = order_of(a.tensor),
-       order_b = order_of(b.tensor), left = save_if(wants_b, a.tensor),
-       right = save_if(wants_a, b.tensor)](BackwardCall& call) {
-        const Tensor& g = call.grad();
-        if (call.wants(0))
-          call.results[0] = gradient_of_left(node_name, g, ta, {right.get(call.node), tb}, order_a);
-        if (call.wants(1))
-          call.results[1] = gradient_of_right(node_name, g, {left.get(call.node), ta}, tb, order_b);
+  return record_bilinear(
+      node_name, y, a.tensor, b.tensor,
+      [node_name, ta = a.transposed, tb = b.transposed, order = order_of(a.tensor)](
+          const Tensor& g, const Tensor& b) {
+        return gradient_of_left(node_name, g, ta, {b, tb}, order);
+      },
+      [node_name, ta = a.transposed, tb = b.transposed, order = order_of(b.tensor)](
+          const Tensor& a, const Tensor& g) {
+        return gradient_of_right(node_name, g, {a, ta}, tb, order);
       });
 }
 

@@ -85,6 +85,24 @@ View row_factors(const BackwardCall& b, DType dtype, const Dims& rows) {
   return View(g, rows, {&same, 1}, g.offset());
 }
 
+// `lse` and `divisor` are by-products of the forward: the logarithms of the rows' sums of
+// exponentials, and what a mean divided by, if it is one.
+void row_losses_backward(BackwardCall& b, const Tensor& x, const Tensor& target,
+                         const ClassLoss& loss, const Tensor& lse, const Tensor& divisor) {
+  b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
+  CrossEntropyBackwardCall call;
+  call.gx = b.results[0];
+  call.g = row_factors(b, x.dtype(), target.sizes());
+  call.x = x;
+  call.lse = lse;
+  call.target = target;
+  call.weight = loss.weight;
+  call.divisor = divisor;
+  call.ignore_index = loss.ignore_index;
+  call.label_smoothing = loss.label_smoothing;
+  run(op::cross_entropy_backward, call);
+}
+
 // The losses of contiguous logits [rows, classes] against int64 targets [rows].
 Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
                   Reduction reduction) {
@@ -115,19 +133,7 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss,
       },
       [ignore = loss.ignore_index, smoothing = loss.label_smoothing, lse, divisor](
           BackwardCall& b, const std::vector<Tensor>& in) {
-        const Tensor &x = in[0], &target = in[1], &weight = in[2];
-        b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
-        CrossEntropyBackwardCall call;
-        call.gx = b.results[0];
-        call.g = row_factors(b, x.dtype(), target.sizes());
-        call.x = x;
-        call.lse = lse;
-        call.target = target;
-        call.weight = weight;
-        call.divisor = divisor;
-        call.ignore_index = ignore;
-        call.label_smoothing = smoothing;
-        run(op::cross_entropy_backward, call);
+        row_losses_backward(b, in[0], in[1], {in[2], ignore, smoothing}, lse, divisor);
       });
 }
 

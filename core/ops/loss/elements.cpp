@@ -60,6 +60,16 @@ Tensor squared_error_sum(const Tensor& x, const Tensor& target, double divisor, 
   return y;
 }
 
+// The slope of a parabola, at every order: `scale` times what lies between the two.
+void mse_loss_backward(BackwardCall& b, const Tensor& input, const Tensor& target,
+                       const Slope& slope, double scale) {
+  const bool is_known = b.is_seed && !b.create_graph && slope.is_known();
+  if (b.wants(0) && is_known) b.results[0] = slope.tensor;
+  if (b.wants(0) && !is_known)
+    b.results[0] = squared_error_slope(b.grad_operand(), input, target, scale);
+  if (b.wants(1)) b.results[1] = squared_error_slope(b.grad_operand(), target, input, scale);
+}
+
 // Losses times weights; their mean is over the weights.
 Tensor reduce_weighted(const Tensor& losses, const Tensor& weight, const Tensor& input,
                        Reduction reduction) {
@@ -97,17 +107,10 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
   Slope slope;
   const Tensor y = squared_error_sum(input, target, divisor, needs_graph(input) ? &slope : nullptr);
   if (!needs_graph(input) && !needs_graph(target)) return y;
-  return record("MseLossBackward0", y, {input, target},
-                [slope, scale = 2 / divisor, x = Saved::input(input),
-                 t = Saved::input(target)](BackwardCall& b) {
-                  const Tensor input = x.get(b.node), target = t.get(b.node);
-                  const bool is_known = b.is_seed && !b.create_graph && slope.is_known();
-                  if (b.wants(0) && is_known) b.results[0] = slope.tensor;
-                  if (b.wants(0) && !is_known)
-                    b.results[0] = squared_error_slope(b.grad_operand(), input, target, scale);
-                  if (b.wants(1))
-                    b.results[1] = squared_error_slope(b.grad_operand(), target, input, scale);
-                });
+  return record(
+      "MseLossBackward0", y, {input, target},
+      [slope, scale = 2 / divisor, x = Saved::input(input), t = Saved::input(target)](
+          BackwardCall& b) { mse_loss_backward(b, x.get(b.node), t.get(b.node), slope, scale); });
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,

@@ -10,6 +10,7 @@
 #include "core/ops/nn/window.h"
 
 #include "core/autograd/record.h"
+#include "core/ops/bilinear.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/runtime/backend.h"
@@ -141,16 +142,14 @@ Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_s
   call.weight = weight;
   set_geometry(call, c);
   run(op::conv2d_backward_input, call);
-  const bool wants_g = needs_graph(g), wants_weight = needs_graph(weight);
-  if (!wants_g && !wants_weight) return gx;
-  return record("ConvolutionBackwardBackward0", gx, {g, weight},
-                [sg = save_if(wants_weight, g), sw = save_if(wants_g, weight),
-                 w_sizes = weight.sizes(), c](BackwardCall& b) {
-                  if (b.wants(0))
-                    b.results[0] = recorded_convolution(b.grad(), sw.get(b.node), Tensor(), c);
-                  if (b.wants(1))
-                    b.results[1] = weight_gradient(sg.get(b.node), b.grad(), w_sizes, c);
-                });
+  return record_bilinear(
+      "ConvolutionBackwardBackward0", gx, g, weight,
+      [c](const Tensor& grad, const Tensor& weight) {
+        return recorded_convolution(grad, weight, Tensor(), c);
+      },
+      [c, sizes = weight.sizes()](const Tensor& g, const Tensor& grad) {
+        return weight_gradient(g, grad, sizes, c);
+      });
 }
 
 Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
@@ -162,16 +161,14 @@ Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_size
   call.x = x;
   set_geometry(call, c);
   run(op::conv2d_backward_weight, call);
-  const bool wants_g = needs_graph(g), wants_x = needs_graph(x);
-  if (!wants_g && !wants_x) return gw;
-  return record("ConvolutionBackwardBackward0", gw, {g, x},
-                [sg = save_if(wants_x, g), sx = save_if(wants_g, x), x_sizes = x.sizes(),
-                 c](BackwardCall& b) {
-                  if (b.wants(0))
-                    b.results[0] = recorded_convolution(sx.get(b.node), b.grad(), Tensor(), c);
-                  if (b.wants(1))
-                    b.results[1] = input_gradient(sg.get(b.node), b.grad(), x_sizes, c);
-                });
+  return record_bilinear(
+      "ConvolutionBackwardBackward0", gw, g, x,
+      [c](const Tensor& grad, const Tensor& x) {
+        return recorded_convolution(x, grad, Tensor(), c);
+      },
+      [c, sizes = x.sizes()](const Tensor& g, const Tensor& grad) {
+        return input_gradient(g, grad, sizes, c);
+      });
 }
 
 }  // namespace

@@ -36,6 +36,18 @@ constexpr SoftmaxOp kSoftmax = {op::softmax, op::softmax_backward, "SoftmaxBackw
 constexpr SoftmaxOp kLogSoftmax = {op::log_softmax, op::log_softmax_backward, "LogSoftmaxBackward0",
                                    log_softmax_formula};
 
+Tensor gradient(const SoftmaxOp& op, const BackwardCall& b, const Tensor& y, int dim) {
+  if (b.create_graph) return op.formula(b.grad(), y, dim);
+  const Tensor gx = make_empty(y.sizes(), y.dtype(), y.device());
+  SoftmaxBackwardCall call;
+  call.gx = gx;
+  call.g = b.grad();
+  call.y = y;
+  call.dim = dim;
+  run(op.backward_op, call);
+  return gx;
+}
+
 Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
   if (input.ndim() == 0) return unsafe_view(apply(op, reshape(input, {1}), 0, dtype), {});
@@ -50,18 +62,7 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
   run(op.op, call);
   if (!needs_graph(x)) return y;
   return record(op.node_name, y, {x}, [&op, d, saved = Saved::output(y)](BackwardCall& b) {
-    const Tensor result = saved.get(b.node);
-    if (b.create_graph) {
-      b.results[0] = op.formula(b.grad(), result, d);
-      return;
-    }
-    b.results[0] = make_empty(result.sizes(), result.dtype(), result.device());
-    SoftmaxBackwardCall call;
-    call.gx = b.results[0];
-    call.g = b.grad();
-    call.y = result;
-    call.dim = d;
-    run(op.backward_op, call);
+    b.results[0] = gradient(op, b, saved.get(b.node), d);
   });
 }
 

@@ -152,6 +152,12 @@ Device common_device(Span<const Operand> inputs) {
   return first ? kCpu : device_or_default({});
 }
 
+void check_written(const Tensor& self, const Dims& sizes, DType dtype) {
+  check_written_sizes(self, sizes);
+  DT_CHECK(can_cast(dtype, self.dtype()), kRuntimeError, "result type ", type_word(dtype),
+           " can't be cast to the desired output type ", type_word(self.dtype()));
+}
+
 void check_operand_overlap(const Tensor& self, Span<const Operand> inputs) {
   for (int64_t i = 1; i < inputs.size(); ++i) {
     if (!inputs[i].is_number())

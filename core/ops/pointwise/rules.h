@@ -25,6 +25,9 @@ bool meet_in_logic(const PointwiseRow& row, Span<const Operand> inputs, Operand*
 Dims common_sizes(Span<const Operand> inputs);
 Device common_device(Span<const Operand> inputs);
 
+// The tensor that an in-place op writes takes results of these sizes and this dtype.
+void check_written(const Tensor& self, const Dims& sizes, DType dtype);
+
 // Operands may be the written tensor, but not a part of it.
 void check_operand_overlap(const Tensor& self, Span<const Operand> inputs);
 
