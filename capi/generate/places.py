@@ -47,6 +47,10 @@ def _irregular(f: Function) -> list[str]:
     path = _functions().get(name)
     if not path:
         raise SchemaError(f"[fn.{f.name}]: core has no function {name}")
+    family = f"core/ops/{f.file}"
+    if name == f.name and path.startswith("core/ops/"):
+        if path != f"{family}.cpp" and not path.startswith(f"{family}/"):
+            raise SchemaError(f"[fn.{f.name}]: its function lies in {path}, not in {family}")
     text = "\n".join(_closure(path, name))
     parts = [f"function{_and_gradient('Backward' in text)} `{path}`"]
     kernels = re.findall(r"\bop::(\w+)", text)
