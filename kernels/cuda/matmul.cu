@@ -88,7 +88,7 @@ struct Store {
   T* y;
   const T* c;
   int64_t y_batch, y_row, y_col, c_batch, c_row, c_col;
-  typename Math::Factor alpha, beta;
+  typename Math::Scale alpha, beta;
 
   explicit Store(const MatrixProduct& p)
       : y(static_cast<T*>(p.y.data)),
@@ -99,8 +99,8 @@ struct Store {
         c_batch(p.c.batch),
         c_row(p.c.row),
         c_col(p.c.col),
-        alpha(static_cast<typename Math::Factor>(p.alpha)),
-        beta(static_cast<typename Math::Factor>(c == nullptr ? 0 : p.beta)) {}
+        alpha(static_cast<typename Math::Scale>(p.alpha)),
+        beta(static_cast<typename Math::Scale>(c == nullptr ? 0 : p.beta)) {}
 
   __device__ __forceinline__ void operator()(int, int64_t b, int64_t i, int64_t j, T sum) const {
     put(b, i, j, sum, addend(b, i, j));

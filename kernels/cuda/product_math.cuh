@@ -10,7 +10,7 @@ namespace dt::cuda {
 template <class T>
 struct FloatMath {
   using Value = T;
-  using Factor = T;
+  using Scale = T;
   static __device__ __forceinline__ T madd(T a, T b, T sum) { return fma(a, b, sum); }
   // alpha * sum + beta * c
   static __device__ __forceinline__ T combine(T sum, T c, T alpha, T beta) {
@@ -22,7 +22,7 @@ struct FloatMath {
 template <class U>
 struct WrappingMath {
   using Value = U;
-  using Factor = double;
+  using Scale = double;
   using Wide = std::conditional_t<sizeof(U) == 8, uint64_t, uint32_t>;
   static __device__ __forceinline__ U madd(U a, U b, U sum) {
     return static_cast<U>(Wide{a} * b + sum);
@@ -36,7 +36,7 @@ struct WrappingMath {
 // bool: or of ands.
 struct LogicalMath {
   using Value = uint8_t;
-  using Factor = double;
+  using Scale = double;
   static __device__ __forceinline__ uint8_t madd(uint8_t a, uint8_t b, uint8_t sum) {
     return sum | (a & b);
   }
