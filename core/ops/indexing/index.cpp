@@ -71,13 +71,13 @@ Dims broadcast_indices(const std::vector<Tensor>& index) {
 // What the kernels index and index_put need: everything in the shape of the result. There the
 // indices' common dimensions stand where the indexed dimensions stood, or in front if these were
 // not neighbours.
-struct IndexWalk {
+struct IndexOperands {
   Dims sizes;
   View base;  // walks the base with stride 0 in the indices' dimensions
   std::vector<View> index;
   std::vector<int64_t> indexed_sizes, indexed_strides;  // of the dimensions that are indexed
 
-  explicit IndexWalk(const Selection& s);
+  explicit IndexOperands(const Selection& s);
   int64_t count() const { return static_cast<int64_t>(index.size()); }
 
   // Of a call of either kernel.
@@ -101,7 +101,7 @@ int index_position(const std::vector<Tensor>& index) {
   return last - first + 1 == count ? first : 0;
 }
 
-IndexWalk::IndexWalk(const Selection& s) {
+IndexOperands::IndexOperands(const Selection& s) {
   const Dims common = broadcast_indices(s.index);
   const int at = index_position(s.index);
   Dims strides;
@@ -183,19 +183,19 @@ bool chooses_all(const Selection& s) {
 
 // Writes values into y, which is shaped like the selection's base, without a record.
 void write_positions(const Selection& s, const Tensor& values, bool accumulate) {
-  const IndexWalk walk(s);
-  check_index_values(s.base, values, walk.sizes);
+  const IndexOperands operands(s);
+  check_index_values(s.base, values, operands.sizes);
   Tensor source = values;
   if (values.storage().get() == s.base.storage().get()) {
     const GradMode no_grad(false);
     source = clone(values);
   }
-  const Dims strides = broadcast_strides(source.sizes(), source.strides(), walk.sizes);
-  IndexPutCall call(walk.count());
-  call.y = walk.base;
-  call.values = View(source, walk.sizes, strides, source.offset());
+  const Dims strides = broadcast_strides(source.sizes(), source.strides(), operands.sizes);
+  IndexPutCall call(operands.count());
+  call.y = operands.base;
+  call.values = View(source, operands.sizes, strides, source.offset());
   call.accumulate = accumulate;
-  walk.set_indices(call);
+  operands.set_indices(call);
   with_named_range(s, [&] { run(op::index_put, call); });
 }
 
@@ -226,12 +226,12 @@ bool fills_by_mask(const Tensor& self, TensorList indices, const Tensor& values,
 Tensor index(const Tensor& input, TensorList indices) {
   const Selection s = select_positions(input, indices);
   if (chooses_all(s)) return clone(input);
-  const IndexWalk walk(s);
-  const Tensor y = make_empty(walk.sizes, input.dtype(), input.device());
-  IndexCall call(walk.count());
+  const IndexOperands operands(s);
+  const Tensor y = make_empty(operands.sizes, input.dtype(), input.device());
+  IndexCall call(operands.count());
   call.y = y;
-  call.x = walk.base;
-  walk.set_indices(call);
+  call.x = operands.base;
+  operands.set_indices(call);
   with_named_range(s, [&] { run(op::index, call); });
   if (!needs_graph(s.base)) return y;
   return record("IndexBackward0", y, {s.base},
