@@ -95,27 +95,28 @@ void check_probability_targets(int64_t ignore_index) {
            "ignore_index is not supported for floating point target");
 }
 
-void check_constant_weight(const Tensor& weight, const Tensor& input) {
+void check_class_weight(const Tensor& input, const Tensor& weight) {
+  DT_CHECK(!weight.defined() || weight.dtype() == input.dtype(), kRuntimeError,
+           "expected scalar type ", type_word(input.dtype()), " but found ",
+           type_word(weight.dtype()));
   check_constant(weight, input.ndim() <= 2 ? "nll_loss_forward" : "nll_loss2d_forward", "weight");
 }
 
 namespace {
 
-void check_class_weight(const Tensor& input, const Tensor& weight, int64_t classes) {
+void check_weight_shape(const Tensor& weight, int64_t classes) {
   if (!weight.defined()) return;
   DT_CHECK(weight.ndim() == 1 && weight.numel() == classes, kRuntimeError,
            "weight tensor should be defined either for all ", classes,
            " classes or no classes but got weight tensor of shape: ", weight.sizes());
-  DT_CHECK(weight.dtype() == input.dtype(), kRuntimeError, "expected scalar type ",
-           type_word(input.dtype()), " but found ", type_word(weight.dtype()));
 }
 
 }  // namespace
 
 void check_nll_loss(const Tensor& input, const Tensor& weight) {
   check_floating(input, "nll_loss_out_frame");
-  check_class_weight(input, weight, input.size(1));
-  check_constant_weight(weight, input);
+  check_weight_shape(weight, input.size(1));
+  check_class_weight(input, weight);
 }
 
 void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
@@ -130,7 +131,7 @@ void check_cross_entropy(const Tensor& input, const Tensor& target, const Tensor
   // PyTorch takes log_softmax of the input, and that of integers fails.
   check_floating(input,
                  input.ndim() <= 2 ? "log_softmax_lastdim_kernel_impl" : "log_softmax_kernel_impl");
-  check_class_weight(input, weight, input.size(input.ndim() == 1 ? 0 : 1));
+  check_weight_shape(weight, input.size(input.ndim() == 1 ? 0 : 1));
 }
 
 }  // namespace dt

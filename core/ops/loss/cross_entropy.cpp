@@ -196,7 +196,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
   const ClassLoss loss{weight.defined() ? contiguous(weight) : weight, ignore_index,
                        label_smoothing};
   if (has_probabilities) return cross_entropy_of_probabilities(input, target, loss, reduction);
-  check_constant_weight(weight, input);
+  check_class_weight(input, weight);
   if (input.ndim() == 1) {
     const Tensor y =
         cross_entropy_of_classes(unsqueeze(input, 0), at_least_1d(target), loss, reduction);

@@ -98,6 +98,16 @@ void check_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   check_conv_dtypes(x, weight, bias);
 }
 
+void check_conv_padding(const std::string& padding) {
+  DT_CHECK(padding == "same" || padding == "valid", kRuntimeError, "Invalid padding string: '",
+           padding, "'");
+}
+
+void check_same_padding(const IntPair& stride) {
+  DT_CHECK(stride[0] == 1 && stride[1] == 1, kRuntimeError,
+           "padding='same' is not supported for strided convolutions");
+}
+
 // ---- pooling
 
 void check_pool_rank(const Tensor& input) {
@@ -291,12 +301,16 @@ void check_dropout_dtype(const Tensor& x) {
            "result type Float can't be cast to the desired output type ", type_word(x.dtype()));
 }
 
-void check_embedding(const Tensor& input, const Tensor& weight, bool sparse) {
+void check_embedding(const Tensor& input, const Tensor& weight, bool limits_norms, bool sparse) {
   DT_CHECK(weight.ndim() == 2, kRuntimeError, "'weight' must be 2-D");
-  DT_CHECK(is_index(input.dtype()), kRuntimeError,
-           "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-           "Long, Int; but got torch.",
-           type_word(input.dtype()), "Tensor instead (while checking arguments for embedding)");
+  const char* argument = limits_norms ? "#2" : "#1";
+  const char* step = limits_norms ? "embedding_renorm_" : "embedding";
+  DT_CHECK(is_index(input.dtype()), kRuntimeError, "Expected tensor for argument ", argument,
+           " 'indices' to have one of the following scalar types: Long, Int; but got torch.",
+           type_word(input.dtype()), "Tensor instead (while checking arguments for ", step, ")");
+  DT_CHECK(!limits_norms || is_floating(weight.dtype()), kRuntimeError,
+           "norm(): input dtype should be either floating point or complex. Got ",
+           type_word(weight.dtype()), " instead.");
   DT_CHECK(!sparse, kNotImplemented, "sparse must be false: there are no sparse gradients");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/ops/nn/window.h"
 #include "core/tensor/tensor.h"
@@ -18,6 +19,8 @@ void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias)
 void check_conv_ranks(const Tensor& input, const Tensor& weight);
 void check_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const Window& window,
                 int64_t groups);
+void check_conv_padding(const std::string& padding);
+void check_same_padding(const IntPair& stride);
 
 // ---- pooling
 
@@ -49,7 +52,7 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
 void check_softmax(const Tensor& x, const char* kernel, int dim);
 void check_dropout_probability(double p);
 void check_dropout_dtype(const Tensor& x);
-void check_embedding(const Tensor& input, const Tensor& weight, bool sparse);
+void check_embedding(const Tensor& input, const Tensor& weight, bool limits_norms, bool sparse);
 void check_padding_idx(std::optional<int64_t> padding_idx, int64_t rows);
 
 }  // namespace dt

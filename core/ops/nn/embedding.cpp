@@ -59,7 +59,7 @@ int64_t padding_row(std::optional<int64_t> padding_idx, int64_t rows) {
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
                  std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq,
                  bool sparse) {
-  check_embedding(input, weight, sparse);
+  check_embedding(input, weight, max_norm.has_value(), sparse);
   const EmbeddingOptions options{padding_row(padding_idx, weight.size(0)), scale_grad_by_freq};
   const Tensor rows = reshape(to_dtype(input, kIndexDType), {input.numel()});
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);

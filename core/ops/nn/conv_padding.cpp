@@ -1,20 +1,19 @@
 // Convolution with a padding by name.
 #include "core/ops/creation.gen.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/nn/checks.h"
+#include "core/ops/nn/window.h"
 #include "core/ops/views.gen.h"
-#include "core/ops/window.h"
 
 namespace dt {
 
 Tensor conv2d_padding(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
                       const std::string& padding, IntList dilation, int64_t groups) {
-  DT_CHECK(padding == "same" || padding == "valid", kRuntimeError, "Invalid padding string: '",
-           padding, "'");
+  check_conv_padding(padding);
   if (padding == "valid" || weight.ndim() != 4)
     return conv2d(input, weight, bias, stride, {0}, dilation, groups);
   const IntPair steps = int_pair("stride", stride), distances = int_pair("dilation", dilation);
-  DT_CHECK(steps[0] == 1 && steps[1] == 1, kRuntimeError,
-           "padding='same' is not supported for strided convolutions");
+  check_same_padding(steps);
   // Of an odd number of zeros, the one more is at the end. Here it is also at the start, so that
   // the output begins with a row that "same" does not have.
   IntPair zeros{}, more{};
