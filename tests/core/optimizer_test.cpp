@@ -10,6 +10,7 @@
 #include "core/ops/ops.h"
 #include "core/ops/options.h"
 #include "core/optim/lr_scheduler.h"
+#include "core/optim/schedules.gen.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/optimizers.gen.h"
 
