@@ -1264,8 +1264,31 @@ struct binary_cross_entropy_element_backward {
   }
 };
 
-// binary_cross_entropy_with_logits_element: (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
+// binary_cross_entropy_with_logits_element: (1 - target) * input - logsigmoid(input)
 struct binary_cross_entropy_with_logits_element {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T target) {
+    return (T(1) - target) * input - math::logsigmoid(input);
+  }
+};
+
+// Gradients of binary_cross_entropy_with_logits_element by input, target.
+struct binary_cross_entropy_with_logits_element_backward {
+  static constexpr int n_in = 3, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T target) {
+    return grad * (math::sigmoid(input) - target);
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T) {
+    return grad * -input;
+  }
+};
+
+// binary_cross_entropy_with_logits_positive_element: (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
+struct binary_cross_entropy_with_logits_positive_element {
   static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
@@ -1274,16 +1297,16 @@ struct binary_cross_entropy_with_logits_element {
   }
 };
 
-// Gradients of binary_cross_entropy_with_logits_element by input, target, pos_weight.
-struct binary_cross_entropy_with_logits_element_backward {
+// Gradients of binary_cross_entropy_with_logits_positive_element by input, target, pos_weight.
+struct binary_cross_entropy_with_logits_positive_element_backward {
   static constexpr int n_in = 4, n_out = 3;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T target, T pos_weight) {
-    return grad * (T(1) - target - (T(1) + math::where(math::eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * target)) * math::sigmoid(-input));
+    return grad * ((pos_weight * target + T(1) - target) * math::sigmoid(input) - pos_weight * target);
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T, T pos_weight) {
-    return grad * (-input - math::where(math::eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * math::logsigmoid(input)));
+    return grad * (math::logsigmoid(-input) - pos_weight * math::logsigmoid(input));
   }
   template <class T> static DT_FN T y2(const T*, T grad, T input, T target, T) {
     return -grad * target * math::logsigmoid(input);
@@ -1333,7 +1356,8 @@ struct binary_cross_entropy_with_logits_element_backward {
   X(where_backward, FLOAT) \
   X(squared_error, FLOAT) \
   X(squared_error_slope_backward, FLOAT) \
-  X(binary_cross_entropy_with_logits_element, FLOAT)
+  X(binary_cross_entropy_with_logits_element, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -1416,6 +1440,7 @@ struct binary_cross_entropy_with_logits_element_backward {
   X(where, NUM) \
   X(fill_where_backward, FLOAT) \
   X(squared_error_slope, FLOAT) \
-  X(binary_cross_entropy_element_backward, FLOAT)
+  X(binary_cross_entropy_element_backward, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element, FLOAT)
 
 // clang-format on

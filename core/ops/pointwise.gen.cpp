@@ -1042,20 +1042,38 @@ static void binary_cross_entropy_with_logits_element_gradient(PointwiseGradient&
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& target = g.input[1];
-  const Tensor& pos_weight = g.input[2];
-  if (g.wants[0]) g.out[0] = grad * (T(1) - target - (T(1) + where(eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * target)) * sigmoid(-input));
-  if (g.wants[1]) g.out[1] = grad * (-input - where(eq(pos_weight, T(1)), T(0), (pos_weight - T(1)) * logsigmoid(input)));
-  if (g.wants[2]) g.out[2] = -grad * target * logsigmoid(input);
+  if (g.wants[0]) g.out[0] = grad * (sigmoid(input) - target);
+  if (g.wants[1]) g.out[1] = grad * -input;
 }
 static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsElement{
     "binary_cross_entropy_with_logits_element", "BinaryCrossEntropyWithLogitsElementBackward0",
     DT_OP_binary_cross_entropy_with_logits_element,
-    DT_OP_binary_cross_entropy_with_logits_element_backward, OpClass::kFloat, 3, 0, false, 7, 7,
-    false, {0, 0, 0}, {7, 5, 3}, binary_cross_entropy_with_logits_element_gradient, false, false,
-    false, false, nullptr, nullptr};
-Tensor binary_cross_entropy_with_logits_element(
-    const Tensor& input, const Tensor& target, const Operand& pos_weight) {
-  return pointwise(kBinaryCrossEntropyWithLogitsElement, {input, target, pos_weight});
+    DT_OP_binary_cross_entropy_with_logits_element_backward, OpClass::kFloat, 2, 0, false, 3, 3,
+    false, {0, 0}, {3, 1}, binary_cross_entropy_with_logits_element_gradient, false, false, false,
+    false, nullptr, nullptr};
+Tensor binary_cross_entropy_with_logits_element(const Tensor& input, const Tensor& target) {
+  return pointwise(kBinaryCrossEntropyWithLogitsElement, {input, target});
+}
+
+static void binary_cross_entropy_with_logits_positive_element_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& target = g.input[1];
+  const Tensor& pos_weight = g.input[2];
+  if (g.wants[0]) g.out[0] = grad * ((pos_weight * target + T(1) - target) * sigmoid(input) - pos_weight * target);
+  if (g.wants[1]) g.out[1] = grad * (logsigmoid(-input) - pos_weight * logsigmoid(input));
+  if (g.wants[2]) g.out[2] = -grad * target * logsigmoid(input);
+}
+static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsPositiveElement{
+    "binary_cross_entropy_with_logits_positive_element",
+    "BinaryCrossEntropyWithLogitsPositiveElementBackward0",
+    DT_OP_binary_cross_entropy_with_logits_positive_element,
+    DT_OP_binary_cross_entropy_with_logits_positive_element_backward, OpClass::kFloat, 3, 0, false,
+    7, 7, false, {0, 0, 0}, {7, 5, 3}, binary_cross_entropy_with_logits_positive_element_gradient,
+    false, false, false, false, nullptr, nullptr};
+Tensor binary_cross_entropy_with_logits_positive_element(
+    const Tensor& input, const Tensor& target, const Tensor& pos_weight) {
+  return pointwise(kBinaryCrossEntropyWithLogitsPositiveElement, {input, target, pos_weight});
 }
 
 const PointwiseRow& activation_row(Activation activation) {

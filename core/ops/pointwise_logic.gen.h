@@ -121,7 +121,10 @@ Tensor squared_error_slope(
 Tensor binary_cross_entropy_element(const Tensor& input, const Tensor& target);
 
 // binary_cross_entropy_with_logits before weights and reduction, without overflow.
-Tensor binary_cross_entropy_with_logits_element(
-    const Tensor& input, const Tensor& target, const Operand& pos_weight);
+Tensor binary_cross_entropy_with_logits_element(const Tensor& input, const Tensor& target);
+
+// binary_cross_entropy_with_logits before weights and reduction, with pos_weight.
+Tensor binary_cross_entropy_with_logits_positive_element(
+    const Tensor& input, const Tensor& target, const Tensor& pos_weight);
 
 }  // namespace dt

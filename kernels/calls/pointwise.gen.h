@@ -126,6 +126,8 @@ int32_t binary_cross_entropy_element(const dt_stream* stream, const calls::Point
 int32_t binary_cross_entropy_element_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t binary_cross_entropy_with_logits_element(const dt_stream* stream, const calls::Pointwise& call);
 int32_t binary_cross_entropy_with_logits_element_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t binary_cross_entropy_with_logits_positive_element(const dt_stream* stream, const calls::Pointwise& call);
+int32_t binary_cross_entropy_with_logits_positive_element_backward(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -250,5 +252,7 @@ int32_t binary_cross_entropy_element(const dt_stream* stream, const calls::Point
 int32_t binary_cross_entropy_element_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t binary_cross_entropy_with_logits_element(const dt_stream* stream, const calls::Pointwise& call);
 int32_t binary_cross_entropy_with_logits_element_backward(const dt_stream* stream, const calls::Pointwise& call);
+int32_t binary_cross_entropy_with_logits_positive_element(const dt_stream* stream, const calls::Pointwise& call);
+int32_t binary_cross_entropy_with_logits_positive_element_backward(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cuda::kernels

@@ -199,6 +199,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "binary_cross_entropy_element_backward", run<Pointwise, kernels::binary_cross_entropy_element_backward>);
   add(registry, "binary_cross_entropy_with_logits_element", run<Pointwise, kernels::binary_cross_entropy_with_logits_element>);
   add(registry, "binary_cross_entropy_with_logits_element_backward", run<Pointwise, kernels::binary_cross_entropy_with_logits_element_backward>);
+  add(registry, "binary_cross_entropy_with_logits_positive_element", run<Pointwise, kernels::binary_cross_entropy_with_logits_positive_element>);
+  add(registry, "binary_cross_entropy_with_logits_positive_element_backward", run<Pointwise, kernels::binary_cross_entropy_with_logits_positive_element_backward>);
 }
 
 }  // namespace dt::cpu

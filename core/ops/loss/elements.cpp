@@ -130,8 +130,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         const Tensor& weight, Reduction reduction,
                                         const Tensor& pos_weight) {
   check_binary_cross_entropy_with_logits(input, target, pos_weight);
-  const Operand positive = pos_weight.defined() ? Operand(pos_weight) : Operand(1);
-  const Tensor losses = binary_cross_entropy_with_logits_element(input, target, positive);
+  const Tensor losses =
+      pos_weight.defined()
+          ? binary_cross_entropy_with_logits_positive_element(input, target, pos_weight)
+          : binary_cross_entropy_with_logits_element(input, target);
   return reduce_losses(weighted(to_dtype(losses, target.dtype()), weight), reduction);
 }
 
