@@ -5,6 +5,7 @@
 #include "core/autograd/gradients.h"
 #include "core/autograd/inplace.h"
 #include "core/autograd/view.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -34,6 +35,7 @@ class CopySlices final : public Node {
     std::vector<char> wanted(inner_->edges.size());
     for (int i = 0; i < edges.size(); ++i) wanted[i] = call.wants(i);
     Tensor part = view_of(looks_at_memory() ? like_base(grad) : grad);
+    part = clone_strided(part, dense_strides(part));  // who is given it as a gradient may write it
     BackwardCall inner{inner_.get(), &part, results.data(),
                        reinterpret_cast<const bool*>(wanted.data()), call.create_graph};
     inner_->backward(inner);
