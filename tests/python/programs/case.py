@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from torch.autograd.graph import Node
 
 if TYPE_CHECKING:
     from .compare import Difference
+
+# PyTorch's sentences.
+CHANGED = "modified by an inplace operation: "
+UNUSED = "appears to not have been used"
+SECOND_TIME = "Trying to backward through the graph a second time"
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,34 @@ class Case:
     @property
     def used(self) -> list[torch.Tensor]:
         """The tensors that the statement names, and the one that differs."""
-        names = re.findall(r"\bx\d+", f"{self.statement} {self.difference.place}")
+        return self._named(f"{self.statement} {self.difference.place}")
+
+    def _named(self, text: str) -> list[torch.Tensor]:
+        names = re.findall(r"\bx\d+", text)
         return [self.tensors[n] for n in dict.fromkeys(names) if n in self.tensors]
+
+    @property
+    def derived(self) -> list[torch.Tensor]:
+        """What the statement begins to go backward from."""
+        call = _derivative(self.statement)
+        if call is None:
+            return []
+        of = call.args[0] if ast.unparse(call.func).startswith("t.autograd.") else call.func
+        return self._named(ast.unparse(of))
+
+    @property
+    def asked(self) -> set[Node] | None:
+        """The nodes at which it stops: those of the tensors whose gradients are asked for. None: all leaves."""
+        call = _derivative(self.statement)
+        if call is None:
+            return None
+        inputs = [k.value for k in call.keywords if k.arg == "inputs"]
+        if ast.unparse(call.func) == "t.autograd.grad":
+            inputs.append(call.args[1])
+        if not inputs:
+            return None
+        wanted = [x for x in self._named(ast.unparse(inputs[0])) if x.requires_grad]
+        return {torch.autograd.graph.get_gradient_edge(x).node for x in wanted}
 
     @property
     def uses_returned_gradient(self) -> bool:
@@ -82,8 +115,17 @@ def is_derivative(c: Case) -> bool:
     return re.search(r"\b(grad|backward)\(", c.statement) is not None
 
 
-def graph_of(x: torch.Tensor) -> list[torch.autograd.graph.Node]:
-    nodes, found = [x.grad_fn], {}
+def _derivative(statement: str) -> ast.Call | None:
+    calls = (n for n in ast.walk(ast.parse(statement)) if isinstance(n, ast.Call))
+    return next((c for c in calls if re.search(r"\.(grad|backward)$", ast.unparse(c.func))), None)
+
+
+def graph_of(x: torch.Tensor) -> list[Node]:
+    return graph_behind(x.grad_fn)
+
+
+def graph_behind(node: Node | None) -> list[Node]:
+    nodes, found = [node], {}
     while nodes:
         node = nodes.pop()
         if node is not None and node not in found:

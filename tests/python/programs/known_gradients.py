@@ -7,7 +7,17 @@ import re
 
 import torch
 
-from .case import Case, documented, graph_of, has_node, is_derivative, share_memory
+from .case import (
+    CHANGED,
+    SECOND_TIME,
+    UNUSED,
+    Case,
+    documented,
+    graph_of,
+    has_node,
+    is_derivative,
+    share_memory,
+)
 
 
 @documented("**Writing into one of several views**")
@@ -124,159 +134,6 @@ def _(c: Case) -> bool:
     )
 
 
-CHANGED = "modified by an inplace operation: "
-UNUSED = "appears to not have been used"
-SECOND_TIME = "Trying to backward through the graph a second time"
-
-
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(SECOND_TIME)
-
-
-# What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
-# are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
-KEPT_BY_PYTORCH_ALONE = {
-    "AvgPool2DBackward0": "self",
-    "DivBackward2": "self|other",
-    "EluBackward1": "result",
-    "GatherBackward0": "self",
-    "IndexAddBackward0": "source",
-    "IndexBackward0": "indices",
-    "IndexPutBackward0": "indices",
-    "MaxBackward0": "indices",
-    "MaxPool2DWithIndicesBackward0": "self",
-    "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
-    "MinBackward0": "indices",
-    "LeakyReluBackward1": "result",
-    "MaskedSelectBackward0": "self|mask",
-    "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
-    "NllLossBackward0": "self|target|weight|total_weight",
-    "NllLoss2DBackward0": "self|target|weight|total_weight",
-    "PowBackward1": "result",
-    "ProdBackward0": "result",
-    "ProdBackward1": "result",
-    "RemainderBackward1": "other",
-    "SgnBackward0": "self",
-}
-
-
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    changed = [kept for x in c.used for kept in changed_since(x)] if is_derivative(c) else []
-    alone = all(by_pytorch_alone(*kept) or is_source_index(c, *kept) for kept in changed)
-    return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
-
-
-def is_source_index(c: Case, node: object, what: str) -> bool:
-    """Whether it serves a gradient that perhaps was not asked for."""
-    return asks_for_some(c) and (node.name(), what) == ("IndexAddBackward0", "index")
-
-
-def asks_for_some(c: Case) -> bool:
-    return "autograd.grad(" in c.statement or "inputs=" in c.statement
-
-
-def by_pytorch_alone(node: object, what: str) -> bool:
-    if node.name() == "ConvolutionBackward0":  # one serves the gradient of the other
-        (x, _), (weight, _), *_ = node.next_functions
-        return {"input": weight, "weight": x}.get(what, node) is None
-    if node.name() == "NativeLayerNormBackward0":  # the bias needs nothing
-        return all(n is None for n, _ in node.next_functions[:2]) or what == "bias"
-    if node.name() == "PowBackward0":  # what the derivative of a square is multiplied with
-        return node._saved_exponent <= 1
-    return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
-
-
-def changed_since(x: torch.Tensor) -> list[tuple[object, str]]:
-    """The nodes of its graph in PyTorch that keep what was changed, each with its name for that."""
-    prefix = "_saved_"
-    names = [(n, a) for n in graph_of(x) for a in dir(n) if a.startswith(prefix)]
-    return [(n, a.removeprefix(prefix)) for n, a in names if is_changed(n, a)]
-
-
-def is_changed(node: object, attribute: str) -> bool:
-    try:
-        getattr(node, attribute)
-    except RuntimeError as error:
-        return CHANGED in str(error)
-    return False
-
-
-# What is kept of an op in place on a view, where graph_of() does not look.
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
-        return False
-    less = re.search(r"(elu|ELU)_?\(.*inplace=True|elu_\(", c.history) is not None
-    written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
-    less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
-    hidden = any(has_node(x, "torch::autograd::CopySlices") for x in c.used)
-    return less and hidden and not any(map(changed_since, c.used))
-
-
-# An input that lies in another order: ours is a copy.
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    changed = [kept for x in c.used for kept in changed_since(x)] if is_derivative(c) else []
-    inputs = {(n.name(), what) for n, what in changed} == {("NativeLayerNormBackward0", "input")}
-    apart = any(not x.is_contiguous() and x._version for x in c.tensors.values())
-    return inputs and apart and c.only_theirs_raises(CHANGED)
-
-
-# Indices of which PyTorch keeps a row-major copy.
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    looked_up = re.search(r"embedding\(|Embedding\(", c.history) is not None
-    apart = any(x.dtype is torch.int64 and not x.is_contiguous() for x in c.tensors.values())
-    return looked_up and apart and c.only_ours_raises(CHANGED + r"\[torch\.LongTensor")
-
-
-# The weight of a loss multiplies what comes before anything else does.
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
-        return False
-    factors = {n.name() for x in c.used for n, _ in changed_since(x)} == {"MulBackward0"}
-    return factors and re.search(r"binary_cross_entropy.*weight=", c.history) is not None
-
-
-# Indices of int32 are kept as others, and those without elements not at all.
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(CHANGED + r"\[torch\.(IntTensor|LongTensor \[(.*, )?0[],])")
-
-
-# The gradient of a bias that PyTorch adds apart.
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    biased = re.search(r"linear\(|Linear\(", c.history) is not None
-    return biased and asks_for_some(c) and c.only_ours_raises(SECOND_TIME)
-
-
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    return "inputs=" in c.statement and c.only_theirs_raises(CHANGED)
-
-
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    more = re.search(r"\b(cross_entropy|CrossEntropyLoss|matmul)\(|@", c.history) is not None
-    return more and c.only_ours_raises(CHANGED)
-
-
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    padded = "padding='same'" in c.history and any(has_node(x, "Convolution") for x in c.used)
-    return padded and c.only_ours_raises(CHANGED)
-
-
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    resized = re.search(r"interpolate\(|Upsample\(|pow_?\(|\*\*", c.history) is not None
-    return resized and c.only_ours_raises(SECOND_TIME)
-
-
 def has_low_power(x: object) -> bool:
     """Whether its graph in PyTorch has a power of 0, such as the second derivative of a square is made of."""
     powers = (
@@ -344,19 +201,6 @@ def _(c: Case) -> bool:
     return written and made.search(c.history) is not None
 
 
-# By a result that PyTorch computes gradients from: ours may come from the input.
-@documented("**What an op keeps**")
-def _(c: Case) -> bool:
-    unknown = c.aspect == "type" and c.difference.ours == "None"
-    unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
-    return unknown and is_derivative(c) and any(serves(n) for x in c.used for n in graph_of(x))
-
-
-def serves(node: object) -> bool:
-    """Whether PyTorch alone computes the node's gradient from its result."""
-    return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
-
-
 # One tensor under two names.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
@@ -396,7 +240,7 @@ def has_several_results(x: torch.Tensor) -> bool:
 def _(c: Case) -> bool:
     seen = c.aspect in ("length", "values", "type", "requires_grad") and is_derivative(c)
     seen = seen or c.only_theirs_raises(CHANGED)
-    return seen and asks_for_some(c) and any(map(has_several_results, c.used))
+    return seen and c.asked is not None and any(map(has_several_results, c.used))
 
 
 def has_written_view(c: Case) -> bool:
@@ -408,7 +252,7 @@ def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.theirs == "None"
     unknown = unknown or c.only_theirs_raises("appears to not have been used in the graph")
     asked = "allow_unused=True" in c.statement or "inputs=" in c.statement
-    unknown = unknown or (asked and c.only_ours_raises(CHANGED))
+    unknown = unknown or (asked and c.only_ours_raises(f"{CHANGED}|{SECOND_TIME}"))
     hooked = c.aspect in ("values", "length", "requires_grad")
     hooked = hooked and re.search(r"hook\(|retain_grad\(|inputs=", c.history) is not None
     return (unknown or hooked) and is_derivative(c) and has_written_view(c)

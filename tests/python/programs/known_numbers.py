@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import math
 import re
 
 import torch
+from torch.autograd.graph import Node
 
-from .case import Case, documented, graph_of, has_node, is_derivative
+from .case import (
+    Case,
+    documented,
+    graph_behind,
+    graph_of,
+    has_node,
+    is_derivative,
+    share_memory,
+)
 from .tensors import largest
 
 # ---- errors
@@ -87,8 +98,11 @@ def _(c: Case) -> bool:
 # PyTorch takes a bound without dimensions for a number there.
 @documented("**More is taken**")
 def _(c: Case) -> bool:
-    bounded = re.search(r"clamp\(", c.statement) is not None
-    return bounded and c.aspect == "dtype" and any(x.dim() == 0 for x in c.used)
+    if c.aspect != "dtype" or "clamp(" not in c.statement:
+        return False
+    given = [x for x in c.used if x is not c.theirs]
+    promoted = str(torch.result_type(given[0], given[-1])).removeprefix("torch.")
+    return promoted == c.difference.ours and any(x.dim() == 0 for x in given)
 
 
 # ---- numbers
@@ -136,7 +150,15 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     product = re.search(r"matmul\(|@", c.history) is not None
-    return ".stride()" in c.statement and product and any(1 in x.shape[-2:] for x in c.used)
+    if ".stride()" not in c.statement or not product:
+        return False
+    ours, theirs = (ast.literal_eval(s) for s in (c.difference.ours, c.difference.theirs))
+    return any(1 in x.shape[-2:] and same_steps(x.shape, ours, theirs) for x in c.used)
+
+
+def same_steps(shape: torch.Size, a: tuple, b: tuple) -> bool:
+    """Whether strides differ in dimensions of size 1 alone."""
+    return len(shape) == len(a) and all(n == 1 or s == t for n, s, t in zip(shape, a, b))
 
 
 # Of what an index of tensors gives, too.
@@ -195,6 +217,13 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and "as_strided" in c.history and any(map(repeats, c.used))
 
 
+# PyTorch spreads the gradient of a view that is made again over what shares its memory.
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    spread = any(has_node(x, "AsStrided") for x in c.derived)
+    return c.aspect == "values" and spread and any(map(repeats, c.tensors.values()))
+
+
 def repeats(x: torch.Tensor) -> bool:
     extent = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
     return x.numel() > 0 and (
@@ -218,8 +247,38 @@ def _(c: Case) -> bool:
 @documented("**Rounding**")
 def _(c: Case) -> bool:
     quotients = ("Pow", "Div", "Reciprocal", "Rsqrt", "Log")
-    small = any(has_node(x, "Gelu") and has_node(x, quotients) for x in c.used)
-    return c.aspect == "values" and is_derivative(c) and small
+    divides = [n for x in c.derived for n in graph_of(x) if n.name().startswith(quotients)]
+    small = any(m.name().startswith("Gelu") for n in divides for m in graph_behind(n))
+    return c.aspect == "values" and small
+
+
+# What is left of gradients that cancel: those of two elements do but for what eps makes of them.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    pairs = any(normalises_pairs(n) for x in c.derived for n in graph_of(x))
+    return c.aspect == "values" and pairs
+
+
+def normalises_pairs(node: Node) -> bool:
+    if node.name() != "NativeBatchNormBackward0":
+        return False
+    batch, _, *positions = node._input_metadata[0].shape
+    return math.prod([batch, *positions]) == 2
+
+
+# What overflows on the way does so in one order, and without a fused multiply-add.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not re.search("inf|nan", c.difference.ours + c.difference.theirs):
+        return False
+    given = [x.detach().double() for x in c.used if x is not c.theirs]
+    if "prod(" in c.statement:
+        most = float(given[0].abs().clamp_min(1).nan_to_num().log().sum())
+    elif re.search(r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@", c.statement):
+        most = 2 * math.log(max(1, *map(largest, given)))
+    else:
+        return False
+    return most > math.log(torch.finfo(c.theirs.dtype).max)
 
 
 @documented("**`embedding(scale_grad_by_freq=True)`**")
@@ -276,14 +335,10 @@ def has_expanded_index(c: Case) -> bool:
 
 @documented("**`x.addmm_(x, x)`**")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and re.search(r"(x\d+)\.addmm_\(.*\b\1\b", c.statement) is not None
-
-
-# Of windows of padding alone.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    index = c.aspect == "values" and "max_pool2d_with_indices(" in c.statement
-    return index and c.theirs.dtype is torch.int64 and "-1" in c.difference.ours
+    if c.aspect != "values" or ".addmm_(" not in c.statement:
+        return False
+    target, *others = c.used
+    return any(share_memory(target, x) for x in others)
 
 
 @documented("**Where PyTorch is wrong**")
@@ -316,17 +371,6 @@ def _(c: Case) -> bool:
 @documented("**Zeros without memory**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("ZeroTensors are immutable|on an invalid python storage")
-
-
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    dilated = any(is_dilated_pooling(n) for x in c.used for n in graph_of(x))
-    return c.aspect == "values" and dilated and is_derivative(c)
-
-
-def is_dilated_pooling(node: object) -> bool:
-    pools = node.name() == "MaxPool2DWithIndicesBackward0"
-    return pools and any(d > 1 and p > 0 for d, p in zip(node._saved_dilation, node._saved_padding))
 
 
 # The same memory of two gradients.
@@ -363,6 +407,13 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     clamps = re.search(r"clamp_?\(", c.history) is not None
     return clamps and c.only_theirs_raises("output with shape .* doesn't match the broadcast shape")
+
+
+# The loss of images in another order than theirs.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    permuted = any(has_node(x, "NllLoss2D") for x in c.derived)
+    return permuted and c.only_theirs_raises("grad_input must be contiguous")
 
 
 @documented("**Where PyTorch is wrong**")

@@ -197,6 +197,13 @@ for _name in ("conv2d", "max_pool2d", "max_pool2d_with_indices", "avg_pool2d", "
     rule(f"{_name}.input")(lambda p, given: image(p))
 
 
+# A window of padding alone has the index -1, and PyTorch's backward writes there: beyond the tensor.
+@rule("max_pool2d.dilation", "max_pool2d_with_indices.dilation")
+def _(p, given):
+    padding = given.get("padding", 0)
+    return "1" if padding else p.choose("1", "1", "2", "(1, 2)")
+
+
 @rule("conv2d.weight")
 def _(p, given):
     x = first(given)

@@ -26,7 +26,8 @@ def parts(name: str, ours, theirs, place: str = "") -> Iterator[Pair]:
     """The tensors and numbers that a value consists of, with their gradients."""
     place = place or name
     if isinstance(theirs, torch.Tensor):
-        if may_look_at(theirs):
+        looks = [may_look_at(x) for x in (theirs, ours)]  # which may bring a view up to date: both
+        if looks[0]:
             yield Pair(name, place, ours, theirs)
             if theirs.is_leaf or theirs.retains_grad:
                 yield Pair(name, place + ".grad", getattr(ours, "grad", None), theirs.grad)
@@ -47,7 +48,7 @@ def parts(name: str, ours, theirs, place: str = "") -> Iterator[Pair]:
 def may_look_at(x: object) -> bool:
     """Whether it is a tensor, and none of the views that PyTorch refuses to look at after their base was written."""
     try:
-        return isinstance(x, torch.Tensor) and x.is_leaf in (True, False)
+        return isinstance(x, (torch.Tensor, dumbtorch.Tensor)) and x.is_leaf in (True, False)
     except RuntimeError:
         return False
 

@@ -231,6 +231,20 @@ x1 = t.arange(6).reshape(2, 3).t()
 x2 = t.all(x1, ())
 x3 = x1.bool().any(())
 """,
+    "a part of a gradient is no view of it": """
+x1 = t.zeros(2)
+x2 = t.zeros(1, requires_grad=True)
+x1[:1] = x2
+x3 = t.ones(2)
+x4, = t.autograd.grad(x1, x2, x3)
+x4.zero_()
+""",
+    "a loss of logits is linear in the target": """
+x1, x2 = t.zeros(1, requires_grad=True), t.zeros(1, requires_grad=True)
+x3 = t.nn.functional.binary_cross_entropy_with_logits(x1, x2)
+x4, = t.autograd.grad(x3, x1, create_graph=True)
+x4.backward(create_graph=True)
+""",
 }
 
 

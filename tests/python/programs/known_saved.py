@@ -1,0 +1,199 @@
+"""What is known of that which ops keep for their gradients."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch.autograd.graph import Node
+
+from .case import (
+    CHANGED,
+    SECOND_TIME,
+    UNUSED,
+    Case,
+    documented,
+    graph_behind,
+    graph_of,
+    has_node,
+    is_derivative,
+)
+
+KEEPS = "**What an op keeps**"
+
+# What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
+# are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
+KEPT_BY_PYTORCH_ALONE = {
+    "AvgPool2DBackward0": "self",
+    "DivBackward2": "self|other",
+    "EluBackward1": "result",
+    "GatherBackward0": "self",
+    "IndexAddBackward0": "source",
+    "IndexBackward0": "indices",
+    "IndexPutBackward0": "indices",
+    "MaxBackward0": "indices",
+    "MaxPool2DWithIndicesBackward0": "self",
+    "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
+    "MinBackward0": "indices",
+    "LeakyReluBackward1": "result",
+    "MaskedSelectBackward0": "self|mask",
+    "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
+    "NativeLayerNormBackward0": "bias",
+    "NllLossBackward0": "self|target|weight|total_weight",
+    "NllLoss2DBackward0": "self|target|weight|total_weight",
+    "PowBackward1": "result",
+    "ProdBackward0": "result",
+    "ProdBackward1": "result",
+    "RemainderBackward1": "other",
+    "SgnBackward0": "self",
+}
+# What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
+KEPT_FOR = {
+    ("BinaryCrossEntropyWithLogitsBackward0", "target"): [0],
+    ("ConvolutionBackward0", "input"): [1],
+    ("ConvolutionBackward0", "weight"): [0],
+    ("IndexAddBackward0", "index"): [1],
+    ("NativeLayerNormBackward0", "input"): [0, 1],
+    ("NativeLayerNormBackward0", "weight"): [0],
+}
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(SECOND_TIME)
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    changed = reported(c)
+    alone = all(by_pytorch_alone(node, what, c.asked) for node, what in changed)
+    return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
+
+
+def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
+    def leads(edge: int) -> bool:
+        behind = graph_behind(node.next_functions[edge][0])
+        return bool(behind) if asked is None else not asked.isdisjoint(behind)
+
+    if not any(map(leads, range(len(node.next_functions)))):  # it runs in vain
+        return True
+    if (node.name(), what) in KEPT_FOR:
+        return not any(map(leads, KEPT_FOR[node.name(), what]))
+    match node.name():
+        case "PowBackward0":  # what the derivative of a square is multiplied with
+            return node._saved_exponent <= 1
+        case "LinalgVectorNormBackward0":
+            return node._saved_ord == 0
+        case "NativeBatchNormBackwardBackward0":  # without statistics of its own it is linear
+            return not node._saved_train and what == "grad_out" and not leads(2)
+    return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
+
+
+def reported(c: Case) -> list[tuple[Node, str]]:
+    """The nodes behind PyTorch's error that keep what was changed, each with its name for that."""
+    prefix = "_saved_"
+    names = [(n, a) for x in c.derived for n in graph_of(x) for a in dir(n) if a.startswith(prefix)]
+    return [
+        (n, a.removeprefix(prefix)) for n, a in names if why_changed(n, a) in c.difference.theirs
+    ]
+
+
+def why_changed(node: Node, attribute: str) -> str:
+    """What PyTorch says of it; of what was not changed, what it says of nothing."""
+    try:
+        getattr(node, attribute)
+    except RuntimeError as error:
+        if sentence := re.search(rf"{CHANGED}.*?; expected version \d+", str(error)):
+            return sentence[0]
+    return "unchanged"
+
+
+# What is kept of an op in place on a view, where graph_of() does not look.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises(CHANGED) or not is_derivative(c):
+        return False
+    less = re.search(r"(elu|ELU)_?\(.*inplace=True|elu_\(", c.history) is not None
+    written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
+    less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
+    hidden = any(has_node(x, "torch::autograd::CopySlices") for x in c.derived)
+    return less and hidden and not reported(c)
+
+
+# An input, or the classes' weights, that lie in another order: ours is a copy.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    kept = {(n.name(), what) for n, what in reported(c)}
+    copied = kept == {("NativeLayerNormBackward0", "input")}
+    copied = copied or (kept == {("MulBackward0", "other")} and derives(c, "LogSoftmax"))
+    apart = any(not x.is_contiguous() and x._version for x in c.tensors.values())
+    return copied and apart and c.only_theirs_raises(CHANGED)
+
+
+# Indices of which PyTorch keeps a row-major copy.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    apart = any(x.dtype is torch.int64 and not x.is_contiguous() for x in c.tensors.values())
+    return (
+        derives(c, "Embedding") and apart and c.only_ours_raises(CHANGED + r"\[torch\.LongTensor")
+    )
+
+
+# The weight of a loss multiplies what comes before anything else does.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    factors = {n.name() for n, _ in reported(c)} == {"MulBackward0"}
+    return factors and derives(c, "BinaryCrossEntropy") and c.only_theirs_raises(CHANGED)
+
+
+# Indices of int32 are kept as others, and those without elements not at all.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(CHANGED + r"\[torch\.(IntTensor|LongTensor \[(.*, )?0[],])")
+
+
+# The gradient of a bias that PyTorch adds apart.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    apart = any(is_bias_of_product(n) for x in c.derived for n in graph_of(x))
+    return apart and c.asked is not None and c.only_ours_raises(SECOND_TIME)
+
+
+def is_bias_of_product(node: Node) -> bool:
+    products = ("UnsafeView", "View", "Mm", "Bmm", "Mv")
+    adds = node.name() == "AddBackward0"
+    return adds and any(n and n.name().startswith(products) for n, _ in node.next_functions)
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return derives(c, "LogSoftmax", "Mm", "Bmm", "Mv") and c.only_ours_raises(CHANGED)
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    padded = "padding='same'" in c.history and derives(c, "Convolution")
+    return padded and c.only_ours_raises(CHANGED)
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return derives(c, "Upsample", "Pow") and c.only_ours_raises(SECOND_TIME)
+
+
+# By a result that PyTorch computes gradients from: ours may come from the input.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    unknown = c.aspect == "type" and c.difference.ours == "None"
+    unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
+    return unknown and any(serves(n) for x in c.derived for n in graph_of(x))
+
+
+def serves(node: Node) -> bool:
+    """Whether PyTorch alone computes the node's gradient from its result."""
+    return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
+
+
+def derives(c: Case, *names: str) -> bool:
+    """Whether the graph that the statement goes through has one of these nodes."""
+    return any(has_node(x, names) for x in c.derived)
