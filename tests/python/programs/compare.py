@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import re
 import warnings
 from collections.abc import Iterable
@@ -176,8 +177,9 @@ class _Run:
             self._compare_versions(pair)
         if any(getattr(p.theirs, "dtype", None) is torch.float32 for p in asked):
             self.precision = "float32"
+        tolerance = functools.cache(lambda: self._tolerance(asked))
         for pair in pairs:
-            for aspect, ours, theirs in values(pair, lambda: self._tolerance(asked)):
+            for aspect, ours, theirs in values(pair, tolerance):
                 self._differ(aspect, ours, theirs, pair)
 
     def _tolerance(self, pairs: list[Pair]) -> float:

@@ -67,12 +67,11 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
     return bool(((x.detach() > low - 1) & (x.detach() < high + 1)).all())
 
 
-@documented("**Padding** of a convolution on a GPU")
+@documented("**Padding** of a convolution")
 def _(c: Case) -> bool:
     padded = re.search(r"Conv2d\(.*padding|conv2d\(.*padding", c.history) is not None
     return (
-        c.device != "cpu"
-        and padded
+        padded
         and c.aspect == "values"
         and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
     )
@@ -266,6 +265,13 @@ def normalises_pairs(node: Node) -> bool:
     return math.prod([batch, *positions]) == 2
 
 
+# What is left of equal elements without their mean.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    infinite = all(re.search("inf|nan", s) for s in (c.difference.ours, c.difference.theirs))
+    return c.aspect == "values" and infinite and any(has_node(x, ("Var", "Std")) for x in c.derived)
+
+
 # What overflows on the way does so in one order, and without a fused multiply-add.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -337,8 +343,8 @@ def has_expanded_index(c: Case) -> bool:
 def _(c: Case) -> bool:
     if c.aspect != "values" or ".addmm_(" not in c.statement:
         return False
-    target, *others = c.used
-    return any(share_memory(target, x) for x in others)
+    target, *factors = (c.tensors[n] for n in re.findall(r"\bx\d+", c.statement))
+    return any(share_memory(target, x) for x in factors)
 
 
 @documented("**Where PyTorch is wrong**")

@@ -53,8 +53,14 @@ KEPT_FOR = {
     ("ConvolutionBackward0", "input"): [1],
     ("ConvolutionBackward0", "weight"): [0],
     ("IndexAddBackward0", "index"): [1],
+    ("NativeBatchNormBackwardBackward0", "grad_out"): [2],
+    ("NativeBatchNormBackwardBackward0", "input"): [],
+    ("NativeBatchNormBackwardBackward0", "weight"): [0],
     ("NativeLayerNormBackward0", "input"): [0, 1],
     ("NativeLayerNormBackward0", "weight"): [0],
+    ("NativeLayerNormBackwardBackward0", "grad_out"): [4],
+    ("NativeLayerNormBackwardBackward0", "input"): [],
+    ("NativeLayerNormBackwardBackward0", "weight"): [0],
 }
 
 
@@ -84,8 +90,6 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_exponent <= 1
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
-        case "NativeBatchNormBackwardBackward0":  # without statistics of its own it is linear
-            return not node._saved_train and what == "grad_out" and not leads(2)
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
 
 
