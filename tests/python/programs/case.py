@@ -49,6 +49,13 @@ class Case:
         return [self.tensors[n] for n in dict.fromkeys(names) if n in self.tensors]
 
     @property
+    def called(self) -> str:
+        """The statement, and what made the modules that it calls."""
+        modules = tuple(f"{m} = " for m in re.findall(r"\b(m\d+)\(", self.statement))
+        made = [s for s in self.history.split("\n") if modules and s.startswith(modules)]
+        return "\n".join([self.statement, *made])
+
+    @property
     def derived(self) -> list[torch.Tensor]:
         """What the statement begins to go backward from."""
         call = _derivative(self.statement)
@@ -56,6 +63,10 @@ class Case:
             return []
         of = call.args[0] if ast.unparse(call.func).startswith("t.autograd.") else call.func
         return self._named(ast.unparse(of))
+
+    def derives(self, *names: str) -> bool:
+        """Whether the graph that it goes back through has one of these nodes."""
+        return any(has_node(x, names) for x in self.derived)
 
     @property
     def asked(self) -> set[Node] | None:
@@ -134,7 +145,7 @@ def graph_behind(node: Node | None) -> list[Node]:
     return list(found)
 
 
-def has_node(x: torch.Tensor, name: str) -> bool:
+def has_node(x: torch.Tensor, name: str | tuple[str, ...]) -> bool:
     return any(n.name().startswith(name) for n in graph_of(x))
 
 

@@ -19,6 +19,8 @@ from .case import (
     share_memory,
 )
 
+PRODUCTS = ("Mm", "Addmm", "Bmm", "Mv", "Dot")
+
 
 @documented("**Writing into one of several views**")
 def _(c: Case) -> bool:
@@ -75,9 +77,8 @@ def _(c: Case) -> bool:
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
     later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
-    product = re.search(r"(matmul|mv|dot)\(|@", c.history) is not None
     less = c.aspect == "requires_grad" and c.difference.ours == "False"
-    return later and product and less and is_derivative(c)
+    return later and less and c.derives(*PRODUCTS)
 
 
 # `x[...] += y` of a view of what required none before: PyTorch writes it, and then finds a leaf.
@@ -167,10 +168,10 @@ def _(c: Case) -> bool:
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    linear = re.search(r"conv2d\(|Conv2d\(|batch_norm\(|BatchNorm", c.history) is not None
+    linear = c.derives("Convolution", "NativeBatchNorm")
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None"
-    return linear and zeros and none and is_derivative(c)
+    return linear and zeros and none
 
 
 @documented("**Constant derivatives**")
@@ -266,7 +267,7 @@ def _(c: Case) -> bool:
 # An input without channels.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    convolves = c.aspect == "shape" and re.search(r"conv2d\(|Conv2d\(", c.history) is not None
+    convolves = c.aspect == "shape" and re.search(r"conv2d\(|Conv2d\(", c.called) is not None
     return convolves and "0" in re.findall(r"\d+", c.difference.theirs)
 
 
@@ -288,9 +289,8 @@ def _(c: Case) -> bool:
 # PyTorch's op has kept a view of what was detached.
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
-    kept = ".detach_()" in c.history and re.search(r"matmul|linear|Linear|@", c.history) is not None
     less = c.aspect == "requires_grad" and c.difference.ours == "False"
-    return kept and less and is_derivative(c)
+    return less and ".detach_()" in c.history and c.derives(*PRODUCTS)
 
 
 @documented("**Integer division**")

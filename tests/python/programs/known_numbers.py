@@ -69,7 +69,8 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
 
 @documented("**Padding** of a convolution")
 def _(c: Case) -> bool:
-    padded = re.search(r"Conv2d\(.*padding|conv2d\(.*padding", c.history) is not None
+    padded = re.search(r"Conv2d\(.*padding|conv2d\(.*padding", c.called) is not None
+    padded = padded or c.derives("Convolution")
     return (
         padded
         and c.aspect == "values"
@@ -110,18 +111,7 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return (
-        c.aspect == "strides"
-        and re.search(r"nonzero|logsigmoid|LogSigmoid", c.statement) is not None
-    )
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    module = re.search(r"\b(m\d+)\(", c.statement)
-    return (
-        c.aspect == "strides"
-        and module is not None
-        and re.search(rf"\b{module[1]} = .*LogSigmoid\(", c.history) is not None
+        c.aspect == "strides" and re.search(r"nonzero|logsigmoid|LogSigmoid", c.called) is not None
     )
 
 
@@ -175,21 +165,22 @@ def _(c: Case) -> bool:
 # Of 0, which a bool makes it compute as 0 * x**-1.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
-    return wrong and re.search(r"\*\*=? False|pow_?\(.*False\)", c.history) is not None
+    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
+    wrong = c.aspect == "values" and "nan" in c.difference.theirs
+    return wrong and any(n._saved_exponent is False for n in powers)
 
 
 # The second derivative by the bias of layer_norm, if by nothing else.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    normalised = re.search(r"layer_norm\(|LayerNorm\(", c.history) is not None
     lost = c.aspect == "type" and c.difference.theirs == "None"
-    return normalised and lost and is_derivative(c)
+    return lost and c.derives("NativeLayerNorm")
 
 
 @documented("**`layer_norm`** of a row whose squares overflow")
 def _(c: Case) -> bool:
-    normalised = "layer_norm(" in c.statement or "LayerNorm(" in c.history
+    normalised = re.search(r"layer_norm\(|LayerNorm\(", c.called) is not None
+    normalised = normalised or c.derives("NativeLayerNorm")
     return normalised and c.aspect == "values" and "nan" in c.difference.ours + c.difference.theirs
 
 
@@ -206,8 +197,7 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    limited = "max_norm" in c.history and re.search(r"embedding\(|\bm\d+\(", c.statement)
-    return c.aspect == "values" and limited is not None and any(map(has_zero_row, c.used))
+    return c.aspect == "values" and "max_norm" in c.called and any(map(has_zero_row, c.used))
 
 
 # Memory of which an element has several places in a tensor.
@@ -237,9 +227,8 @@ def has_zero_row(x: torch.Tensor) -> bool:
 # Of channels whose elements are all equal.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    normalises = re.search(r"batch_norm\(|BatchNorm", c.history) is not None
-    calls = re.search(r"batch_norm\(|\bm\d+\(", c.statement) is not None
-    return c.aspect == "values" and normalises and calls and any(map(has_constant_channel, c.used))
+    normalises = re.search(r"batch_norm\(|BatchNorm", c.called) is not None
+    return c.aspect == "values" and normalises and any(map(has_constant_channel, c.used))
 
 
 # What is left of 1 where gelu is nearly 0, divided by what is nearly 0.
@@ -290,8 +279,7 @@ def _(c: Case) -> bool:
 @documented("**`embedding(scale_grad_by_freq=True)`**")
 def _(c: Case) -> bool:
     scaled = "scale_grad_by_freq=True" in c.history and "create_graph=True" in c.history
-    looked_up = any(has_node(x, "Embedding") for x in c.used)
-    return scaled and looked_up and c.aspect == "values" and is_derivative(c)
+    return scaled and c.aspect == "values" and c.derives("Embedding")
 
 
 # What is left of large gradients that cancel.
@@ -392,27 +380,27 @@ def _(c: Case) -> bool:
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     apart = any(x.dim() == 1 and x.stride(0) != 1 for x in c.tensors.values())
-    return c.aspect == "values" and apart and "batch_norm(" in c.history and is_derivative(c)
+    return c.aspect == "values" and apart and c.derives("NativeBatchNorm")
 
 
 # Of infinities, by prod.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
-    return wrong and "prod(" in c.history
+    return c.aspect == "values" and "nan" in c.difference.theirs and c.derives("Prod")
 
 
 # Of infinities, by gelu.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     infinite = "inf" in c.difference.ours and "nan" in c.difference.theirs
-    return infinite and c.aspect == "values" and re.search("gelu|GELU", c.history) is not None
+    gelu = re.search("gelu|GELU", c.called) is not None or c.derives("Gelu")
+    return infinite and c.aspect == "values" and gelu
 
 
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    clamps = re.search(r"clamp_?\(", c.history) is not None
-    return clamps and c.only_theirs_raises("output with shape .* doesn't match the broadcast shape")
+    sentence = "output with shape .* doesn't match the broadcast shape"
+    return c.derives("Clamp") and c.only_theirs_raises(sentence)
 
 
 # The loss of images in another order than theirs.
@@ -447,8 +435,9 @@ def _(c: Case) -> bool:
 # Rows that hold an infinity, or a NaN.
 @documented("**Ignored rows** of `cross_entropy`")
 def _(c: Case) -> bool:
-    ignores = "ignore_index" in c.history and any(has_node(x, "NllLoss") for x in c.used)
-    return ignores and c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
+    losses = [n for x in c.derived for n in graph_of(x) if n.name().startswith("NllLoss")]
+    ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)  # shown without its sign
+    return ignores and c.aspect == "values" and "nan" in c.difference.theirs
 
 
 @documented("`binary_cross_entropy_with_logits` of an infinite target")

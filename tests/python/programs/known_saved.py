@@ -15,7 +15,6 @@ from .case import (
     documented,
     graph_behind,
     graph_of,
-    has_node,
     is_derivative,
 )
 
@@ -120,7 +119,7 @@ def _(c: Case) -> bool:
     less = re.search(r"(elu|ELU)_?\(.*inplace=True|elu_\(", c.history) is not None
     written = re.search(r"x\d+\[.*x\d+.*\] \S?= ", c.history) is not None
     less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
-    hidden = any(has_node(x, "torch::autograd::CopySlices") for x in c.derived)
+    hidden = c.derives("torch::autograd::CopySlices")
     return less and hidden and not reported(c)
 
 
@@ -129,7 +128,7 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     kept = {(n.name(), what) for n, what in reported(c)}
     copied = kept == {("NativeLayerNormBackward0", "input")}
-    copied = copied or (kept == {("MulBackward0", "other")} and derives(c, "LogSoftmax"))
+    copied = copied or (kept == {("MulBackward0", "other")} and c.derives("LogSoftmax"))
     apart = any(not x.is_contiguous() and x._version for x in c.tensors.values())
     return copied and apart and c.only_theirs_raises(CHANGED)
 
@@ -138,16 +137,14 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     apart = any(x.dtype is torch.int64 and not x.is_contiguous() for x in c.tensors.values())
-    return (
-        derives(c, "Embedding") and apart and c.only_ours_raises(CHANGED + r"\[torch\.LongTensor")
-    )
+    return c.derives("Embedding") and apart and c.only_ours_raises(CHANGED + r"\[torch\.LongTensor")
 
 
 # The weight of a loss multiplies what comes before anything else does.
 @documented(KEEPS)
 def _(c: Case) -> bool:
     factors = {n.name() for n, _ in reported(c)} == {"MulBackward0"}
-    return factors and derives(c, "BinaryCrossEntropy") and c.only_theirs_raises(CHANGED)
+    return factors and c.derives("BinaryCrossEntropy") and c.only_theirs_raises(CHANGED)
 
 
 # Indices of int32 are kept as others, and those without elements not at all.
@@ -171,18 +168,18 @@ def is_bias_of_product(node: Node) -> bool:
 
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return derives(c, "LogSoftmax", "Mm", "Bmm", "Mv") and c.only_ours_raises(CHANGED)
+    return c.derives("LogSoftmax", "Mm", "Bmm", "Mv") and c.only_ours_raises(CHANGED)
 
 
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    padded = "padding='same'" in c.history and derives(c, "Convolution")
+    padded = "padding='same'" in c.history and c.derives("Convolution")
     return padded and c.only_ours_raises(CHANGED)
 
 
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return derives(c, "Upsample", "Pow") and c.only_ours_raises(SECOND_TIME)
+    return c.derives("Upsample", "Pow") and c.only_ours_raises(SECOND_TIME)
 
 
 # By a result that PyTorch computes gradients from: ours may come from the input.
@@ -196,8 +193,3 @@ def _(c: Case) -> bool:
 def serves(node: Node) -> bool:
     """Whether PyTorch alone computes the node's gradient from its result."""
     return "result" in KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
-
-
-def derives(c: Case, *names: str) -> bool:
-    """Whether the graph that the statement goes through has one of these nodes."""
-    return any(has_node(x, names) for x in c.derived)
