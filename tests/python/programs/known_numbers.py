@@ -18,7 +18,7 @@ from .case import (
     is_derivative,
     share_memory,
 )
-from .tensors import largest
+from .tensors import largest, smallest
 
 # ---- errors
 
@@ -285,9 +285,10 @@ def _(c: Case) -> bool:
 # What is left of large gradients that cancel.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    cancels = any(has_node(x, ("Softmax", "LogSoftmax")) for x in c.used)
     large = any(largest(x) >= 1e20 for x in c.tensors.values())
-    return c.aspect == "values" and is_derivative(c) and cancels and large
+    large = large and c.derives("Softmax", "LogSoftmax")
+    steep = any(0 < smallest(x) <= 1e-20 for x in c.tensors.values()) and c.derives("Div")
+    return c.aspect == "values" and (large or steep)
 
 
 def has_constant_channel(x: torch.Tensor) -> bool:

@@ -35,6 +35,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
+    "LogSoftmaxBackwardDataBackward0": "grad_output",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
     "NativeLayerNormBackward0": "bias",

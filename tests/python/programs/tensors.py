@@ -137,6 +137,12 @@ def largest(x) -> float:
     return float(np.max(numbers, where=np.isfinite(numbers), initial=0.0))
 
 
+def smallest(x: torch.Tensor) -> float:
+    """The smallest magnitude in a tensor that is not 0; 0 if there is none."""
+    numbers = x.detach().double().abs()
+    return float(numbers[numbers > 0].min()) if bool((numbers > 0).any()) else 0.0
+
+
 def describe(x) -> str:
     """A value in a line."""
     if not isinstance(x, (torch.Tensor, dumbtorch.Tensor)):
