@@ -30,6 +30,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "IndexAddBackward0": "source",
     "IndexBackward0": "indices",
     "IndexPutBackward0": "indices",
+    "IndexPutImplBackward0": "indices",
     "MaxBackward0": "indices",
     "MaxPool2DWithIndicesBackward0": "self",
     "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
