@@ -185,6 +185,31 @@ def test_what_is_known_is_documented():
         assert entry.sentence in page
 
 
+KEPT = {
+    "mul": "x1, x2 = t.ones(2, requires_grad=True), t.ones(2)\nx3 = t.mul(x1, x2)\nx2.zero_()\nx3.sum().backward()",
+    "binary_cross_entropy_with_logits": """
+x1, x2 = t.ones(2, requires_grad=True), t.ones(2)
+x3 = t.nn.functional.binary_cross_entropy_with_logits(x1, x2)
+x2.zero_()
+x3.backward()""",
+    "conv2d": """
+x1, x2 = t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 1, requires_grad=True)
+x3 = t.nn.functional.conv2d(x1, x2)
+x1.zero_()
+x4, = t.autograd.grad(x3.sum(), x2)""",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_ops_keep_is_not_known_to_differ_where_it_is_read(name, monkeypatch):
+    """They read what was written since: an op that kept copies would not notice."""
+    assert compare(KEPT[name]) is None
+    module = dt if name == "mul" else dt.nn.functional
+    op = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *inputs: op(*(x.clone() for x in inputs)))
+    assert compare(KEPT[name]).aspect == "raised"
+
+
 # ---- workers
 
 
