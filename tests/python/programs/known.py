@@ -20,4 +20,5 @@ def avoided(function: str, given: dict) -> bool:
     target, *others = [v for v in given.values() if isinstance(v, torch.Tensor)]
     logic = re.fullmatch(r"logical_\w+_", function)  # **In-place logic**
     itself = any(x is target for x in others)  # **In place by itself**
-    return target.requires_grad and (logic is not None or itself)
+    recorded = itself and any(x.requires_grad for x in others)
+    return recorded or (target.requires_grad and logic is not None)

@@ -269,7 +269,7 @@ def _(c: Case) -> bool:
     given = [x.detach().double() for x in c.used if x is not c.theirs]
     if "prod(" in c.statement:
         most = float(given[0].abs().clamp_min(1).nan_to_num().log().sum())
-    elif re.search(r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@", c.statement):
+    elif re.search(r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@|var\(|std\(", c.statement):
         most = 2 * math.log(max(1, *map(largest, given)))
     else:
         return False
