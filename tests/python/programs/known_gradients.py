@@ -244,19 +244,26 @@ def _(c: Case) -> bool:
     return seen and c.asked is not None and any(map(has_several_results, c.used))
 
 
-def has_written_view(c: Case) -> bool:
-    return any(x._is_view() and x._version > 0 for x in c.used)
+def is_written_view(x: torch.Tensor) -> bool:
+    return x._is_view() and x._version > 0
 
 
 @documented("**Views of what was written**")
 def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.theirs == "None"
-    unknown = unknown or c.only_theirs_raises("appears to not have been used in the graph")
+    unknown = unknown or c.only_theirs_raises(UNUSED)
     asked = "allow_unused=True" in c.statement or "inputs=" in c.statement
     unknown = unknown or (asked and c.only_ours_raises(f"{CHANGED}|{SECOND_TIME}"))
-    hooked = c.aspect in ("values", "length", "requires_grad")
-    hooked = hooked and re.search(r"hook\(|retain_grad\(|inputs=", c.history) is not None
-    return (unknown or hooked) and is_derivative(c) and has_written_view(c)
+    return unknown and is_derivative(c) and any(map(is_written_view, c.used))
+
+
+# What hooks saw and made, also those of views between what the statement names.
+@documented("**Views of what was written**")
+def _(c: Case) -> bool:
+    seen = c.aspect in ("values", "length", "requires_grad") and is_derivative(c)
+    written = [x for x in c.tensors.values() if is_written_view(x)]
+    asked = "inputs=" in c.statement and any(map(is_written_view, c.used))
+    return seen and (asked or any(x._backward_hooks or x.retains_grad for x in written))
 
 
 @documented("**Nothing to compute**")
