@@ -210,6 +210,15 @@ def _(c: Case) -> bool:
     return part == "grad" and len(twins) > 0
 
 
+# A hook of what came out is one of what was handed in, or of what else came out.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    seen = c.difference.place.partition("[")[0]
+    hooked = re.search(rf"\b(x\d+)\.register_hook\(lambda g: {seen}\.append", c.history)
+    made = hooked and re.search(rf"\b{hooked[1]}\b.* = t\.autograd\.grad\(", c.history)
+    return c.aspect == "length" and bool(made) and is_derivative(c)
+
+
 # What came out is a view of what was handed in.
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
@@ -339,8 +348,8 @@ def _(c: Case) -> bool:
 # The order in which they write decides.
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
-    writes = re.search(r"(index_add|scatter|scatter_add)_\(", c.statement) is not None
-    pairs = itertools.combinations(c.used, 2)
+    writes = re.search(r"\.\w+_\(| [^\s\w]+= ", c.statement) is not None
+    pairs = itertools.combinations({id(x): x for x in c.used}.values(), 2)
     return c.aspect == "values" and writes and any(share_memory(a, b) for a, b in pairs)
 
 
