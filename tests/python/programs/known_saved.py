@@ -181,7 +181,8 @@ def _(c: Case) -> bool:
 
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return c.derives("Upsample", "Pow") and c.only_ours_raises(SECOND_TIME)
+    # DivBackward1 is a division by a number of PyTorch's own, such as mean's derivative makes.
+    return c.derives("Upsample", "Pow", "DivBackward1") and c.only_ours_raises(SECOND_TIME)
 
 
 # By a result that PyTorch computes gradients from: ours may come from the input.
