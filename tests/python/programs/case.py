@@ -42,9 +42,10 @@ class Case:
     @property
     def used(self) -> list[torch.Tensor]:
         """The tensors that the statement names, and the one that differs."""
-        return self._named(f"{self.statement} {self.difference.place}")
+        return self.named(f"{self.statement} {self.difference.place}")
 
-    def _named(self, text: str) -> list[torch.Tensor]:
+    def named(self, text: str) -> list[torch.Tensor]:
+        """The tensors that a text names."""
         names = re.findall(r"\bx\d+", text)
         return [self.tensors[n] for n in dict.fromkeys(names) if n in self.tensors]
 
@@ -62,7 +63,7 @@ class Case:
         if call is None:
             return []
         of = call.args[0] if ast.unparse(call.func).startswith("t.autograd.") else call.func
-        return self._named(ast.unparse(of))
+        return self.named(ast.unparse(of))
 
     def derives(self, *names: str) -> bool:
         """Whether the graph that it goes back through has one of these nodes."""
@@ -79,7 +80,7 @@ class Case:
             inputs.append(call.args[1])
         if not inputs:
             return None
-        wanted = [x for x in self._named(ast.unparse(inputs[0])) if x.requires_grad]
+        wanted = [x for x in self.named(ast.unparse(inputs[0])) if x.requires_grad]
         return {torch.autograd.graph.get_gradient_edge(x).node for x in wanted}
 
     @property

@@ -349,7 +349,8 @@ def _(c: Case) -> bool:
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
     writes = re.search(r"\.\w+_\(| [^\s\w]+= ", c.statement) is not None
-    pairs = itertools.combinations({id(x): x for x in c.used}.values(), 2)
+    operands = {id(x): x for x in c.named(c.statement)}.values()
+    pairs = itertools.combinations(operands, 2)
     return c.aspect == "values" and writes and any(share_memory(a, b) for a, b in pairs)
 
 
