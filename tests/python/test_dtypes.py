@@ -280,6 +280,7 @@ def test_lists_keep_the_dtypes_of_their_entries(kind, name, torch, same, both):
     same(*both(run))
 
 
+@pytest.mark.filterwarnings("ignore:__array_wrap__")  # of PyTorch's
 @pytest.mark.parametrize("name, other", itertools.product(["float32", "int64", "int8"], DTYPES))
 def test_a_tensor_and_an_array_meet_as_in_numpy(name, other, torch, same, both):
     if other == "bfloat16":
