@@ -27,8 +27,7 @@ _OPERATORS = (
 )  # fmt: skip
 
 
-def check(text: str, known: set[str]) -> None:
-    """A formula consists of what both worlds have, over known names."""
+def check_functions(text: str) -> None:
     for node in ast.walk(expr.parse(text)):
         match node:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
@@ -36,6 +35,13 @@ def check(text: str, known: set[str]) -> None:
                     raise SchemaError(f"'{text}': there is no function {name}")
                 if len(args) != FUNCTIONS[name]:
                     raise SchemaError(f"'{text}': {name} takes {FUNCTIONS[name]} arguments")
+
+
+def check(text: str, known: set[str]) -> None:
+    """A formula consists of what both worlds have, over known names."""
+    check_functions(text)
+    for node in ast.walk(expr.parse(text)):
+        match node:
             case ast.Compare(ops=ops) if len(ops) > 1 or type(ops[0]) not in _COMPARE:
                 raise SchemaError(f"'{text}': comparisons are of two numbers")
             case ast.BinOp(op=op) | ast.UnaryOp(op=op) if not isinstance(

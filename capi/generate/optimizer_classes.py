@@ -185,8 +185,8 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
         quote = "f" if "{" in message else ""
         lines += [f"        if not ({printer.print(condition)}):"]
         lines += [f'            raise ValueError({quote}"{message}")']
-    choices = ", ".join(c if c in given else "None" for c in ("foreach", "fused"))
-    lines.append(f"        check_variants(type(self).__name__, {choices}, differentiable)")
+    choices = ", ".join(c if c in given else "None" for c in ("foreach", "fused", "differentiable"))
+    lines.append(f"        check_variants(type(self).__name__, {choices})")
     items = [
         f'"{name}": {name if settings == (name,) else f"tuple({name})"}'
         for name, settings in o.python

@@ -127,6 +127,7 @@ def _check_names(lines: list, known: set[str]) -> None:
     """Statements read what is known, to which what they assign is added."""
     for line in lines:
         read = line.value if isinstance(line, ast.Assign) else line.test
+        formula.check_functions(ast.unparse(read))
         if unknown := _names(ast.unparse(read)) - known:
             raise SchemaError(f"'{ast.unparse(line)}': nothing is called {min(unknown)}")
         if isinstance(line, ast.Assign):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "capi"))
-from generate import optimizers  # noqa: E402
+from generate import optimizer_classes, optimizers  # noqa: E402
 from generate.model import Schema, SchemaError  # noqa: E402
 
 OPTIMIZER = {
@@ -54,3 +54,18 @@ def test_a_number_with_a_condition():
 
 def test_an_unknown_name():
     assert "nothing is called speed" in refused(update="param = param - speed")
+
+
+def test_an_unknown_function():
+    assert "there is no function foo" in refused(update="param = param - foo(lr) * grad")
+    assert "sqrt takes 1 arguments" in refused(update="param = param - sqrt(lr, lr)")
+
+
+def test_words_of_pytorch_that_are_left_out():
+    """Its choices of an implementation are arguments of the Python class only where the row names them."""
+    row = {k: v for k, v in OPTIMIZER.items() if k != "state"} | {"update": "param = grad"}
+    for words, passed in (("", "None, None, None"), ("*, foreach", "foreach, None, None")):
+        sig = f"(lr = 0.001, momentum = 0.0, nesterov = false, {words})".replace(", )", ")")
+        optimizer = optimizers.parse_optimizer(Schema(), {}, "Plain", row | {"sig": sig})
+        text = optimizer_classes.python([optimizer])
+        assert f"check_variants(type(self).__name__, {passed})" in text
