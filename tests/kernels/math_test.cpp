@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/kernels/kernel_table.h"
-#include "kernels/math.h"
+#include "kernels/math_elementwise.h"
 
 namespace {
 
@@ -132,6 +132,32 @@ void test_type() {
   unary<T>(
       "erf", 6, 2, [](T x) { return math::erf(x); }, [](W x) { return std::erf(x); });
   unary<T>(
+      "tan", 1e5, 2,
+      [](T x) { return std::fabs(x) <= 1048576 ? math::tan(x) : math::exact_tan(x); },
+      [](W x) { return std::tan(x); });
+  unary<T>(
+      "asin", 1.1, 2, [](T x) { return math::asin(x); }, [](W x) { return std::asin(x); });
+  unary<T>(
+      "acos", 1.1, 2, [](T x) { return math::acos(x); }, [](W x) { return std::acos(x); });
+  unary<T>(
+      "atan", 9, 2, [](T x) { return math::atan(x); }, [](W x) { return std::atan(x); });
+  unary<T>(
+      "sinh", 9, 2, [](T x) { return math::sinh(x); }, [](W x) { return std::sinh(x); });
+  unary<T>(
+      "cosh", 9, 2, [](T x) { return math::cosh(x); }, [](W x) { return std::cosh(x); });
+  unary<T>(
+      "asinh", 9, 2, [](T x) { return math::asinh(x); }, [](W x) { return std::asinh(x); });
+  unary<T>(
+      "acosh", 9, 2, [](T x) { return math::acosh(x); }, [](W x) { return std::acosh(x); });
+  unary<T>(
+      "atanh", 1.1, 2, [](T x) { return math::atanh(x); }, [](W x) { return std::atanh(x); });
+  unary<T>(
+      "exp2", 150, 2, [](T x) { return math::exp2(x); }, [](W x) { return std::exp2(x); });
+  unary<T>(
+      "log2", 3, 2, [](T x) { return math::log2(x); }, [](W x) { return std::log2(x); });
+  unary<T>(
+      "log10", 3, 2, [](T x) { return math::log10(x); }, [](W x) { return std::log10(x); });
+  unary<T>(
       "sqrt", 9, 0.5, [](T x) { return math::sqrt(x); }, [](W x) { return std::sqrt(x); });
   unary<T>(
       "rsqrt", 9, 2, [](T x) { return math::rsqrt(x); }, [](W x) { return 1 / std::sqrt(x); });
@@ -145,6 +171,12 @@ void test_type() {
   binary<T>(
       "fmod", 0, [](T x, T y) { return math::fmod(x, y); },
       [](W x, W y) { return std::fmod(x, y); });
+  binary<T>(
+      "atan2", 2, [](T y, T x) { return math::atan2(y, x); },
+      [](W y, W x) { return std::atan2(y, x); });
+  binary<T>(
+      "hypot", 2, [](T x, T y) { return math::hypot(x, y); },
+      [](W x, W y) { return std::hypot(x, y); });
 }
 
 // The multiples of pi/2 that come closest to a number of the type, and a few huge arguments.
@@ -228,6 +260,10 @@ void test_choices() {
         "div_floor", -7, 2, 0, 0);
   check(math::pow(int64_t(3), int64_t(5)) == 243 && math::pow(int64_t(2), int64_t(-1)) == 0, "pow",
         3, 5, 0, 0);
+  check(math::fmod(-7, 2) == -1 && math::fmod(least, -1) == 0, "fmod", -7, 2, 0, 0);
+  check(math::gcd(-12, 18) == 6 && math::gcd(0, 0) == 0, "gcd", -12, 18, 0, 0);
+  check(math::lcm(-4, 6) == 12 && math::lcm(0, 0) == 0, "lcm", -4, 6, 0, 0);
+  check(math::signbit(-0.0) && !math::signbit(0.0f) && math::signbit(-1), "signbit", -0.0, 0, 0, 0);
   check(math::modulo(-1.0, 3.0) == 2.0 && math::div_floor(-1.0, 3.0) == -1.0, "modulo", -1, 3, 0,
         0);
   check(math::isfinite(1.0f) && !math::isfinite(nan) && math::isinf(-INFINITY), "isfinite", 0, 0, 0,

@@ -1,0 +1,86 @@
+// More of math.h: functions that elementwise kernels alone call, in a header of their own so that
+// no other kernel compiles again for them.
+#pragma once
+
+#include "kernels/math.h"
+
+#if !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)
+#include "kernels/math_host_inverse.h"
+#endif
+
+namespace dt::math {
+
+DT_MATH bool signbit(float x) {
+  return copysign(1.0f, x) < 0.0f;
+}
+DT_MATH bool signbit(double x) {
+  return copysign(1.0, x) < 0.0;
+}
+DT_MATH bool signbit(int32_t x) {
+  return x < 0;
+}
+DT_MATH bool signbit(int64_t x) {
+  return x < 0;
+}
+
+// The larger number is factored out, so that no square overflows or vanishes.
+DT_MATH double hypot(double a, double b) {
+  const double x = abs(a), y = abs(b);
+  const double larger = maximum(x, y), ratio = minimum(x, y) / larger;
+  const double y_finite = larger * sqrt(1.0 + ratio * ratio);
+  const double length = larger == 0.0 ? 0.0 : y_finite;
+  return isinf(x) | isinf(y) ? kInfinity : length;
+}
+// In double no square does.
+DT_MATH float hypot(float a, float b) {
+  const double x = double(a), y = double(b);
+  const float length = float(sqrt(x * x + y * y));
+  return isinf(a) | isinf(b) ? float(kInfinity) : length;
+}
+
+template <class T>
+DT_MATH T int_fmod(T a, T b) {
+  const bool special = (b == 0) | (b == -1);
+  const T remainder = a % (special ? T(1) : b);
+  return special ? T(0) : remainder;
+}
+DT_MATH int32_t fmod(int32_t a, int32_t b) {
+  return int_fmod(a, b);
+}
+DT_MATH int64_t fmod(int64_t a, int64_t b) {
+  return int_fmod(a, b);
+}
+
+// Euclid's algorithm: a loop, so no vector code.
+template <class T, class Unsigned>
+DT_MATH T int_gcd(T a, T b) {
+  Unsigned x = Unsigned(abs(a)), y = Unsigned(abs(b));
+  while (y != 0) {
+    const Unsigned rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return T(x);
+}
+DT_MATH int32_t gcd(int32_t a, int32_t b) {
+  return int_gcd<int32_t, uint32_t>(a, b);
+}
+DT_MATH int64_t gcd(int64_t a, int64_t b) {
+  return int_gcd<int64_t, uint64_t>(a, b);
+}
+
+// Modulo 2^bits.
+template <class T, class Unsigned>
+DT_MATH T int_lcm(T a, T b) {
+  const T divisor = gcd(a, b);
+  const T factor = a / (divisor == 0 ? T(1) : divisor);
+  return abs(T(Unsigned(factor) * Unsigned(b)));
+}
+DT_MATH int32_t lcm(int32_t a, int32_t b) {
+  return int_lcm<int32_t, uint32_t>(a, b);
+}
+DT_MATH int64_t lcm(int64_t a, int64_t b) {
+  return int_lcm<int64_t, uint64_t>(a, b);
+}
+
+}  // namespace dt::math
